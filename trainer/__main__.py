@@ -2,9 +2,17 @@
 
     python -m trainer RECIPE [--resume] [--minutes N] [--set section.key=value]...
 
+Under torchrun, `torchrun --nproc-per-node N -m trainer RECIPE ...`, N processes share the work.
+
 Exit codes: 0 when the run or its slot of N minutes is complete, 2 for bad input, 70 for a defect, 130 for Ctrl-C
 and 143 for SIGTERM.
 """
+
+import os
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while modules are imported, Ctrl-C shows no traceback
 
 import argparse
 import shlex
@@ -14,9 +22,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.cli.exits import exit_when_stopped
+from cdesearch.cli.exits import exit_when_stopped, raise_on_signal
 from cdesearch.progress import PlainLines
 from trainer.reporting import Parser, reported
+from trainer.torch_needed import absent_library
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,10 +54,12 @@ def _train(options: argparse.Namespace, started: float) -> int:
     from trainer.recipe import load_recipe, parse_override
 
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
+    if absent := absent_library():  # before torch is imported, which warns if numpy is missing
+        raise ModuleNotFoundError(name=absent)
     with exit_when_stopped("Nothing was written."):
-        from trainer.execution.distributed import say
+        from trainer.execution.distributed import is_first, say
         from trainer.run.checkpoint import STATE
-        from trainer.run.folder import kept_data, next_step
+        from trainer.run.folder import kept_data, next_step, stored_blocks
         from trainer.run.stop import exit_code
         from trainer.run.time_limit import OutOfTime, TimeLimit
         from trainer.train import train
@@ -56,30 +67,41 @@ def _train(options: argparse.Namespace, started: float) -> int:
     resume = options.resume and state.exists()
     if options.resume and not resume:
         say(f"{recipe.run.out} has no state yet: the run begins.")
+    before = stored_blocks(recipe.run)
     limit = TimeLimit(None if options.minutes is None else started + 60 * options.minutes)
     try:
         folder = train(recipe, PlainLines(), resume=resume, limit=limit)
     except OutOfTime:
-        again = _again(options, resume=options.resume or state.exists())
-        say(f"The time is over (--minutes {options.minutes:g}). To continue: {again}")
+        resume = options.resume or state.exists()
+        over = f"The time is over (--minutes {options.minutes:g})"
+        if is_first() and stored_blocks(recipe.run) <= before:
+            again = _again(options, resume=resume, minutes=2 * options.minutes)
+            say(f"{over}, and nothing new is stored: the next block needs more minutes. To continue: {again}")
+        else:
+            say(f"{over}. To continue: {_again(options, resume=resume, minutes=options.minutes)}")
         return 0
     except KeyboardInterrupt as error:
         if state.exists():
-            say(f"Stopped. To continue: {_again(options, resume=True)}")
+            say(f"Stopped. To continue: {_again(options, resume=True, minutes=options.minutes)}")
         else:
-            again = _again(options, resume=options.resume)
+            again = _again(options, resume=options.resume, minutes=options.minutes)
             say(f"Stopped before a state was saved. {kept_data(recipe.run)} To begin again: {again}")
         return exit_code(error)
     say(f"The checkpoint is in {folder}. {next_step(folder)}")
     return 0
 
 
-def _again(options: argparse.Namespace, *, resume: bool) -> str:
-    words = ["python", "-m", "trainer", str(options.recipe), *(["--resume"] if resume else [])]
-    if options.minutes is not None:
-        words += ["--minutes", f"{options.minutes:g}"]
+def _again(options: argparse.Namespace, *, resume: bool, minutes: float | None) -> str:
+    """The command that goes on, in as many processes."""
+    n_processes = os.environ.get("LOCAL_WORLD_SIZE", "1")  # of torchrun, on this machine
+    program = ["python"] if n_processes == "1" else ["torchrun", "--nproc-per-node", n_processes]
+    words = [*program, "-m", "trainer", str(options.recipe), *(["--resume"] if resume else [])]
+    if minutes is not None:
+        words += ["--minutes", f"{minutes:g}"]
     return shlex.join(words + [f"--set={override}" for override in options.set])
 
 
 if __name__ == "__main__":
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        raise_on_signal(signal.SIGINT)
     sys.exit(main())

@@ -29,34 +29,51 @@ from trainer.data.pairs.reading import domain_files
 from trainer.data.pairs.writing import new_pair_files
 from trainer.parcel import split
 from trainer.recipe import Recipe, load_recipe, parse_override
-from trainer.replacing import writing
+from trainer.replacing import remove, writing
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claimed_data_folder
-from trainer.run.parts import PART, write_parts
+from trainer.run.parts import PART, remove_parts, write_parts
 from trainer.run.sources import START_FILES
 
 
 def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
-    """Write pairs and models of a recipe into `out`; returns the files of the pairs. Raises CdesearchError."""
-    inputs = domain_files(recipe.data.pairs, recipe.data.leave_out)
+    """Write pairs and models of a recipe into `out`; returns the files of the pairs. Raises CdesearchError.
+
+    After an exception, Ctrl-C included, `out` has none of them, so that the same command can be given again.
+    """
     models = _models(recipe, out)
+    files: list[Path] = []
+    try:
+        _write_pairs(recipe, out, files, display)
+        for name, (model, target) in models.items():
+            display.note(f"Copying {model}")
+            needed = [file for file in (model / one for one in START_FILES) if file.is_file()]
+            split(model, target, needed if name == "model.start" else None)
+    except BaseException:
+        for file in files:
+            remove_parts(file)
+            remove(file)
+        for _, target in models.values():
+            remove(target)
+        raise
+    return files
+
+
+def _write_pairs(recipe: Recipe, out: Path, files: list[Path], display: Display) -> None:
+    """Write the pairs of a recipe into `out`, and append each file to `files` once it is there."""
+    inputs = domain_files(recipe.data.pairs, recipe.data.leave_out)
     with new_pair_files(out, inputs) as write, claimed_data_folder(recipe.run) as work:
         domains = prepare(inputs, work, recipe.data.keep_out, recipe.data.groups)
         advance = display.stage("Writing pairs", len(domains))
-        files = []
+        written = []
         for domain in domains:
             drawn = domain.at_most(recipe.data.cap, recipe.run.seed)
-            files.append(write(domain.name, drawn.take(range(len(drawn)))))
+            written.append(write(domain.name, drawn.take(range(len(drawn)))))
             advance(1)
+    files += written
     for file in (file for file in files if file.stat().st_size > PART):
         with writing(file):
             write_parts(file, memoryview(file.read_bytes()))
-    start = recipe.model.start
-    for name, (model, target) in models.items():
-        display.note(f"Copying {model}")
-        needed = [start / file for file in START_FILES if (start / file).is_file()] if name == "model.start" else None
-        split(model, target, needed)
-    return files
 
 
 def _models(recipe: Recipe, out: Path) -> dict[str, tuple[Path, Path]]:

@@ -42,10 +42,10 @@ def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Displ
     """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
     with new_pair_files(out, files) as write, claimed_data_folder(recipe.run) as work:
-        whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
-        domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
         encoder = open_surrogate(recipe.run.surrogate or recipe.model.start, torch.device("cpu"))
         encoder = encoder.truncated_to(recipe.batches.max_tokens)
+        whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
+        domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
         advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains)))
         written = []
         for domain in domains:  # if the command is stopped, the next one continues with the stored vectors

@@ -1,11 +1,14 @@
-"""Libraries that are not installed: those that a recipe needs, and the replacements of the others."""
+"""What a recipe names and this machine does not have: libraries, with their replacements, domains and folders."""
 
 from importlib.util import find_spec
 
 import torch
 
 from cdesearch.errors import InputError
-from trainer.data.pairs.reading import domain_files
+from cdesearch.models.hub import checkpoint_folder
+from cdesearch.models.registry import family_of
+from trainer.data.pairs.beir import FILES
+from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.data.surrogate.word_scores import has_bm25s
 from trainer.recipe import Recipe
 
@@ -33,6 +36,27 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
             " `python -m trainer.merge OUT CHECKPOINT=1` adds them on a machine with onnx."
         )
     return lines
+
+
+def check_named(recipe: Recipe) -> None:
+    """Check the domains, folders and models that are only used after the preparation, which can take hours.
+
+    Raises InputError for a domain that no pair file has and for an evaluation set that lacks a file, and ModelError for
+    a surrogate that is not a model.
+    """
+    domains = list(map(domain_name, domain_files(recipe.data.pairs, recipe.data.leave_out)))
+    if unknown := sorted(set(recipe.data.held_out_domains) - set(domains)):
+        raise InputError(
+            f"data.held_out_domains names {', '.join(unknown)}, which data.pairs does not have.",
+            f"Name some of: {', '.join(domains)}.",
+        )
+    for file in (folder / name for folder in recipe.run.evaluate for name in FILES):
+        if not file.exists():
+            raise InputError(
+                f"run.evaluate needs {file}, which does not exist.", f"Name folders that have {', '.join(FILES)}."
+            )
+    if recipe.run.surrogate is not None:
+        family_of(checkpoint_folder(recipe.run.surrogate))
 
 
 def _check_needed(recipe: Recipe) -> None:

@@ -1,21 +1,30 @@
-"""Report in one line that torch is not installed. The programs of this package check this before they import torch."""
+"""Report in one line that torch, or what it needs here, is not installed. Programs check this before they import it."""
 
 import sys
 from importlib.util import find_spec
 
 from cdesearch.errors import InputError
+from trainer.reporting import NEEDED
+
+
+def absent_library() -> str | None:
+    """The first of the libraries that all training needs which is not installed; None if there is none."""
+    return next((name for name in NEEDED if find_spec(name) is None), None)
 
 
 def check_torch() -> None:
-    """Raise InputError if torch is not installed."""
-    if find_spec("torch") is None:
+    """Raise InputError if torch, numpy, tokenizers or safetensors is not installed."""
+    absent = absent_library()
+    if absent == "torch":
         raise InputError("torch is not installed, and training needs it.", "Run `pip install 'cdesearch[train]'`.")
+    if absent is not None:
+        raise InputError(f"{absent} is not installed, and training needs it.", f"Run `pip install {' '.join(NEEDED)}`.")
 
 
 def exit_without_torch(usage: str | None) -> None:
-    """End the process if torch is not installed: with one line and exit code 2, or with `usage` if --help is given.
+    """End the process unless `check_torch` passes: with one line and exit code 2, or with `usage` if --help is given.
 
-    The options themselves cannot be listed, because the program that defines them imports torch.
+    The options themselves cannot be listed, because the program that defines them imports these libraries.
     """
     try:
         check_torch()

@@ -12,12 +12,12 @@ from trainer.data.material import prepare_material
 from trainer.data.training_batch import tokenize
 from trainer.execution.compiled import compile_layers
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
-from trainer.missing import missing_libraries
+from trainer.missing import check_named, missing_libraries
 from trainer.recipe import Recipe
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
-from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
+from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.run.training_run import TrainingRun
 from trainer.starting import context_is_untrained, starting_head, starting_model
 from trainer.step.null_vector import start_null_vector
@@ -40,7 +40,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
             display.note(line)
         refuse_overwritten_models(recipe)
         check_joined(recipe)
-        with first_goes_ahead():
+        check_named(recipe)
+        with first_goes_ahead(device):
             claim_folder(recipe.run.out, resume=resume)  # first, because it refuses the folders of somebody else
             if is_first():
                 stack.enter_context(locked(recipe.run.out, "run.out"))
@@ -56,7 +57,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
             compile_layers(model)
         trainee = Trainee(model, starting_head(recipe.model, model.config).to(device), tokenizer)
         shared = recipe.run.work  # runs may have one folder of prepared data
-        with first_goes_ahead(), locked(shared, "run.work") if shared and is_first() else nullcontext():
+        lock = locked(shared, "run.work") if shared and is_first() else nullcontext()
+        with first_goes_ahead(device, OutOfTime), lock:
             material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
         if not resume and context_is_untrained(recipe.model, model):
             texts = material.out_of_domain_texts[:: max(1, len(material.out_of_domain_texts) // NULL_TEXTS)]

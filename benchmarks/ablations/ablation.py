@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -25,11 +25,15 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe, check_recipe
+from trainer.replacing import make_folder, replace_text
+from trainer.run.folder import claim_folder
 from trainer.run.log import read_log
 from trainer.schema import to_plain
 
 CONTEXTS = ("true", "random", "null", "document")
 KINDS = (*CONTEXTS, "fused")
+MADE_WITH = "arm.json"  # beside a trained arm: its recipe, and how it is evaluated
+PLACES = ("run.out", "run.work")  # settings that may differ, because folders may be moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +64,23 @@ def ablation(
     ] = RESULTS,
 ) -> None:
     """Train every arm of a plan, with each seed that it names, and evaluate it with each kind of context and BM25."""
+    if not start.is_dir():
+        raise InputError(f"START is {start}, and there is no such folder.", "Name the folder of a model.")
     planned = read_plan(plan)
+    make_folder(out)
     folder = work / plan.stem
     machine = describe()
     known = known_arms(planned, sorted(out.glob(f"{plan.stem}-*.json")))
     arms = []
     for name, values in arms_of(planned, data, start, folder):
         recipe = check_recipe(values, plan)
-        arms.append(known.get((name, recipe.run.seed)) or _train_and_measure(name, recipe, planned, data))
+        earlier = known.get((name, recipe.run.seed))
+        if earlier and (changed := changes(earlier.recipe, to_plain(recipe))):
+            raise InputError(
+                f"{out} has results of the arm {name} with another recipe ({'; '.join(changed)}).",
+                f"Move {plan.stem}-*.json away from there, or name another --out.",
+            )
+        arms.append(earlier or _train_and_measure(name, recipe, planned, data))
         record = {"machine": machine, "plan": planned, "arms": [asdict(arm) for arm in arms]}
         file = out / f"{plan.stem}-{machine['date']}.json"
         file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
@@ -119,11 +132,47 @@ def arms_of(
         yield name, values
 
 
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """`section.key: old -> new` for each key that two tables of tables both have with different values.
+
+    The places of a run are left out.
+    """
+    return [
+        f"{section}.{key}: {before[section][key]} -> {value}"
+        for section, keys in now.items()
+        for key, value in keys.items()
+        if f"{section}.{key}" not in PLACES and before.get(section, {}).get(key, value) != value
+    ]
+
+
+def _claim_arm(recipe: Recipe, planned: dict[str, Any], data: Path) -> None:
+    """Store what an arm is made with in its folder; raises InputError if the folder has an arm made with another."""
+    out, file = recipe.run.out, recipe.run.out / MADE_WITH
+    made_with = {
+        **to_plain(recipe),
+        "plan": {"evaluate": [str(data / path) for path in planned["evaluate"]], "max_tokens": planned["max_tokens"]},
+    }
+    remedy = f"Delete {out} to train the arm again, or name another --work."
+    if file.exists():
+        try:
+            changed = changes(json.loads(file.read_text(encoding="utf-8")), made_with)
+        except (OSError, ValueError, AttributeError) as error:
+            raise InputError(f"{file} cannot be read ({error!r:.100}).", remedy) from None
+        if changed:
+            raise InputError(f"{out} has an arm that was made with other settings ({'; '.join(changed)}).", remedy)
+    elif any((out / name).exists() for name in ("checkpoint", "state.pt", "ndcg.json")):
+        raise InputError(f"{out} has an arm, but no {MADE_WITH}, which tells what it was made with.", remedy)
+    else:
+        claim_folder(out)
+        replace_text(file, json.dumps(made_with, indent=1) + "\n")
+
+
 def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     """Train and evaluate an arm, unless the results of an earlier call are on disk."""
     from cdesearch.progress import shown_on_stderr
     from trainer.train import train
 
+    _claim_arm(recipe, planned, data)
     out = recipe.run.out
     if not (out / "checkpoint").is_dir():
         with shown_on_stderr() as display:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from hidden_libraries import run_module_without
 from safetensors.numpy import load_file
 
+from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
 from trainer.__main__ import main
 from trainer.recipe import load_recipe
@@ -188,6 +190,46 @@ def test_sigterm_during_preparation_ends_with_143_and_says_what_is_kept(recipe_f
     assert process.returncode == 143
     assert last.startswith(f"Stopped before a state was saved. The data prepared so far is kept in {out / 'data'}.")
     assert not list(out.rglob("*unfinished*"))
+
+
+def test_a_slot_that_stores_nothing_new_asks_for_more_minutes(recipe_file, capsys, monkeypatch):
+    def fail(recipe, *_, **__):
+        (recipe.run.out / "data").mkdir(parents=True, exist_ok=True)
+        (recipe.run.out / "data" / "one.npz").touch()
+        raise OutOfTime
+
+    monkeypatch.setattr("trainer.train.train", fail)
+    command = [str(recipe_file), "--resume", "--minutes", "2"]
+    assert main(command) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == f"The time is over (--minutes 2). To continue: python -m trainer {' '.join(command)}"
+    assert main(command) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "nothing new is stored: the next block needs more minutes" in last and last.endswith("--minutes 4")
+
+
+def test_under_torchrun_the_command_to_continue_has_as_many_processes(recipe_file, capsys, monkeypatch):
+    monkeypatch.setattr("trainer.train.train", Mock(side_effect=KeyboardInterrupt))
+    for name, value in {"WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "3", "RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    assert main([str(recipe_file)]) == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith(f"To begin again: torchrun --nproc-per-node 3 -m trainer {recipe_file}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"run.evaluate": '["nowhere"]'}, "run.evaluate needs nowhere/corpus.jsonl"),
+        ({"data.held_out_domains": '["pears"]'}, "data.held_out_domains names pears, .* Name some of: pairs."),
+        ({"run.surrogate": "nowhere"}, "nowhere is not a checkpoint: there is no such folder"),
+    ],
+)
+def test_what_is_needed_after_the_preparation_is_checked_before_it(recipe_file, settings, named):
+    recipe = load_recipe(recipe_file, settings)
+    with pytest.raises(CdesearchError, match=named):
+        train(recipe, Silent())
+    assert not recipe.run.out.exists()
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,27 @@ def test_long_files_are_split_and_joined_on_the_other_machine(recipe_file, tmp_p
     assert gzip.decompress((bundle / "first.jsonl.gz").read_bytes()) and not list(bundle.rglob("*.*-0"))
 
 
+@pytest.mark.parametrize("copied", [0, 1])
+def test_a_bundle_that_is_stopped_while_models_are_copied_can_be_made_by_the_same_command(
+    recipe_file, tmp_path, monkeypatch, tiny_checkpoint, copied
+):
+    monkeypatch.setattr("trainer.bundle.PART", 400)
+    monkeypatch.setattr("trainer.run.parts.PART", 400)
+    command = [str(recipe_file), str(tmp_path / "bundle"), f"--set=run.surrogate={tiny_checkpoint}"]
+
+    def stopped(model, target, files, n_calls=[0]):  # noqa: B006 (it counts the calls)
+        if n_calls[0] == copied:
+            raise KeyboardInterrupt
+        n_calls[0] += 1
+        parcel.split(model, target, files)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trainer.bundle.split", stopped)
+        assert main(command) == 130
+    assert not list((tmp_path / "bundle").iterdir())
+    assert main(command) == 0
+
+
 def test_a_bundle_does_not_replace_the_models_of_another_one(recipe_file, tmp_path, capsys):
     (tmp_path / "bundle" / "start").mkdir(parents=True)
     assert main([str(recipe_file), str(tmp_path / "bundle")]) == 2

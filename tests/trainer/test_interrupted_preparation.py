@@ -95,7 +95,7 @@ def work_done(monkeypatch):
 
         monkeypatch.setattr(owner, name, counted)
 
-    for owner, name in ((Leaks, "in_texts"), (token_store, "_tokenized"), (Encoder, "encode"), (cluster, "_try")):
+    for owner, name in ((Leaks, "in_texts"), (token_store, "_tokenized"), (Encoder, "_checked"), (cluster, "_try")):
         count(owner, name)
     return done
 

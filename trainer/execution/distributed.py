@@ -69,13 +69,23 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def first_goes_ahead() -> Iterator[None]:
-    """Run the block in the first process, then in all others, which find its results on disk."""
-    if world() > 1 and not is_first():
-        dist.barrier()
-    yield
-    if world() > 1 and is_first():
-        dist.barrier()
+def first_goes_ahead(device: torch.device, ending: type[Exception] | None = None) -> Iterator[None]:
+    """Run the block in the first process, then in all others, which find its results on disk.
+
+    If it raises `ending` in the first process, it is raised in the others too, and the block does not run there.
+    """
+    if not is_first():
+        if highest(0, device) and ending is not None:
+            raise ending
+        yield
+        return
+    try:
+        yield
+    except Exception as error:
+        if ending is not None and isinstance(error, ending):
+            highest(1, device)
+        raise
+    highest(0, device)
 
 
 def rows_of_process(n: int) -> slice:

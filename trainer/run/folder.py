@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 
 from cdesearch.errors import InputError
 from cdesearch.store.filesystem import lock_of
+from trainer.execution.distributed import is_first
 from trainer.export import check_entries
 from trainer.recipe import Recipe, RunSettings
 from trainer.replacing import UNFINISHED, refuse_link, writing
@@ -74,6 +75,17 @@ def refuse_overwritten_models(recipe: Recipe) -> None:
 def kept_data(run: RunSettings) -> str:
     """A sentence on what a run that was stopped before its first step leaves for the next one."""
     return f"The data prepared so far is kept in {run.data_folder}." if run.data_folder.exists() else "Nothing is kept."
+
+
+def stored_blocks(run: RunSettings) -> set[tuple[Path, int]]:
+    """What later calls need not do again: the files that end a block of prepared data by size, the state by time."""
+    blocks = set()
+    for file in run.data_folder.rglob("*") if is_first() else ():
+        with suppress(FileNotFoundError):  # another run may be writing to the folder
+            if file.suffix in (".npz", ".json"):
+                blocks.add((file, file.stat().st_size))
+    state = run.out / STATE
+    return blocks | {(state, state.stat().st_mtime_ns)} if state.exists() else blocks
 
 
 def next_step(checkpoint: Path) -> str:

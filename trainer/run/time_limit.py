@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 
 from cdesearch.progress import Display
-from trainer.execution.distributed import total, world
+from trainer.execution.distributed import alone, is_first, total, world
 
 
 class OutOfTime(Exception):  # noqa: N818 (not an error: the run continues in the next slot)
@@ -37,7 +37,7 @@ NO_LIMIT = TimeLimit(None)
 class LimitedDisplay:
     """A display that also checks the limit whenever progress is reported: preparation can be resumed there.
 
-    With several processes only the first one prepares, so the limit must not stop it there while the others wait.
+    With several processes only the first one checks it, because the others wait until it has prepared everything.
     """
 
     def __init__(self, display: Display, limit: TimeLimit) -> None:
@@ -52,7 +52,8 @@ class LimitedDisplay:
 
         def advance_in_time(n: int) -> None:
             advance(n)
-            if world() == 1:
-                self._limit.check()
+            if is_first():
+                with alone():
+                    self._limit.check()
 
         return advance_in_time

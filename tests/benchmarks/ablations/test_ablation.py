@@ -72,6 +72,66 @@ def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
         ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
 
 
+@pytest.fixture
+def made_arm(tmp_path, monkeypatch):
+    """Make the first arm of PLAN, changed by `old` and `new`, from a start; training is replaced by a marker."""
+    plan, start = tmp_path / "plan.toml", tmp_path / "start"
+    start.mkdir()
+
+    def train(recipe, *_, resume):
+        (recipe.run.out / "checkpoint").mkdir()
+        (recipe.run.out / "ndcg.json").write_text('{"beir": {"true": 1, "random": 1, "null": 1, "fused": 1}}')
+        raise RuntimeError("trained")
+
+    monkeypatch.setattr("trainer.train.train", train)
+
+    def make(old="", new="", start=start, data=tmp_path, out=tmp_path / "new" / "out"):
+        plan.write_text(PLAN.replace(old, new) if old else PLAN)
+        ablation(plan, data, start, tmp_path / "runs", out)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"old": "steps = 2", "new": "steps = 9"}, "learning.steps: 2 -> 9"),
+        ({"old": "max_tokens = 32", "new": "max_tokens = 16"}, "plan.max_tokens: 32 -> 16"),
+        ({"old": '["beir"]', "new": '["other"]'}, "plan.evaluate: "),
+        ({"data": Path("elsewhere")}, "data.pairs: "),
+        ({"start": Path(__file__).parent}, "model.start: "),
+    ],
+)
+def test_a_stored_arm_that_was_made_with_something_else_is_refused(made_arm, tmp_path, change, named):
+    with pytest.raises(RuntimeError, match="trained"):
+        made_arm()
+    with pytest.raises(InputError, match="made with other settings") as refused:
+        made_arm(**change)
+    assert named in str(refused.value) and f"Delete {tmp_path / 'runs' / 'plan' / 'no-context'} " in str(refused.value)
+
+
+def test_a_stored_arm_without_a_record_of_how_it_was_made_is_refused(made_arm, tmp_path):
+    with pytest.raises(RuntimeError, match="trained"):
+        made_arm()
+    (tmp_path / "runs" / "plan" / "no-context" / "arm.json").unlink()
+    with pytest.raises(InputError, match=r"has an arm, but no arm\.json"):
+        made_arm()
+
+
+def test_a_start_that_does_not_exist_is_refused_before_anything_is_made(made_arm, tmp_path):
+    with pytest.raises(InputError, match="START is nowhere, and there is no such folder"):
+        made_arm(start=Path("nowhere"))
+    assert not (tmp_path / "new").exists() and not (tmp_path / "runs").exists()
+
+
+def test_a_result_of_another_start_is_refused(made_arm, tmp_path):
+    recipe = {"model": {"start": "another"}, "run": {"out": "x"}}
+    arm = {"name": "no context", "seed": 0, "recipe": recipe, "ndcg": {}, "held_out": [], "minutes": 1.0}
+    (tmp_path / "plan-2026-01-01.json").write_text(json.dumps({"plan": tomllib.loads(PLAN), "arms": [arm]}))
+    with pytest.raises(InputError, match=r"another recipe \(model\.start: another -> "):
+        made_arm(out=tmp_path)
+
+
 def test_arms_of_earlier_results_are_known_if_their_plan_differs_only_in_seeds(tmp_path):
     planned = tomllib.loads(PLAN)
     arm = {"name": "context", "seed": 7, "recipe": {}, "ndcg": {"beir": {"true": 50.0}}, "held_out": [], "minutes": 1.0}

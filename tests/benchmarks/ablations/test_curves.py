@@ -38,8 +38,9 @@ def test_copied_logs_are_drawn_too_and_a_torn_last_line_is_left_out(tmp_path):
     line = {"step": 5, "held_out": {"true": 0.5, "random": 0.6, "null": 0.7}}
     for name in ("train-arm-a.jsonl", "train-arm-b.jsonl"):
         (tmp_path / name).write_text(json.dumps(line) + '\n{"step": 10, "held')
-    curves(tmp_path, tmp_path)
-    (file,) = tmp_path.glob("curves-*.json")
+    out = tmp_path / "new" / "results"
+    curves(tmp_path, out)
+    (file,) = out.glob("curves-*.json")
     stored = json.loads(file.read_text())["runs"]
     assert stored == {name: [{"step": 5, "true": 0.5, "random": 0.6, "null": 0.7}] for name in ("arm-a", "arm-b")}
     drawn = file.with_suffix(".svg").read_text()

@@ -26,18 +26,29 @@ PROCESS = """
 import json, os, sys
 from pathlib import Path
 import torch
+from cdesearch.progress import Silent
 from trainer.execution.distributed import (
     first_goes_ahead, gather, highest, is_first, joined, rows_of_process, same_seed, total, world
 )
+from trainer.run.time_limit import LimitedDisplay, OutOfTime, TimeLimit
 rows, folder = torch.tensor(json.loads(sys.argv[1])), Path(sys.argv[2])
 rank = int(os.environ["RANK"])
 with joined() as device:
     torch.manual_seed(rank)
     mine = rows_of_process(len(rows))
-    with first_goes_ahead():
+    with first_goes_ahead(device):
         found = (folder / "prepared").exists()
         (folder / "prepared").touch()
+    ended, ran = False, False
+    try:
+        with first_goes_ahead(device, OutOfTime):
+            ran = True
+            advance = LimitedDisplay(Silent(), TimeLimit(0.0)).stage("preparation", None)
+            advance(0)
+    except OutOfTime:
+        ended = True
     result = {
+        "ended": ended, "ran": ran,
         "world": world(), "first": is_first(), "rows": list(range(len(rows))[mine]), "found": found,
         "gathered": gather(rows[mine]).tolist(), "total": total(rows[mine].sum(0)).tolist(),
         "highest": highest(5 - rank, device), "seed": same_seed(device),
@@ -56,6 +67,7 @@ def test_two_processes_share_rows_and_agree(tmp_path):
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     assert found[0]["rows"] + found[1]["rows"] == list(range(N)) and found[0]["rows"] and found[1]["rows"]
     assert [one["first"] for one in found] == [True, False] and [one["found"] for one in found] == [False, True]
+    assert [one["ended"] for one in found] == [True, True] and [one["ran"] for one in found] == [True, False]
     assert found[0]["seed"] == found[1]["seed"]
     for one in found:
         assert one["world"] == 2 and one["highest"] == 5
@@ -72,7 +84,7 @@ def free_port():
 def test_without_torchrun_one_process_has_everything(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     rows = torch.tensor(ROWS)
-    with joined() as device, first_goes_ahead():
+    with joined() as device, first_goes_ahead(device):
         assert is_first() and rows_of_process(N) == slice(0, N)
         assert torch.equal(gather(rows), rows) and torch.equal(total(rows.clone()), rows)
         assert highest(3, device) == 3

@@ -11,6 +11,7 @@ from cdesearch.errors import SourceError
 from trainer.plain_file import open_plain
 
 STRAY_SHARE = 0.01  # the share of judgements that may name unknown ids
+FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")  # of a folder
 COLUMNS = ["query-id", "corpus-id", "score"]
 
 Judgements = Mapping[str, Mapping[str, int]]  # query to document to grade

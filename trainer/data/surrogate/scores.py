@@ -14,10 +14,10 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
 from trainer.data.pairs.reading import Pair
-from trainer.data.stored import damaged, digest_of, load_array, load_json
+from trainer.data.stored import damaged, digest_of, load_array, load_arrays, load_json
 from trainer.data.surrogate.word_scores import WordScores
 from trainer.recipe import Filter
-from trainer.replacing import make_folder, open_new, replace_text, writing
+from trainer.replacing import make_folder, open_new, remove, replace_text, replacing, writing
 
 SHARD = 2048  # texts embedded between two writes
 NO_NULL = np.empty(0)  # z-scores need no null distribution
@@ -28,7 +28,8 @@ def surrogate_vectors(
 ) -> Floats:
     """(n, d) unit vectors of `texts` in the null context, memory-mapped.
 
-    They are stored by contents and model. After an interruption the next run continues after the last write.
+    They are stored by contents and model. `advance` is called after each write, and with 0 after each batch of texts.
+    If it raises an exception, the next run continues after this batch; after a kill, it continues after the last write.
     Raises StorageError if the stored ones are damaged or cannot be written.
     """
     if not texts:
@@ -51,7 +52,8 @@ def surrogate_vectors(
     advance(done)
     for start in range(done, len(texts), SHARD):
         shard = texts[start : start + SHARD]
-        computed = encoder.encode(shard, role, None).astype("<f4").tobytes()
+        part = file.with_suffix(f".{start}.part.npz")
+        computed = _embedded(shard, role, encoder, part, advance).tobytes()
         # On a full disk, writing through the map would kill the process.
         with writing(file), file.open("r+b") as stream:
             stream.seek(vectors.offset + 4 * start * shape[1])
@@ -60,7 +62,34 @@ def surrogate_vectors(
             os.fsync(stream.fileno())
         sums.append(_sum(computed))
         replace_text(state, json.dumps(sums))
+        remove(part)
         advance(len(shard))
+    return vectors
+
+
+def _embedded(texts: Sequence[str], role: Role, encoder: Encoder, part: Path, advance: Callable[[int], None]) -> Floats:
+    """(n, d) vectors of one shard. After an exception, those that are computed are in `part` for the next call."""
+    vectors, done = np.zeros((len(texts), encoder.dimension), "<f4"), np.zeros(len(texts), np.bool_)
+    if part.exists():
+        kept = load_arrays(part)
+        if {name: (one.shape, one.dtype) for name, one in kept.items()} != {
+            "vectors": (vectors.shape, vectors.dtype),
+            "done": (done.shape, done.dtype),
+        }:
+            raise damaged(part)
+        vectors, done = kept["vectors"], kept["done"]
+    left = np.flatnonzero(~done)
+    try:
+        # The shortest texts come first, so that the batches are those of a shard that is not interrupted.
+        for rows, batch in encoder.stream([texts[row] for row in left.tolist()], role, None):
+            vectors[left[rows]] = batch
+            done[left[rows]] = True
+            advance(0)
+    except BaseException:
+        if done.any():
+            with writing(part), replacing(part) as stream:
+                np.savez(stream, vectors=vectors, done=done)
+        raise
     return vectors
 
 

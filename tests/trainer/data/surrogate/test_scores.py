@@ -1,6 +1,8 @@
 import math
 import re
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -72,6 +74,34 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     part = known.take([0, 4]).view(np.array([1]), [Pair("word7", "d", ("n",))])
     np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)
     assert part.scores("text", slice(None))[0] == pytest.approx([0, bm25("word7", domain[8], domain)])
+
+
+def test_an_interruption_between_two_batches_of_a_shard_repeats_none_and_changes_no_vector(
+    tmp_path, tiny_checkpoint, monkeypatch
+):
+    encoder = load_encoder(tiny_checkpoint)
+    monkeypatch.setattr(encoder._runtime, "tokens_per_batch", 64)
+    texts = [" ".join(["the cat"] * (1 + number % 7)) + f" {number}" for number in range(60)]
+    n_batches = len(list(encoder.stream(texts, "document", None)))
+    expected = surrogate_vectors("one", texts, "document", encoder, tmp_path / "whole", lambda _: None)
+    computed = []
+    original = encoder._checked
+    monkeypatch.setattr(encoder, "_checked", lambda *given: computed.append(1) or original(*given))
+
+    def stop_after_two(n, calls):
+        calls.append(n)
+        if len(calls) == 3:  # the first call is about what is stored
+            raise KeyboardInterrupt
+
+    found = None
+    while found is None:
+        calls = []
+        with suppress(KeyboardInterrupt):
+            advance = partial(stop_after_two, calls=calls)
+            found = surrogate_vectors("one", texts, "document", encoder, tmp_path / "slots", advance)
+    assert len(computed) == n_batches > 4
+    np.testing.assert_array_equal(found, expected)
+    assert not list((tmp_path / "slots").glob("*.part.npz"))
 
 
 @pytest.mark.parametrize("n_bytes", [100, 4 * 16 * (SHARD + 10)])
