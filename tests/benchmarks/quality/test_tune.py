@@ -13,7 +13,11 @@ TOPICS = ("cat", "dog", "moon", "bread", "river", "engine", "stone", "light")
 @pytest.mark.slow
 def test_tuning_is_compared_with_the_default(tmp_path):
     pairs = [
-        {"query": f"what has the {one} to do with a {two}", "document": f"A {one} met a {two} at noon. " * 3 + one}
+        {
+            "query": f"what has the {one} to do with a {two}",
+            "document": f"A {one} met a {two} at noon beside the old bridge. Nobody in the village had seen a {two}"
+            f" of this kind before. The {one} stayed until the evening and then went home alone.",
+        }
         for one in TOPICS
         for two in TOPICS
         if one != two
