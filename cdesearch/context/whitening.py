@@ -69,7 +69,7 @@ def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
     reached = len(pooled) / (len(pooled) + config.half_at)
     points = pooled.astype(np.float64)
     mean = points.mean(axis=0)
-    eigenvalues, eigenvectors = np.linalg.eigh(np.cov(points, rowvar=False, bias=True))
+    eigenvalues, eigenvectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False, bias=True)))
     eigenvalues = np.maximum(eigenvalues, 0)
     scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
     projection = eigenvectors * (scale / scale.mean()) ** (-config.power * reached)

@@ -18,8 +18,10 @@ import numpy as np
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Unexported
-from cdesearch.models.export_folder import GRAPH, REFUSED, write_speed
+from cdesearch.models.export_folder import GRAPH, REFUSED, find_export, write_checksum, write_speed
 
+UNFINISHED = ".unfinished-"  # the beginning of the name of a folder in which an export is made
+ABANDONED_SECONDS = 3600.0  # since such a folder has changed
 CHECKED_TEXTS = 200
 LEAST_COSINE = 0.98  # the mean of the texts; of the default model's int8 export it is .993
 
@@ -32,7 +34,8 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
     scratch = None
     try:
         model.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        scratch = Path(mkdtemp(dir=model.folder.parent, prefix=".unfinished-"))
+        _remove_unfinished(model.folder.parent)
+        scratch = Path(mkdtemp(dir=model.folder.parent, prefix=UNFINISHED))
         with _quiet_export():
             from cdesearch.encode.backends.onnx_export import write_biencoder
 
@@ -40,12 +43,13 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
         cosine, speed = _compare(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
         write_speed(scratch, speed)
         if cosine >= LEAST_COSINE:
-            scratch.replace(model.folder)
+            write_checksum(scratch)
+            _put_in_place(scratch, model.folder)
             encoder.use_runtime(OnnxRuntime(model.folder, encoder.dimension))
             return None
         (scratch / GRAPH).unlink()
         (scratch / REFUSED).write_text(json.dumps({"cosine": round(cosine, 4)}), encoding="utf-8")
-        scratch.replace(model.folder)
+        _put_in_place(scratch, model.folder)
         return f"The model runs on torch: its int8 export has a cosine of {cosine:.3f} to it, below {LEAST_COSINE}."
     except Exception as error:  # the exporter's, the runtime's and the system's share no root
         reason = (str(error).strip() or type(error).__name__).partition("\n")[0]
@@ -53,6 +57,24 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
     finally:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _put_in_place(scratch: Path, folder: Path) -> None:
+    """Make `scratch` the export in `folder`, unless another process has finished the same one meanwhile."""
+    if find_export(folder) is None:
+        shutil.rmtree(folder, ignore_errors=True)  # a damaged export
+    try:
+        scratch.replace(folder)
+    except OSError:
+        if find_export(folder) is None:
+            raise
+
+
+def _remove_unfinished(parent: Path) -> None:
+    """Remove what exports have left that were killed long ago."""
+    for folder in parent.glob(f"{UNFINISHED}*"):
+        if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _compare(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """The folder that holds the ONNX export of a published model, in the user's cache folder."""
 
+import hashlib
 import json
 import os
 import sys
@@ -7,8 +8,8 @@ from pathlib import Path
 
 from cdesearch.models.checkpoint_files import read_fields_text
 
-VERSION = 1  # of the way in which exports are made
-GRAPH, REFUSED, SPEED = "second_stage.onnx", "refused.json", "speed.json"
+VERSION = 2  # of the way in which exports are made
+GRAPH, REFUSED, SPEED, CHECKSUM = "second_stage.onnx", "refused.json", "speed.json", "checksum.json"
 
 
 def export_folder(fingerprint: str) -> Path | None:
@@ -20,8 +21,32 @@ def export_folder(fingerprint: str) -> Path | None:
 
 
 def find_export(folder: Path | None) -> Path | None:
-    """The folder if it contains an export that may be used."""
-    return folder if folder is not None and (folder / GRAPH).is_file() else None
+    """The folder if it contains an export that may be used, as it was written."""
+    return folder if folder is not None and not folder.is_symlink() and _is_as_written(folder) else None
+
+
+def write_checksum(folder: Path) -> None:
+    """Record the graph of a finished export."""
+    status = (folder / GRAPH).stat()
+    record = {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": _sha256(folder / GRAPH)}
+    (folder / CHECKSUM).write_text(json.dumps(record), encoding="utf-8")
+
+
+def _is_as_written(folder: Path) -> bool:
+    """Whether the graph is the one that was recorded. It is hashed only if its time differs, as in a copied cache."""
+    try:
+        record = json.loads(read_fields_text(folder / CHECKSUM))
+        status = (folder / GRAPH).lstat()
+        if record["size"] != status.st_size:
+            return False
+        return bool(record["mtime_ns"] == status.st_mtime_ns or record["sha256"] == _sha256(folder / GRAPH))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def is_refused(folder: Path) -> bool:

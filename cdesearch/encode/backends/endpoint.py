@@ -248,7 +248,10 @@ class Endpoint:
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self.server.authorization}
         connection.request("POST", self.server.path, data, headers)
         with connection.getresponse() as response:
-            return response.status, response.headers, response.read(MAX_ANSWER_BYTES + 1)
+            answer = response.read(MAX_ANSWER_BYTES + 1)
+            if response.length and len(answer) <= MAX_ANSWER_BYTES:  # `read` with a limit does not report it
+                raise http.client.IncompleteRead(answer, response.length)
+            return response.status, response.headers, answer
 
     def _failed(self, status: int, headers: http.client.HTTPMessage, answer: bytes) -> Exception:
         """The error of an answer that holds no vectors."""

@@ -243,3 +243,8 @@ def test_a_reduced_whitening_keeps_the_components_along_which_whitened_vectors_a
     lengths = np.sort(np.linalg.svd(whole)[1] ** 2)[::-1]
     axes = np.linalg.lstsq(whitening.projection, reduced.projection, rcond=None)[0]
     assert ((whole @ axes) ** 2).sum() == pytest.approx(lengths[:3].sum(), rel=1e-4)
+
+
+def test_vectors_of_one_dimension_are_whitened():
+    found = soft_whitening(np.array([[1.0], [0.5], [-1.0]], np.float32), StatisticsConfig())
+    assert found.projection.shape == (1, 1) and np.isfinite(found.apply(np.ones((2, 1), np.float32))).all()

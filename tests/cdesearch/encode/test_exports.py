@@ -132,3 +132,39 @@ def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, 
                 found.encode(texts, "query", given), exact.encode(texts, "query", given), atol=1e-5
             )
     assert network.is_causal == (kind == "qwen3") and torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "another graph", "no graph", "a link"])
+def test_a_damaged_export_is_not_used_and_is_made_again(bert, documents, tmp_path, damage):
+    build([documents], Options(model=bert), Silent())
+    folder = place(bert)
+    if damage == "truncated":
+        (folder / GRAPH).write_bytes((folder / GRAPH).read_bytes()[:5000])
+    elif damage == "another graph":
+        (folder / GRAPH).write_bytes((folder / GRAPH).read_bytes()[::-1])
+    elif damage == "no graph":
+        (folder / GRAPH).unlink()
+    else:
+        folder.rename(tmp_path / "elsewhere")
+        folder.symlink_to(tmp_path / "elsewhere")
+    assert find_export(folder) is None and load_encoder(bert).precision == "fp32"
+    assert cdesearch.open(documents).search("water")
+    if damage != "a link":
+        notes = Notes()
+        build([documents], Options(model=bert, rebuild=True), notes)
+        assert find_export(folder) is not None and not any("torch" in line for line in notes.lines)
+
+
+def test_an_export_that_another_process_has_finished_meanwhile_is_used(bert, documents, monkeypatch):
+    build([documents], Options(model=bert), Silent())
+    kept = place(bert).with_name("kept")
+    place(bert).rename(kept)
+    encoder = load_encoder(bert)
+
+    def written_meanwhile(*arguments):
+        write_biencoder(*arguments)
+        kept.rename(place(bert))
+
+    monkeypatch.setattr("cdesearch.encode.backends.onnx_export.write_biencoder", written_meanwhile)
+    assert exports.export(encoder, encoder.unexported, TEXTS) is None
+    assert encoder.precision == "int8" and [one.name for one in place(bert).parent.iterdir()] == [place(bert).name]

@@ -93,8 +93,9 @@ def test_some_requests_run_at_the_same_time_and_no_more(server):
         lambda handler: handler.reply(500, b"<html>"),
         lambda handler: handler.reply(429, {"error": {"message": "slow down"}}),
         lambda handler: handler.cut(),
+        lambda handler: handler.reply(200, b"{}", **{"Content-Length": "5000"}) and handler.cut(),
     ],
-    ids=["503", "500", "429", "connection cut"],
+    ids=["503", "500", "429", "connection cut", "answer cut"],
 )
 def test_a_temporary_failure_is_repeated(server, tiny_encoder, fail):
     server.misbehave = first(2, fail)
