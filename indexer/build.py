@@ -4,14 +4,14 @@ import errno
 import os
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdesearch.encode.backends.endpoint import EmbeddingServer
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, check_plain_model
-from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceError
+from cdesearch.errors import CdesearchError, IndexNotFoundError, InputError, ModelError, SourceError
 from cdesearch.models.added_context import has_added_context
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display, Progress
@@ -19,6 +19,7 @@ from cdesearch.search.corpus_languages import unfit_text_language, unread_langua
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, still_answering
 from cdesearch.store.index import Index
+from cdesearch.store.vector_format import UNNAMED
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
@@ -95,6 +96,8 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
             progress.note(still_answering(source, settings.sources, folder))
         if stored is None and options.index is None:
             note_outer_index(folder, progress)
+        if options.rebuild and stored is None:
+            _note_replaced_settings(folder, options, settings, progress)
         if isinstance(settings.model, EndpointModel):
             _note_server(settings.model, progress)
         # A stage of an unfinished build cannot be the base, because the complete index will have another context.
@@ -104,6 +107,24 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         if new := [source for source in settings.sources if stored is None or source not in stored.sources]:
             note_inner_indexes(folder, new, (settings.root / path for path in plan.files), progress)
         return _report(folder, plan, embedded, begun, record_confirmation(folder, settings.trust_request))
+
+
+def _note_replaced_settings(folder: Path, options: Options, settings: Settings, progress: Display) -> None:
+    """Say which settings of an index a rebuild of named paths replaces by the defaults."""
+    with suppress(CdesearchError, OSError):  # an index that cannot be read is rebuilt as well
+        before = Index(folder).manifest
+        replaced = []
+        if options.model is None and before.model != settings.model_name:
+            replaced.append(f"the model {before.model or 'default'}")
+        if options.vectors is None and before.vectors not in (settings.vectors, UNNAMED):
+            replaced.append(f"vectors in {before.vectors}")
+        if options.dimension is None and before.is_reduced:
+            replaced.append(f"{before.dimension} dimensions")
+        if replaced:
+            progress.note(
+                f"The index had {', '.join(replaced)}, which the defaults replace. `cdesearch index --rebuild` without"
+                " a path keeps all settings."
+            )
 
 
 def _note_server(model: EndpointModel, progress: Display) -> None:

@@ -98,7 +98,7 @@ def index(
         typer.Option(
             help="How vectors are stored; default: float16. Compared with float32, an index is about a sixth smaller"
             " with float16, a quarter with int8 and a third with binary; texts and the index of words keep their size."
-            " float16 and int8 have almost the hits of float32; binary finds less. Kept until --rebuild."
+            " float16 and int8 have almost the hits of float32; binary finds less. Kept until --rebuild PATH."
         ),
     ] = None,
     dimension: Annotated[
@@ -107,7 +107,7 @@ def index(
             min=1,
             metavar="N",
             help="Keep only the first N principal components of the vectors of the corpus, which makes vectors smaller"
-            " and finds a little less; default: all dimensions of the model. Kept until --rebuild.",
+            " and finds a little less; default: all dimensions of the model. Kept until --rebuild PATH.",
         ),
     ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
