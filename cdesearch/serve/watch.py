@@ -8,11 +8,11 @@ import typer
 
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.serve.update_runs import STOP_SECONDS
 from cdesearch.terminal import printable
 
 RETRY_SECONDS = 1.0  # before a process that has ended is started again; twice as long each further time
 MOST_RETRY_SECONDS = 60.0
-STOP_SECONDS = 20  # the time that a running update has to end when the server stops
 
 
 class Watcher:

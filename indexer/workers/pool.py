@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -94,6 +95,7 @@ class Pool:
         self._workers: set[Worker] = set()
         self._closed = False
         self._failure: BaseException | None = None
+        self._checked_at = 0.0  # when workers were last checked, on the clock of time.monotonic
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(n_workers)]
         for thread in self._threads:
             thread.start()
@@ -152,6 +154,11 @@ class Pool:
                 self._kill_hanging()
 
     def _kill_hanging(self) -> None:
+        """Kill workers that take too long. They are checked at most once in CHECK_EVERY, however many messages come."""
+        now = time.monotonic()
+        if now < self._checked_at + CHECK_EVERY:
+            return
+        self._checked_at = now
         limits = self._reading.limits if self._reading else Limits()
         for worker in self._workers:
             awaited = worker.awaited
