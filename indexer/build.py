@@ -19,7 +19,6 @@ from cdesearch.search.corpus_languages import unfit_text_language, unread_langua
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, still_answering
 from cdesearch.store.index import Index
-from cdesearch.store.vector_format import UNNAMED
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
@@ -116,7 +115,7 @@ def _note_replaced_settings(folder: Path, options: Options, settings: Settings, 
         replaced = []
         if options.model is None and before.model != settings.model_name:
             replaced.append(f"the model {before.model or 'default'}")
-        if options.vectors is None and before.vectors not in (settings.vectors, UNNAMED):
+        if options.vectors is None and before.vectors != settings.vectors:
             replaced.append(f"vectors in {before.vectors}")
         if options.dimension is None and before.is_reduced:
             replaced.append(f"{before.dimension} dimensions")

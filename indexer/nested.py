@@ -37,7 +37,8 @@ def note_inner_indexes(folder: Path, sources: Sequence[Path], files: Iterable[Pa
     for parent in inner[:NAMED]:
         progress.note(f"Queries in {parent} are still answered by its own index, {parent / FOLDER}.")
     if inner[NAMED:]:
-        progress.note(f"So are queries in {counted(len(inner[NAMED:]), 'other folder')} by their own indexes.")
+        others = counted(len(inner[NAMED:]), "other folder")
+        progress.note(f"Queries in {others} are answered by their own indexes as well.")
 
 
 def _folders(sources: Sequence[Path], files: Iterable[Path]) -> set[Path]:

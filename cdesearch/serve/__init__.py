@@ -13,8 +13,8 @@ metrics        metrics for Prometheus
 app            the web application
 listening      the TCP port and the Unix sockets, and how a server stops
 lifecycle      how a server is announced, started in the background, and stopped
-watch          processes that update an index when its files change
-watch_process  such a process
+watch          starts a process for each index, which updates it when its files change
+watch_process  what such a process does
 idle           stops a server that has had no request for some time
 slow_clients   closes connections whose client sends or reads too slowly
 """

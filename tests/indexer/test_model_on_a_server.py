@@ -14,6 +14,7 @@ import pytest
 from built import write_documents
 from command import cdesearch
 from embedding_server import serving
+from notes import Notes
 from random_biencoder import biencoder_folder
 
 import cdesearch as package
@@ -202,14 +203,6 @@ def test_a_build_does_not_continue_with_a_model_that_has_changed_meanwhile(docs,
     assert report.embedded == report.n_chunks
     assert any("has changed since this build began" in line for line in notes.lines)
     assert hits_of(docs)
-
-
-class Notes(Silent):
-    def __init__(self):
-        self.lines = []
-
-    def note(self, text):
-        self.lines.append(text)
 
 
 def test_the_file_of_a_text_that_the_server_refuses_is_named(docs, server):

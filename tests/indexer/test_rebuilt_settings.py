@@ -1,15 +1,9 @@
+from notes import Notes
+
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
-
-
-class Notes(Silent):
-    def __init__(self):
-        self.lines = []
-
-    def note(self, text):
-        self.lines.append(text)
 
 
 def test_a_rebuild_of_a_path_says_which_settings_the_defaults_replace(docs, tiny_checkpoint):

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from notes import Notes
 from random_biencoder import NAMES, biencoder_folder
 from small_corpus import TEXTS, write_corpus
 
@@ -24,16 +25,6 @@ from indexer.warm import Given
 
 pytest.importorskip("transformers")
 pytest.importorskip("onnx")
-
-
-class Notes(Silent):
-    """Collects the lines for the user."""
-
-    def __init__(self):
-        self.lines = []
-
-    def note(self, text):
-        self.lines.append(text)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from built import assert_same, contents
+from notes import Notes
 
 from cdesearch.cli.main import run as run_command
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
@@ -36,14 +37,6 @@ def command(monkeypatch, *arguments):
 
 def paths(folder):
     return sorted(contents(folder)[0]["path"].to_pylist())
-
-
-class Notes(Silent):
-    def __init__(self):
-        self.lines = []
-
-    def note(self, text):
-        self.lines.append(text)
 
 
 def test_a_source_that_is_gone_keeps_its_documents_until_it_is_removed(two, monkeypatch, capsys):
@@ -238,7 +231,7 @@ def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed
     build([tmp_path / "all"], Options(model=tiny_checkpoint), first)
     assert first.lines == [
         *(f"Queries in {folder} are still answered by its own index, {folder / '.cdesearch'}." for folder in inner[:3]),
-        "So are queries in 2 other folders by their own indexes.",
+        "Queries in 2 other folders are answered by their own indexes as well.",
     ]
     build([tmp_path / "other"], Options(index=tmp_path / "all" / ".cdesearch"), then)
     inner_of_new = tmp_path / "other" / "f"
