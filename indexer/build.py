@@ -160,6 +160,8 @@ class _Run:
             # The processes start while the model loads.
             with self.tools.pool(worker_count(plan.to_read)) as pool:
                 encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
+                if new_context and encoder.remark:
+                    self.progress.note(encoder.remark)
                 _check_context_source(encoder)
                 if base is not None:
                     _check_added_context(base, settings, encoder)

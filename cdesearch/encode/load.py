@@ -96,6 +96,7 @@ def load_encoder(
         loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
     runtime = _open_runtime(folder, loaded, device)
     encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint, _separator(loaded, tokenizer))
+    encoder.remark = loaded.remark
     if export_to is not None and runtime.cpu_network is not None and not is_refused(export_to):
         encoder.unexported = Unexported(runtime.cpu_network, export_to)
     return encoder
