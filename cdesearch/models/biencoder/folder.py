@@ -220,8 +220,9 @@ def _max_tokens(transformer: Path, fields: Mapping[str, Any]) -> int:
     if fields.get("model_type") in _SHIFTED_POSITIONS:
         positions -= 1 + whole_number(fields, "pad_token_id", 1)
     stated = read_fields(transformer / "tokenizer_config.json").get("model_max_length")
-    is_number = isinstance(stated, int | float) and not math.isnan(stated)
-    known = int(min(stated, _UNKNOWN_LENGTH)) if is_number else _UNKNOWN_LENGTH
+    known = _UNKNOWN_LENGTH
+    if isinstance(stated, int | float) and not math.isnan(stated):
+        known = int(min(stated, _UNKNOWN_LENGTH))
     name = "model_max_length" if settings.get("max_seq_length") is None else "max_seq_length"
     limits = {name: whole_number(settings, "max_seq_length", known), "The number of positions": positions}
     name = min(limits, key=limits.__getitem__)

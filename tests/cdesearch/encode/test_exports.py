@@ -141,8 +141,7 @@ def test_without_its_export_and_torch_a_model_names_the_extra_that_runs_it(bert,
 @pytest.mark.slow
 def test_an_exported_model_on_another_device_names_the_extra_that_runs_it(bert, documents):
     build([documents], Options(model=bert), Silent())
-    arguments = ("query", "--index", documents, "--mode", "dense", "--device", "cuda", "water")
-    run = run_module_without("torch transformers onnx", "cdesearch", *arguments, cwd=documents)
+    run = run_module_without("torch transformers onnx", "cdesearch", "index", "--device", "cuda", cwd=documents)
     assert run.returncode == 2 and "the device cuda needs it" in run.stderr
     assert "pip install 'cdesearch[hub]'" in run.stderr
 
