@@ -63,6 +63,13 @@ def test_the_first_build_exports_a_model_and_later_runs_use_the_export(bert, doc
     assert [folder.name for folder in place(bert).parent.iterdir()] == [place(bert).name]
 
 
+def test_the_export_writes_nothing_to_the_terminal(bert, documents, capfd):
+    capfd.readouterr()
+    build([documents], Options(model=bert), Silent())
+    assert find_export(place(bert)) is not None
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_model_that_is_loaded_already_continues_with_the_export(bert, documents):
     encoder = load_encoder(bert)
     encoder.encode_each(TEXTS, "query", None)
