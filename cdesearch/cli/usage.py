@@ -41,4 +41,5 @@ def _number(error: Any) -> str | None:
         wanted = "a number"
     else:
         return None
-    return f"{error.param.get_error_hint().strip(chr(39))} must be {wanted}, not {str(typed)[:40]}"
+    found = f"not {str(typed)[:40]}" if str(typed).strip() else "but it is empty"
+    return f"{error.param.get_error_hint().strip(chr(39))} must be {wanted}, {found}"

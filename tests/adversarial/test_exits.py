@@ -30,6 +30,8 @@ WRONG = [
     (["query", "food", "--colour"], "No such option: --colour"),
     (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),
     (["query", "food", "-k", "x"], "-k must be a whole number, not x. See `cdesearch query --help`."),
+    (["index", ".", "--dimension", ""], "--dimension must be a whole number, but it is empty. See `cdesearch index"),
+    (["index", ".", "--max-file-size", ""], "An empty text is not a file size. Write one such as 20MB."),
     (["query", "food", "-k", "1.5"], "-k must be a whole number, not 1.5. See `cdesearch query --help`."),
     (["food", "-k"], "Option '-k' requires an argument. See `cdesearch query --help`."),
     (["index", ".", "--seed", "1e5"], "--seed must be a whole number, not 1e5. See `cdesearch index --help`."),
