@@ -27,14 +27,9 @@ from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.nested import note_inner_indexes, note_outer_index
+from indexer.places import index_folder
 from indexer.plan import Plan, make_plan, records_of
-from indexer.settings import (
-    Options,
-    Settings,
-    complete_settings,
-    index_folder,
-    record_confirmation,
-)
+from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
 from indexer.workers.pool import worker_count
@@ -82,7 +77,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     """
     started, begun = time.time(), time.monotonic()
     paths = [_existing(absolute(path)) for path in paths]
-    folder = index_folder(paths, options)
+    folder = index_folder(paths, options.index)
     if not paths and not os.path.lexists(folder / CURRENT):
         check_nothing_lost(folder)
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name the files or folders to index as well.")

@@ -141,7 +141,9 @@ def test_without_its_export_and_torch_a_model_names_the_extra_that_runs_it(bert,
     arguments = ("query", "--index", documents, "--mode", "dense", "water") if command == "query" else ("index",)
     run = run_module_without("torch transformers onnx", "cdesearch", *arguments, cwd=documents)
     assert run.returncode == 2 and "Traceback" not in run.stderr
-    assert "needs torch, which is not installed" in run.stderr and f"no ONNX export of it in {place(bert)}" in run.stderr
+    assert (
+        "needs torch, which is not installed" in run.stderr and f"no ONNX export of it in {place(bert)}" in run.stderr
+    )
     assert "pip install 'cdesearch[hub]'" in run.stderr
 
 
