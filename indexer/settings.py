@@ -138,7 +138,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         root=places.root,
         sources=sources,
         missing=places.missing,
-        model=_model(options.model, manifest),
+        model=_model(options.model, stored),
         model_name=model_name,
         plain=_is_plain(options, model_name, manifest),
         trust_request=trust_request,
@@ -244,11 +244,11 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
     return before
 
 
-def _model(named: Model | None, manifest: Manifest) -> Model | None:
+def _model(named: Model | None, stored: Index) -> Model | None:
     """The model to open. A URL without a name stands for the model of the index, whose server has moved."""
-    if isinstance(named, EndpointModel) and not named.name and manifest.served is not None:
-        return manifest.served.at(named.url)
-    return named or manifest.model_to_open
+    if isinstance(named, EndpointModel) and not named.name and stored.manifest.served is not None:
+        return stored.manifest.served.at(named.url)
+    return named or stored.model_to_open
 
 
 def _model_name(model: Model | None) -> str | None:

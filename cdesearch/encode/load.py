@@ -67,7 +67,7 @@ def load_encoder(
 ) -> Encoder:
     """Open a model: a folder, an id on the hub, one on a server, or for None the model that ships; raises ModelError.
 
-    Without `fetch` an id must be in the cache. `Manifest.model_to_open` is the model of an index. A model that does not
+    Without `fetch` an id must be in the cache. `Index.model_to_open` is the model of an index. A model that does not
     come from this project gets statistics of the corpus and document context, unless it is `plain`. A CPU runs the ONNX
     export if there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child of a
     process that has loaded a model, see `claim_process`.

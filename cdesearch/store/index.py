@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError, ModelError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.filesystem import is_available
@@ -193,6 +194,18 @@ class Index:
                 f"The stored context of {self.folder} is that of another model.", rebuild_remedy(self.folder)
             )
         return self.context
+
+    @property
+    def model_to_open(self) -> Model | None:
+        """The model that built the index, as `load_encoder` takes it; raises ModelError if it is not here."""
+        model = self.manifest.model_to_open
+        if isinstance(model, Path) and not model.is_dir():
+            raise ModelError(
+                f"The model of this index was in {model}, and there is no such folder any more.",
+                f"If it was moved, run `cdesearch index --model NEW_FOLDER --index {shlex.quote(str(self.folder))}`,"
+                f" which keeps all vectors. Otherwise run {rebuild_command(self.folder)}, if needed with --model MODEL.",
+            )
+        return model
 
     @property
     def vectors(self) -> VectorFormat:
