@@ -203,7 +203,7 @@ class Index:
             raise ModelError(
                 f"The model of this index was in {model}, and there is no such folder any more.",
                 f"If it was moved, run `cdesearch index --model NEW_FOLDER --index {shlex.quote(str(self.folder))}`,"
-                f" which keeps all vectors. Otherwise run {rebuild_command(self.folder)}, if needed with --model MODEL.",
+                f" which keeps all vectors. Otherwise run {rebuild_command(self.folder)}, or name another --model.",
             )
         return model
 
