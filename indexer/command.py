@@ -205,7 +205,7 @@ def _bytes(size: str) -> int:
     except (ValueError, KeyError, OverflowError):
         n_bytes = 0
     if n_bytes < 1:
-        raise InputError(f"{size.strip() or 'An empty text'} is not a file size.", "Write one such as 20MB.")
+        raise InputError(f"{size} is not a file size.", "Write one such as 20MB.")
     return n_bytes
 
 

@@ -29,7 +29,7 @@ from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.query import MAX_CONTEXT, Format
 from cdesearch.cli.trust import trust
 from cdesearch.cli.tune import tune
-from cdesearch.cli.usage import UsageError, usage_error
+from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
@@ -216,8 +216,8 @@ def run() -> int | None:
         complete_queries(command_names())
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
-    if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
-        raise InputError("An argument is empty.", "Name a folder or file. The working directory is `.`.")
+    if arguments[:1] == ["index"]:
+        check_not_empty(arguments)
     meant = meant_command(sys.argv[1:], commands)
     arguments, defaults = with_configuration(app, arguments)
     parsed = arguments or ["--help"]

@@ -23,10 +23,10 @@ def models(
     model: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id at huggingface.co, ORG/NAME.")] = None,
     no_pager: NoPagerOption = False,
 ) -> None:
-    """List the models that are installed or known, describe the one in a folder, or download one.
+    """List the models that are installed or known, or download one.
 
-    Folders of models that your indexes use are listed as well. `cdesearch models fetch ORG/NAME` downloads a model of
-    huggingface.co into the cache.
+    Folders of models that your indexes use are listed as well, and FOLDER is described alone. `cdesearch models fetch
+    ORG/NAME` downloads a model of huggingface.co into the cache.
     """
     if action == FETCH and model is not None:
         _fetch(model)
