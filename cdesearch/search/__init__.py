@@ -6,6 +6,7 @@ reader            answers queries from one generation: candidates, scores, hits
 nearest           searches for the chunks with the nearest vectors
 lexical           searches for words, and for the parts of a query that are matched as a whole
 exact             which parts these are: names of code, options, error codes and quoted phrases
+arabic_forms      Arabic words with and without an article
 spellings         other spellings of words, so that "resume" finds "résumé"
 confidence        how likely is it that a hit is relevant, and a query answered?
 fusion            combines dense and lexical scores, with a registry of methods
