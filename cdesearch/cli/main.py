@@ -174,7 +174,7 @@ def status(
     no_pager: NoPagerOption = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
-    from cdesearch.store.folder import still_answering
+    from cdesearch.store.fresh_build import still_answering
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
@@ -193,7 +193,7 @@ def status(
     print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
     sources = opened.sources
     for source in missing:
-        typer.echo(printable(still_answering(Path(source), sources, opened.folder)), err=True)
+        typer.echo(printable(still_answering(Path(source), sources, opened.folder, opened.manifest)), err=True)
 
 
 app.command("models")(models)

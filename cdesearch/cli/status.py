@@ -47,7 +47,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "size_mb": round(index.size_bytes() / 1e6, 1),
         "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",
-        **({} if manifest.served is None else {"model_name": manifest.served.name}),
+        **_served(index),
         **({"added_context": manifest.added_context} if manifest.model else {}),
         "model_fingerprint": manifest.model_fingerprint,
         **({} if (weight := read_text_weight(index.folder)) is None else {"text_weight": weight}),
@@ -60,6 +60,15 @@ def _facts(index: Index) -> dict[str, Any]:
         "missing_sources": [*map(shown_path, index.missing_sources)],
         "drift": _drift(index),
     }
+
+
+def _served(index: Index) -> dict[str, str]:
+    """Return the name and the prefixes of a model on a server; empty for another model."""
+    served = index.manifest.served
+    if served is None:
+        return {}
+    prefixes = {"query_prefix": served.query_prefix, "document_prefix": served.document_prefix}
+    return {"model_name": served.name} | {name: prefix for name, prefix in prefixes.items() if prefix}
 
 
 def _languages(index: Index) -> dict[str, str]:
