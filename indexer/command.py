@@ -42,13 +42,14 @@ def index(
             parser=parse_model,
             metavar="MODEL",
             show_default=False,
-            help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships. A URL such as"
-            " http://127.0.0.1:8080/v1 is that of a server with an OpenAI-compatible embeddings API, which receives the"
-            " texts. The key, if any, is read from $CDESEARCH_MODEL_KEY.",
+            help="Checkpoint folder, or id such as jxm/cde-small-v2; default: that of the index, and for a new one the"
+            " model that ships, which is also named `default`. A URL such as http://127.0.0.1:8080/v1 is that of a"
+            " server with an OpenAI-compatible embeddings API, which receives the texts. The key, if any, is read from"
+            " $CDESEARCH_MODEL_KEY.",
         ),
     ] = None,
     model_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model of this server; the index keeps it.")
+        str | None, typer.Option(metavar="NAME", help="The model of this server, or of that of the index.")
     ] = None,
     query_prefix: Annotated[
         str | None,

@@ -33,7 +33,7 @@ from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.terminal import print_json, print_rows, printable
+from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
@@ -179,7 +179,7 @@ def status(
 
     opened = Index.open(named_index(folder, index))
     shorten_cold_start()
-    from cdesearch.cli.status import read_status, show_files
+    from cdesearch.cli.status import read_status, show_files, show_status
 
     if files or skipped:
         with paged(has_pager=not (no_pager or as_json)):
@@ -190,7 +190,7 @@ def status(
         print_json(report)
         return
     missing = report.pop("missing_sources")
-    print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
+    show_status(report)
     sources = opened.sources
     for source in missing:
         typer.echo(printable(still_answering(Path(source), sources, opened.folder, opened.manifest)), err=True)

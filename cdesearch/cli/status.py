@@ -15,7 +15,9 @@ from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.text_weight import read_text_weight
 from cdesearch.store.trust import require_trust
-from cdesearch.terminal import print_json, printable
+from cdesearch.terminal import print_json, print_rows, printable
+
+PREFIXES = ("query_prefix", "document_prefix")
 
 
 def read_status(index: Index) -> dict[str, Any]:
@@ -67,8 +69,14 @@ def _served(index: Index) -> dict[str, str]:
     served = index.manifest.served
     if served is None:
         return {}
-    prefixes = {"query_prefix": served.query_prefix, "document_prefix": served.document_prefix}
-    return {"model_name": served.name} | {name: prefix for name, prefix in prefixes.items() if prefix}
+    prefixes = zip(PREFIXES, (served.query_prefix, served.document_prefix), strict=True)
+    return {"model_name": served.name} | {name: prefix for name, prefix in prefixes if prefix}
+
+
+def show_status(report: dict[str, Any]) -> None:
+    """Print a status as lines; prefixes in quotation marks, because the space at their end counts."""
+    shown = {name: shlex.quote(value) if name in PREFIXES else str(value) for name, value in report.items()}
+    print_rows([(name.replace("_", " "), printable(text)) for name, text in shown.items()])
 
 
 def _languages(index: Index) -> dict[str, str]:
