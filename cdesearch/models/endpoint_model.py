@@ -8,6 +8,8 @@ from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 
 DEFAULT_NAME = "default"  # names the model that ships; a folder of that name is ./default
 
+PREFIX_OPTIONS = ("--query-prefix", "--document-prefix")
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointModel:
@@ -30,7 +32,7 @@ class EndpointModel:
     def options(self) -> dict[str, str]:
         """The options that name the model, with their values."""
         named = {"--model": self.url, "--model-name": self.name}
-        return named | dict(zip(("--query-prefix", "--document-prefix"), self.prefixes, strict=True))
+        return named | dict(zip(PREFIX_OPTIONS, self.prefixes, strict=True))
 
     def completed_by(self, before: "EndpointModel | None") -> "EndpointModel":
         """This model with what it lacks from the model of the index; raises InputError if no server is named.
@@ -39,7 +41,9 @@ class EndpointModel:
         """
         if before is None:
             if not self.url:
-                raise _needs_server(next(option for option, value in self.options.items() if value))
+                raise _needs_server(
+                    next((option for option, value in self.options.items() if value), PREFIX_OPTIONS[0])
+                )
             return self
         keeps_prefixes = self.name in ("", before.name)
         query, document = before.prefixes if keeps_prefixes else ("", "")

@@ -96,9 +96,9 @@ def test_an_update_with_another_detail_asks_for_a_rebuild(docs, server):
 
 def test_details_without_a_server_are_refused(tmp_path, tiny_checkpoint):
     plain = write_documents(tmp_path / "plain")
-    for _ in range(2):  # without an index, and with one of a checkpoint
+    for prefix in ("query: ", ""):  # without an index, and with one of a checkpoint
         with pytest.raises(InputError, match=r"--query-prefix is for a model on a server\. Add --model with the URL"):
-            build([plain], Options(model=with_details(None, None, "query: ", None)), Silent())
+            build([plain], Options(model=with_details(None, None, prefix, None)), Silent())
         build([plain], Options(model=tiny_checkpoint), Silent())
 
 
