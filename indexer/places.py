@@ -8,7 +8,8 @@ from pathlib import Path
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_folder, find_index
-from cdesearch.store.folder import FOLDER, removal_command
+from cdesearch.store.folder import FOLDER
+from cdesearch.store.fresh_build import removal_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MOST_SOURCES
 
@@ -54,7 +55,7 @@ class Places:
             state = "is not mounted" if os.path.lexists(first) else "does not exist"
             raise SourceError(
                 f"{first} {state}, and this run would have to read it.",
-                f"Put it back, or first run {removal_command(first, stored.sources, stored.folder)}.",
+                f"Put it back, or first run {removal_command(first, stored.sources, stored.folder, stored.manifest)}.",
             )
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel, Model
-from cdesearch.models.hub import is_id
-from cdesearch.store.folder import absolute
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from cdesearch.store.vector_format import DEFAULT, KINDS
+from indexer.chosen_model import model_to_open, stored_name
 from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
 from indexer.formats.ocr import is_installed
@@ -26,7 +25,7 @@ class Options:
     """The options of a caller; None means the setting of the index, and for a new index the default."""
 
     index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
-    model: Model | None = None  # None for a new index: the default model
+    model: Model | None = None  # None for a new index: the default model. An EndpointModel may lack what the index has
     plain: bool | None = None  # whether a published model is used as it is; None for a new index: no
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
@@ -104,7 +103,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     _check_ocr(has_ocr=has_ocr)
     vectors, dimension = _vectors(options, stored), _dimension(options, stored)
     sources = joined_sources(paths, stored, options.removed)
-    model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
+    model_name = stored_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
     places = Places.of(sources, stored, folder, options.absent, keeps_root=not options.removed)
@@ -116,7 +115,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
             root=places.root,
             sources=sources,
             missing=(),
-            model=options.model,
+            model=model_to_open(options.model, None),
             model_name=model_name,
             plain=options.plain or False,
             trust_request=trust_request,
@@ -138,7 +137,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         root=places.root,
         sources=sources,
         missing=places.missing,
-        model=_model(options.model, stored),
+        model=model_to_open(options.model, stored),
         model_name=model_name,
         plain=_is_plain(options, model_name, manifest),
         trust_request=trust_request,
@@ -244,29 +243,13 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
     return before
 
 
-def _model(named: Model | None, stored: Index) -> Model | None:
-    """The model to open. A URL without a name stands for the model of the index, whose server has moved."""
-    if isinstance(named, EndpointModel) and not named.name and stored.manifest.served is not None:
-        return stored.manifest.served.at(named.url)
-    return named or stored.model_to_open
-
-
-def _model_name(model: Model | None) -> str | None:
-    """The model as the index stores it: an id of the hub unchanged, because the cache may be moved."""
-    if model is None:
-        return None
-    if isinstance(model, EndpointModel):
-        return model.url
-    return model.as_posix() if is_id(model) else str(absolute(model))
-
-
 def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> bool:
     """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
     if options.plain is not None:
         return options.plain
     is_same = model_name == manifest.model
     if isinstance(options.model, EndpointModel) and manifest.served is not None:  # its server may have moved
-        is_same = options.model.name in ("", manifest.served.name)
+        is_same = options.model.name == manifest.served.name
     return is_same and not manifest.added_context
 
 

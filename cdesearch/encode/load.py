@@ -96,7 +96,7 @@ def load_encoder(
         loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
     if loaded.onnx is None and family.is_exported and find_spec("torch") is None:
         raise _without_torch(folder, family, export_to)
-    runtime = _open_runtime(folder, loaded, device, _extra(family))
+    runtime = _open_runtime(folder, loaded, device, family)
     encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint, _separator(loaded, tokenizer))
     encoder.remark = loaded.remark
     if export_to is not None and runtime.cpu_network is not None and not is_refused(export_to):
@@ -146,7 +146,7 @@ def load_tokenizer(file: Path) -> Tokenizer:
     return tokenizer
 
 
-def _open_runtime(folder: Path, loaded: LoadedModel, device: Device, extra: str) -> Runtime:
+def _open_runtime(folder: Path, loaded: LoadedModel, device: Device, family: ModelFamily) -> Runtime:
     if device in ("auto", "cpu") and loaded.onnx is not None:
         from cdesearch.encode.backends.onnx import OnnxRuntime
 
@@ -155,11 +155,12 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device, extra: str)
     try:
         from cdesearch.encode.backends.torch import TorchRuntime, pick_device
     except ImportError:
+        remedy = _extra(family)
         if loaded.onnx is None:
-            cause, remedy = f"torch is not installed, and {folder} has no ONNX graphs to run without it.", extra
+            cause = f"torch is not installed, and {folder} has no ONNX graphs to run without it."
         else:
             cause = f"torch is not installed, and the device {device} needs it."
-            remedy = f"{extra} Or leave the device out."
+            remedy = f"{remedy} Or leave the device out."
         raise ModelError(cause, remedy) from None
     return TorchRuntime(loaded.load_network(), pick_device(device))
 

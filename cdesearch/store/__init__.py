@@ -2,6 +2,7 @@
 
 index           one generation, open for reading
 folder          how an index folder is recognised, and how its small files are read and written
+fresh_build     commands that build an index again without its settings
 finding         which index folder a path names
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation

@@ -28,7 +28,8 @@ def test_a_query_and_an_update_name_the_lost_folder_of_the_model_and_the_command
             use()
         assert f"in {model.with_name('model')}, and there is no such folder any more" in str(caught.value)
         assert f"`cdesearch index --model NEW_FOLDER --index {documents / '.cdesearch'}`" in str(caught.value)
-        assert "`cdesearch index --rebuild PATH" in str(caught.value) and "\n" not in str(caught.value)
+        assert f"`cdesearch index --rebuild --model default --index {documents / '.cdesearch'}`" in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 def test_an_index_goes_on_with_its_model_in_another_folder_and_encodes_nothing_again(moved):
