@@ -1,9 +1,11 @@
-"""The `train` command."""
+"""The commands `train` and `mine`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from cdesearch.terminal import counted
 
 
 def train(
@@ -42,3 +44,47 @@ def train(
             say(f"Stopped before a state was saved. {kept_data(settings.run)} The same command begins again.")
         raise typer.Exit(exit_code(error)) from None
     say(next_step(folder))
+
+
+def mine(
+    pairs: Annotated[Path, typer.Argument(help="Pair file, or folder of pair files: .jsonl, .jsonl.gz, .parquet.")],
+    out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],
+    model: Annotated[
+        Path | None, typer.Option(help="Checkpoint by whose cosines documents are ranked. Default: BM25.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Best ranked documents to draw from.")] = 200,
+    count: Annotated[int, typer.Option(min=1, help="Hard negatives to draw for each pair, at most.")] = 7,
+    margin: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Leave out documents whose score exceeds the own document's by more than this share of it."
+        ),
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+) -> None:
+    """Mine hard negatives: documents of the domain that rank high for a query, but that it is not paired with.
+
+    Never chosen are the own document, its duplicates, and documents of the same query. Negatives that a pair already
+    has are kept. Train on OUT with batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
+    """
+    from trainer.torch_needed import check_torch
+
+    if model is not None:
+        check_torch()
+    from cdesearch.cli.exits import exit_when_stopped
+
+    with exit_when_stopped("The same command continues with what is computed so far."):
+        from cdesearch.progress import shown_on_stderr
+        from trainer.data.pairs.reading import domain_files
+        from trainer.mine import Mining, read_domains
+        from trainer.mine import mine as run
+
+        mining = Mining(model=model, depth=depth, count=count, margin=margin, seed=seed)
+        files = domain_files([pairs])
+        with shown_on_stderr() as display:
+            mined = run(read_domains(files), files, out, mining, display)
+    print(
+        f"{counted(mined.n_pairs, 'pair')} with {counted(mined.n_negatives, 'hard negative')} are in {out}"
+        f" ({mined.n_without:,} without any)."
+    )
+    print(f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {count} or less.")

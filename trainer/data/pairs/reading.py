@@ -26,6 +26,7 @@ class Pair:
     document: str
     negatives: tuple[str, ...] = ()
     document_id: str = ""  # of the long document that `document` is a chunk of, or empty
+    group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
 def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> list[Path]:
@@ -91,7 +92,11 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
     if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
         raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
     return Pair(
-        query.strip(), document.strip(), tuple(text.strip() for text in negatives), str(row.get("document_id") or "")
+        query.strip(),
+        document.strip(),
+        tuple(text.strip() for text in negatives),
+        document_id=str(row.get("document_id") or ""),
+        group=str(row.get("group") or ""),
     )
 
 
@@ -100,7 +105,8 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
         chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
-            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
+            group = str(row.get("group") or "")
+            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]), group=group)
     except (KeyError, TypeError, AttributeError) as error:
         needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
         raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
