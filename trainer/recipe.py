@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cdesearch.errors import InputError
+from trainer.objective import Objective
 from trainer.plain_file import open_plain
 from trainer.schema import Problem, SchemaError, above, at_least, between, count, keys_of, parse, to_plain
 
@@ -105,6 +106,8 @@ class Learning:
     gate_rate: float = field(default=1e-2, metadata=above(0))
     head_rate: float = field(default=1e-3, metadata=above(0))  # of the four numbers of the whitening
     warmup: int = field(default=100, metadata=count(0))
+    schedule: Literal["linear", "wsd"] = "linear"  # after warmup: a line to zero, or stable and then a half cosine
+    cooldown: float = field(default=0.2, metadata=SHARE)  # with wsd: the share of the steps in which rates fall
     decay: float = field(default=0.01, metadata=at_least(0))
     # Gradient norm of each group of parameters: backbone, context, gates, head.
     clip: float = field(default=1.0, metadata=above(0))
@@ -153,6 +156,7 @@ class Recipe:
     model: ModelChoice
     batches: Batches = field(default_factory=Batches)
     learning: Learning = field(default_factory=Learning)
+    objective: Objective = field(default_factory=Objective)
     run: RunSettings
 
 
@@ -199,7 +203,9 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     except SchemaError as error:
         # An unknown key is reported first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
-        raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+        raise InputError(
+            f"{file}: {_explained(worst)}.", "See trainer/recipe.py and trainer/objective.py for every key."
+        ) from None
     _check_patterns(recipe, file)
     model = recipe.model
     if model.context_source != "pooled" and (model.context_attention, model.first_stage) != ("cached", "shared"):
@@ -217,6 +223,8 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
             "Set batches.by_document to true, and leave model.context_sink out.",
         )
+    if any(width < 1 for width in recipe.objective.matryoshka):
+        raise InputError(f"{file}: objective.matryoshka has a number below 1.", "Name numbers of dimensions.")
     if _filter_masks_every_error(recipe):
         raise InputError(
             f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"

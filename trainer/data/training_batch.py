@@ -64,6 +64,7 @@ class Batch:
     is_null: Tensor  # (J,) true for slots of `context_texts` that hold the null vector
     excluded: Tensor  # (B, D) true for false negatives
     teacher: Tensor | None = None  # (B, D) logits
+    owners: Tensor | None = None  # (D,) the row of the query to which each document or hard negative belongs
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
     context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: the documents at `context`
 
@@ -97,6 +98,12 @@ class Batch:
 def documents_of(pairs: Sequence[Pair]) -> list[str]:
     """The documents of the pairs, then the hard negatives of all pairs."""
     return [pair.document for pair in pairs] + [text for pair in pairs for text in pair.negatives]
+
+
+def owners_of(pairs: Sequence[Pair]) -> Tensor:
+    """(D,) the index of the pair of each text in `documents_of`."""
+    of_negatives = [index for index, pair in enumerate(pairs) for _ in pair.negatives]
+    return torch.tensor([*range(len(pairs)), *of_negatives])
 
 
 def siblings_of(pairs: Sequence[Pair]) -> Tensor:

@@ -8,6 +8,7 @@ random_state      random states that are replayed and shared
 cast_once         casts weights to half precision once a step
 memory            returns freed memory to the system
 parameter_groups  learning rates and clipping by group
+schedule          the factor of the learning rates at each step
 step_figures      the figures of one step
 null_vector       the initial value of the null vector
 """

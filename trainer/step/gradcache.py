@@ -18,7 +18,7 @@ from torch import Tensor
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.training_batch import Batch, Tokens, sent
+from trainer.data.training_batch import Batch, sent
 from trainer.execution.distributed import alone, total, world
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.token_weights import context_frequencies, features_of

@@ -18,7 +18,7 @@ from trainer.data.pairs.domains import Domain
 from trainer.data.pairs.reading import Pair
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import Surrogate
-from trainer.data.training_batch import Batch, choose_context, documents_of, padded, siblings_of
+from trainer.data.training_batch import Batch, choose_context, documents_of, owners_of, padded, siblings_of
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
@@ -95,6 +95,7 @@ class BatchStream:
             is_null=is_null,
             excluded=torch.from_numpy(excluded),
             teacher=teacher,
+            owners=owners_of(pairs),
             siblings=siblings_of(pairs) if recipe.by_document else None,
         )
         return batch if self._contexts is None else self._in_context(batch, packed, documents, random)
