@@ -27,18 +27,17 @@ def train(
     with exit_when_stopped("Nothing was written."):
         from cdesearch.progress import shown_on_stderr
         from trainer.execution.distributed import is_first, say
-        from trainer.run.checkpoint import STATE
-        from trainer.run.folder import kept_data, next_step
+        from trainer.rounds import train_in_rounds
+        from trainer.run.folder import has_begun, kept_data, next_step
         from trainer.run.plot import draw_run
         from trainer.run.stop import exit_code
-        from trainer.train import train as run
     try:
         with shown_on_stderr() as display:
-            folder = run(settings, display, resume=resume)
+            folder = train_in_rounds(settings, display, resume=resume)
             if plot and is_first():
                 display.note(f"Written to {draw_run(settings.run.out)}")
     except KeyboardInterrupt as error:
-        if (settings.run.out / STATE).exists():
+        if has_begun(settings.run):
             say("Stopped. The state is saved: the same command with --resume continues.")
         else:
             say(f"Stopped before a state was saved. {kept_data(settings.run)} The same command begins again.")

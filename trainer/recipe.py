@@ -123,6 +123,17 @@ class Learning:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """Training in rounds with hard negatives that are mined before each; see trainer/rounds.py and trainer/mine.py."""
+
+    rounds: int = field(default=0, metadata=count(0, 9))  # 0: the hard negatives are those of the pair files
+    first: Literal["words", "start"] = "words"  # what ranks documents for the first round: BM25, or the start
+    depth: int = field(default=200, metadata=count(1))
+    count: int = field(default=7, metadata=count(1))
+    margin: float = field(default=0.1, metadata=at_least(0))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunSettings:
     """The folders of a run, and its reports."""
 
@@ -157,6 +168,7 @@ class Recipe:
     batches: Batches = field(default_factory=Batches)
     learning: Learning = field(default_factory=Learning)
     objective: Objective = field(default_factory=Objective)
+    mining: Rounds = field(default_factory=Rounds)
     run: RunSettings
 
 
@@ -222,6 +234,11 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         raise InputError(
             f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
             "Set batches.by_document to true, and leave model.context_sink out.",
+        )
+    if recipe.mining.rounds and not recipe.batches.hard_negatives:
+        raise InputError(
+            f"{file}: mining.rounds is {recipe.mining.rounds}, but batches.hard_negatives is 0.",
+            "Set batches.hard_negatives to the number of hard negatives to train on.",
         )
     if any(width < 1 for width in recipe.objective.matryoshka):
         raise InputError(f"{file}: objective.matryoshka has a number below 1.", "Name numbers of dimensions.")
