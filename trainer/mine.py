@@ -98,7 +98,8 @@ def with_negatives(name: str, pairs: Sequence[Pair], work: Path, mining: Mining,
         for pair, row in zip(pairs[rows], scores, strict=True):
             new = [answers.texts[document] for document in drawn(row, mining, random)]
             both = chain.from_iterable(zip_longest(new, pair.negatives))
-            yield replace(pair, negatives=tuple(dict.fromkeys(text for text in both if text is not None)))
+            negatives = tuple(dict.fromkeys(text for text in both if text is not None))
+            yield replace(pair, negatives=negatives, scores=())  # a teacher has not scored the new ones
         advance(rows.stop - rows.start)
 
 

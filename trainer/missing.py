@@ -23,7 +23,9 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     lines = []
     if clustered and not _has("faiss"):
         lines.append("faiss-cpu or faiss-gpu-cu12 is not installed: clustering by torch.")
-    uses_words = recipe.batches.filter in ("text", "fused") or recipe.learning.teacher_weight > 0
+    uses_words = recipe.batches.filter in ("text", "fused") or (
+        recipe.learning.teacher_weight > 0 and recipe.objective.teacher == "surrogate"
+    )
     if uses_words and not has_bm25s():
         lines.append("bm25s or scipy is not installed: BM25 by plain Python, which is slower.")
     if recipe.run.surrogate is not None and device.type == "cpu" and not _has("onnxruntime"):
@@ -49,6 +51,10 @@ def check_named(recipe: Recipe) -> None:
         raise InputError(
             f"data.held_out_domains names {', '.join(unknown)}, which data.pairs does not have.",
             f"Name some of: {', '.join(domains)}.",
+        )
+    if unknown := sorted(recipe.data.weights.keys() - set(domains)):
+        raise InputError(
+            f"data.weights names {unknown[0]}, which data.pairs does not have.", f"Name some of: {', '.join(domains)}."
         )
     for file in (folder / name for folder in recipe.run.evaluate for name in FILES):
         if not file.exists():

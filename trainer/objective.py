@@ -20,6 +20,8 @@ class Objective:
     quantise_scale: float = field(default=4.0, metadata=above(0))  # of unit vectors, before tanh
     # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.
     matryoshka: list[int] = field(default_factory=list)
+    # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files.
+    teacher: Literal["surrogate", "pairs"] = "surrogate"
     # The documents among which the teacher distributes its probability: all of the batch, or with `local` the query's
     # own and its hard negatives (coCondenser, equations 15 and 16).
     teacher_scope: Literal["batch", "local"] = "batch"

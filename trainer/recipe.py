@@ -31,6 +31,8 @@ class Data:
     # From a domain to a pattern that the `group` of a pair must begin with.
     groups: dict[str, str] = field(default_factory=dict)
     cap: int | None = field(default=None, metadata=count(1))  # pairs of a domain, drawn at random; None: all
+    # From a domain to a factor of the number of its batches in an epoch, which is 1 for the others.
+    weights: dict[str, float] = field(default_factory=dict)
     held_out: float = field(default=0.02, metadata=SHARE)  # share of each domain's pairs, for the held-out losses
     # Domains that are not trained on. If there are any, the held-out losses are of their pairs alone.
     held_out_domains: list[str] = field(default_factory=list)
@@ -112,7 +114,7 @@ class Learning:
     # Gradient norm of each group of parameters: backbone, context, gates, head.
     clip: float = field(default=1.0, metadata=above(0))
     temperature: float = field(default=0.05, metadata=above(0))
-    # Weight of the soft labels of the fused surrogate in the loss.
+    # Weight of the soft labels in the loss; see objective.teacher.
     teacher_weight: float = field(default=0.0, metadata=SHARE)
     teacher_temperature: float = field(default=0.05, metadata=above(0))
     precision: Literal["fp32", "bf16"] = "fp32"
@@ -234,6 +236,10 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         raise InputError(
             f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
             "Set batches.by_document to true, and leave model.context_sink out.",
+        )
+    if negative := [domain for domain, weight in recipe.data.weights.items() if weight <= 0]:
+        raise InputError(
+            f"{file}: data.weights.{negative[0]} is not above 0.", "Name the domain in data.leave_out instead."
         )
     if recipe.mining.rounds and not recipe.batches.hard_negatives:
         raise InputError(

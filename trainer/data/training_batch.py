@@ -12,6 +12,7 @@ from torch import Tensor
 
 from trainer.data.pairs.reading import Pair
 
+UNKNOWN = -1e4  # a teacher's logit of a document that it has not scored: probability 0
 TOKENIZED_AT_ONCE = 64  # texts; until it is truncated, an encoding holds a whole text at a hundred bytes per token
 
 
@@ -104,6 +105,14 @@ def owners_of(pairs: Sequence[Pair]) -> Tensor:
     """(D,) the index of the pair of each text in `documents_of`."""
     of_negatives = [index for index, pair in enumerate(pairs) for _ in pair.negatives]
     return torch.tensor([*range(len(pairs)), *of_negatives])
+
+
+def teacher_of_pairs(pairs: Sequence[Pair], temperature: float) -> Tensor:
+    """(B, D) logits from the scores of the pairs, over `temperature`; documents of other pairs have probability 0."""
+    owners = owners_of(pairs)
+    own = torch.arange(len(pairs))[:, None] == owners
+    scores = [pair.scores[0] for pair in pairs] + [score for pair in pairs for score in pair.scores[1:]]
+    return torch.where(own, torch.tensor(scores) / temperature, UNKNOWN)
 
 
 def siblings_of(pairs: Sequence[Pair]) -> Tensor:

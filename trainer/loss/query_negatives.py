@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from trainer.loss.contrastive import EXCLUDED
+from trainer.data.training_batch import UNKNOWN
 
 
 def with_queries(
@@ -18,5 +18,5 @@ def with_queries(
     itself = torch.eye(n, dtype=torch.bool, device=excluded.device)
     both = torch.cat([documents, queries])
     if teacher is not None:
-        teacher = torch.cat([teacher, torch.full((n, n), EXCLUDED, device=teacher.device)], dim=1)
+        teacher = torch.cat([teacher, torch.full((n, n), UNKNOWN, device=teacher.device)], dim=1)
     return both, torch.cat([excluded, excluded[:, :n] | itself], dim=1), teacher

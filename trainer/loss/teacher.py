@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from trainer.loss.contrastive import EXCLUDED
+from trainer.data.training_batch import UNKNOWN
 
 
 def among_own(teacher: Tensor, owners: Tensor) -> Tensor:
@@ -13,4 +13,4 @@ def among_own(teacher: Tensor, owners: Tensor) -> Tensor:
     over all documents (coCondenser, equations 15 and 16).
     """
     own = torch.arange(len(teacher), device=teacher.device)[:, None] == owners
-    return teacher.masked_fill(~own, EXCLUDED)
+    return teacher.masked_fill(~own, UNKNOWN)

@@ -5,6 +5,7 @@ read_pairs(file)  ->  Pair, Pair, ...
 
 import gzip
 import json
+import math
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -26,6 +27,7 @@ class Pair:
     document: str
     negatives: tuple[str, ...] = ()
     document_id: str = ""  # of the long document that `document` is a chunk of, or empty
+    scores: tuple[float, ...] = ()  # of a teacher, for `document` and then for each of the negatives; or none
     group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
@@ -96,8 +98,24 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
         document.strip(),
         tuple(text.strip() for text in negatives),
         document_id=str(row.get("document_id") or ""),
+        scores=_scores(row, 1 + len(negatives), location),
         group=str(row.get("group") or ""),
     )
+
+
+def _scores(row: Mapping[str, Any], n: int, location: str) -> tuple[float, ...]:
+    """The teacher's scores of the document and of n - 1 negatives, if there are any; raises SourceError."""
+    scores = row.get("scores") or []
+    if not isinstance(scores, list) or not all(_is_number(score) for score in scores) or len(scores) not in (0, n):
+        raise SourceError(
+            f"{location} has `scores` that are not one number for the document and one for each of its negatives.",
+            "Correct the line.",
+        )
+    return tuple(map(float, scores))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:

@@ -73,4 +73,5 @@ def _targets(out: Path, domain: str) -> tuple[Path, Path]:
 def _row(pair: Pair) -> dict[str, Any]:
     row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
     group = {"group": pair.group} if pair.group else {}
-    return row | group | {"negatives": pair.negatives}
+    scores = {"scores": pair.scores} if pair.scores else {}
+    return row | group | {"negatives": pair.negatives} | scores
