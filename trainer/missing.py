@@ -11,6 +11,7 @@ from trainer.data.pairs.beir import FILES
 from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.data.surrogate.word_scores import has_bm25s
 from trainer.recipe import Recipe
+from trainer.run.tracker import INSTALL, NOT_INSTALLED
 
 
 def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
@@ -67,12 +68,14 @@ def check_named(recipe: Recipe) -> None:
 
 def _check_needed(recipe: Recipe) -> None:
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
-    tables = [file for file in files if file.name.lower().endswith(".parquet")]
+    tables = [file for file in files if file.name.lower().endswith(".parquet") or file.is_dir()]
     if tables and not _has("pyarrow"):
         raise InputError(
             f"pyarrow is not installed, and {tables[0]} needs it.",
             "Run `pip install pyarrow`, or convert the pairs to .jsonl.",
         )
+    if recipe.run.trackio is not None and not _has("trackio"):
+        raise InputError(NOT_INSTALLED, INSTALL)
     if recipe.batches.sparse and not _has("sklearn"):
         raise InputError(
             "scikit-learn is not installed, and batches.sparse needs it.", "Run `pip install scikit-learn`."

@@ -149,6 +149,7 @@ class RunSettings:
     small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
     # Steps between the held-out losses with true, random and null context.
     watch_every: int = field(default=100, metadata=count(1))
+    trackio: str | None = None  # the project of trackio that gets the numbers of the log, too
     # Stop after so many held-out losses in a row without a new lowest one; None: never.
     patience: int | None = field(default=None, metadata=count(1))
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders

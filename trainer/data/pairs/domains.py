@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.leaks import Leaks
-from trainer.data.pairs.reading import Pair, domain_name, read_pairs
+from trainer.data.pairs.reading import Pair, domain_name, parts_of, read_pairs
 from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs, stored_files
 from trainer.data.random_stream import random_stream
 from trainer.data.stored import BLOCK, check_sums, damaged, kept_arrays, load_json, save_sums
@@ -135,8 +135,11 @@ def _read_counts(file: Path) -> dict[str, int]:
 
 def _file_digest(file: Path) -> str:
     try:
-        with open_plain(file) as opened:
-            return hashlib.file_digest(opened, "blake2b").hexdigest()
+        digests = []
+        for part in parts_of(file):
+            with open_plain(part) as opened:
+                digests.append(hashlib.file_digest(opened, "blake2b").hexdigest())
+        return " ".join(digests)
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
 
