@@ -1,4 +1,4 @@
-"""The commands `train` and `mine`."""
+"""The commands `train`, `mine` and `push-to-hub`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -87,3 +87,21 @@ def mine(
         f" ({mined.n_without:,} without any)."
     )
     print(f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {count} or less.")
+
+
+def push_to_hub(
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder of a run.")],
+    name: Annotated[str, typer.Argument(help="Repository on huggingface.co, as ORGANISATION/NAME.")],
+    card: Annotated[
+        Path | None, typer.Option(help="Model card to upload. Default: its README.md, or one made from the run's log.")
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Let everybody see a new repository.")] = False,
+) -> None:
+    """Upload a checkpoint with its model card to huggingface.co.
+
+    A new repository is private unless --public is given. Needs a token: run `hf auth login` once, or set HF_TOKEN.
+    """
+    from trainer.publish import publish
+
+    address = publish(checkpoint, name, card, public=public)
+    print(f"The checkpoint is at {address}. Next: cdesearch index FOLDER --model {name}")

@@ -75,7 +75,12 @@ KNOWN_MODELS = (
 
 def is_id(model: Path) -> bool:
     """Whether this is the id of a model on the hub: two names joined by a slash, and not an existing path."""
-    return not model.exists() and _ID.fullmatch(model.as_posix()) is not None
+    return not model.exists() and has_form_of_id(model.as_posix())
+
+
+def has_form_of_id(name: str) -> bool:
+    """Whether this can be the id of a model on the hub: two names joined by a slash."""
+    return _ID.fullmatch(name) is not None
 
 
 def checkpoint_folder(model: Path, *, fetch: bool = True) -> Path:
