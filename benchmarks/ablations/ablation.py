@@ -27,7 +27,7 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe, check_recipe
 from trainer.replacing import make_folder, replace_text
-from trainer.run.folder import claim_folder
+from trainer.run.folder import claim_folder, has_begun
 from trainer.run.log import read_log
 from trainer.schema import to_plain
 
@@ -175,14 +175,14 @@ def _claim_arm(recipe: Recipe, planned: dict[str, Any], data: Path) -> None:
 def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     """Train and evaluate an arm, unless the results of an earlier call are on disk."""
     from cdesearch.progress import shown_on_stderr
-    from trainer.train import train
+    from trainer.rounds import train_in_rounds
 
     _claim_arm(recipe, planned, data)
     out = recipe.run.out
     if not (out / "checkpoint").is_dir():
         with shown_on_stderr() as display:
             display.note(name)
-            train(recipe, display, resume=(out / "state.pt").exists())
+            train_in_rounds(recipe, display, resume=has_begun(recipe.run))
     measured = out / "ndcg.json"
     if not measured.exists():
         sets = [read_dataset(data / path) for path in planned["evaluate"]]
