@@ -82,12 +82,12 @@ def made_arm(tmp_path, monkeypatch):
     plan, start = tmp_path / "plan.toml", tmp_path / "start"
     start.mkdir()
 
-    def train(recipe, *_, resume):
+    def train(recipe, *_, **__):
         (recipe.run.out / "checkpoint").mkdir()
         (recipe.run.out / "ndcg.json").write_text('{"beir": {"true": 1, "random": 1, "null": 1, "fused": 1}}')
         raise RuntimeError("trained")
 
-    monkeypatch.setattr("trainer.train.train", train)
+    monkeypatch.setattr("trainer.rounds.train", train)
 
     def make(old="", new="", start=start, data=tmp_path, out=tmp_path / "new" / "out"):
         plan.write_text(PLAN.replace(old, new) if old else PLAN)

@@ -14,7 +14,6 @@ COLUMNS = {
     "anchor": ["q", "r", "s"],
     "positive": ["d", "e", "f"],
     "negative_1": ["n", "o", "p"],
-    "negative_2": ["x"] * 3,
 }
 PAIRS = [Pair("q", "d", ("n",)), Pair("r", "e", ("o",)), Pair("s", "f", ("p",))]
 
