@@ -13,7 +13,7 @@ from typing import Any, Self
 from cdesearch.builders import builder
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError, QueryError, SourceError
-from cdesearch.models.endpoint_model import EndpointModel, Model, is_url, with_details
+from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, with_details
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
@@ -246,6 +246,8 @@ def build(
     shown = _shown(report)
     if strict:
         _check_all_read(shown)
+    if isinstance(named, EndpointModel) and not named.url:
+        named = None  # the index names the server, and now also what was named here
     return OpenIndex(Searcher(Index.open(report.folder), device=device, model=named), device, named, report=shown)
 
 
@@ -297,7 +299,7 @@ def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _model(value: str | PathLike[str]) -> Model:
-    return EndpointModel(value) if isinstance(value, str) and is_url(value) else _path(value)
+    return parse_model(value) if isinstance(value, str) and value else _path(value)
 
 
 def _path(value: str | PathLike[str]) -> Path:

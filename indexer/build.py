@@ -2,10 +2,11 @@
 
 import errno
 import os
+import shlex
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cdesearch.encode.backends.endpoint import EmbeddingServer
@@ -13,12 +14,14 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, check_plain_model
 from cdesearch.errors import CdesearchError, IndexNotFoundError, InputError, ModelError, SourceError
 from cdesearch.models.added_context import has_added_context
-from cdesearch.models.endpoint_model import EndpointModel
+from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.filesystem import is_available
-from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, still_answering
+from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
+from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
+from indexer.chosen_model import check_named_model, complete_model
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
@@ -90,10 +93,13 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         stored = _stored(folder, paths, options)
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
-        settings = complete_settings(paths, options, stored, folder)
-        for source in settings.missing:
-            progress.note(still_answering(source, settings.sources, folder))
-        if stored is None and options.index is None:
+        with _offering_default(folder, options):
+            options = replace(options, model=complete_model(options.model, stored, folder, progress))
+            settings = complete_settings(paths, options, stored, folder)
+        if stored is not None:
+            for source in settings.missing:
+                progress.note(still_answering(source, settings.sources, folder, stored.manifest))
+        elif options.index is None:
             note_outer_index(folder, progress)
         if options.rebuild and stored is None:
             _note_replaced_settings(folder, options, settings, progress)
@@ -149,7 +155,8 @@ class _Run:
     def update(self) -> tuple[Plan, int | None]:
         """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
         base, settings = self.base, self.settings
-        check_model(settings.model)
+        with _offering_default(self.folder, self.options):
+            check_model(settings.model)
         if self.options.plain:
             check_plain_model(settings.model)
         if base is not None:
@@ -159,16 +166,32 @@ class _Run:
             plan = _plan(settings, None if new_context else base, self.progress)
             # The processes start while the model loads.
             with self.tools.pool(worker_count(plan.to_read)) as pool:
-                encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
+                with _offering_default(self.folder, self.options):
+                    encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
                 _check_context_source(encoder)
                 if base is not None:
                     _check_added_context(base, settings, encoder)
+                    if encoder.fingerprint != base.manifest.model_fingerprint:
+                        check_named_model(self.options.model, base.manifest)
                     base.check_encoder(encoder)
                 _check_dimension(settings, encoder)
                 if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 return plan, job.run(pool)
+
+
+@contextmanager
+def _offering_default(folder: Path, options: Options) -> Iterator[None]:
+    """Add to the error of a model that only the index names that the default model can take its place."""
+    try:
+        yield
+    except ModelError as error:
+        if options.model is not None or not (folder / CURRENT).exists():
+            raise
+        command = f"cdesearch index --rebuild --model {DEFAULT_NAME} --index {shlex.quote(str(folder))}"
+        remedy = f"{error.remedy} `{command}` embeds all texts with the model that ships instead."
+        raise type(error)(error.cause, remedy) from None
 
 
 def _check_context_source(encoder: Encoder) -> None:

@@ -8,14 +8,15 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.endpoint_model import EndpointModel, Model
-from cdesearch.models.hub import is_id
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_folder, find_index
-from cdesearch.store.folder import FOLDER, absolute, removal_command
+from cdesearch.store.folder import FOLDER
+from cdesearch.store.fresh_build import removal_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA, MOST_SOURCES, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from cdesearch.store.vector_format import DEFAULT, KINDS
+from indexer.chosen_model import model_to_open, stored_name
 from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
 from indexer.formats.ocr import is_installed
@@ -28,7 +29,7 @@ class Options:
     """The options of a caller; None means the setting of the index, and for a new index the default."""
 
     index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
-    model: Model | None = None  # None for a new index: the default model
+    model: Model | None = None  # None for a new index: the default model. An EndpointModel may lack what the index has
     plain: bool | None = None  # whether a published model is used as it is; None for a new index: no
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
@@ -142,7 +143,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         raise InputError(
             f"An index can have {MOST_SOURCES:,} sources at most.", "Name the folder of the files instead."
         )
-    model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
+    model_name = stored_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
     were_mounts = frozenset() if stored is None else stored.mounts
@@ -160,7 +161,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
             root=root,
             sources=sources,
             missing=(),
-            model=options.model,
+            model=model_to_open(options.model, None),
             model_name=model_name,
             plain=options.plain or False,
             trust_request=trust_request,
@@ -182,7 +183,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         root=root,
         sources=sources,
         missing=missing,
-        model=_model(options.model, manifest),
+        model=model_to_open(options.model, manifest),
         model_name=model_name,
         plain=_is_plain(options, model_name, manifest),
         trust_request=trust_request,
@@ -314,24 +315,8 @@ def _check_missing(missing: Sequence[Path], stored: Index | None, options: Optio
         state = "is not mounted" if os.path.lexists(missing[0]) else "does not exist"
         raise SourceError(
             f"{missing[0]} {state}, and this run would have to read it.",
-            f"Put it back, or first run {removal_command(missing[0], stored.sources, stored.folder)}.",
+            f"Put it back, or first run {removal_command(missing[0], stored.sources, stored.folder, stored.manifest)}.",
         )
-
-
-def _model(named: Model | None, manifest: Manifest) -> Model | None:
-    """The model to open. A URL without a name stands for the model of the index, whose server has moved."""
-    if isinstance(named, EndpointModel) and not named.name and manifest.served is not None:
-        return manifest.served.at(named.url)
-    return named or manifest.model_to_open
-
-
-def _model_name(model: Model | None) -> str | None:
-    """The model as the index stores it: an id of the hub unchanged, because the cache may be moved."""
-    if model is None:
-        return None
-    if isinstance(model, EndpointModel):
-        return model.url
-    return model.as_posix() if is_id(model) else str(absolute(model))
 
 
 def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> bool:
@@ -340,7 +325,7 @@ def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> b
         return options.plain
     is_same = model_name == manifest.model
     if isinstance(options.model, EndpointModel) and manifest.served is not None:  # its server may have moved
-        is_same = options.model.name in ("", manifest.served.name)
+        is_same = options.model.name == manifest.served.name
     return is_same and not manifest.added_context
 
 

@@ -17,6 +17,7 @@ from cdesearch.cli.command_names import command_names
 from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
 from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
+from cdesearch.models.endpoint_model import DEFAULT_NAME
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
 from cdesearch.terminal import printable
@@ -156,7 +157,8 @@ class _Value:
         if isinstance(value, int | float):
             return value
         is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
-        if self.file.is_restricted and not is_known and self._takes_any_text():
+        is_harmless = self.key in ID_OPTIONS and text == DEFAULT_NAME  # the model that ships
+        if self.file.is_restricted and not (is_known or is_harmless) and self._takes_any_text():
             raise self._not_of_a_project()
         return self._path(text) if isinstance(converted, Path) else text
 

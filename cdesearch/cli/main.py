@@ -33,7 +33,7 @@ from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.terminal import print_json, print_rows, printable
+from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
@@ -174,12 +174,12 @@ def status(
     no_pager: NoPagerOption = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
-    from cdesearch.store.folder import still_answering
+    from cdesearch.store.fresh_build import still_answering
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
     shorten_cold_start()
-    from cdesearch.cli.status import read_status, show_files
+    from cdesearch.cli.status import read_status, show_files, show_status
 
     if files or skipped:
         with paged(has_pager=not (no_pager or as_json)):
@@ -190,10 +190,10 @@ def status(
         print_json(report)
         return
     missing = report.pop("missing_sources")
-    print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
+    show_status(report)
     sources = opened.sources
     for source in missing:
-        typer.echo(printable(still_answering(Path(source), sources, opened.folder)), err=True)
+        typer.echo(printable(still_answering(Path(source), sources, opened.folder, opened.manifest)), err=True)
 
 
 app.command("models")(models)

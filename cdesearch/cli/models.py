@@ -54,6 +54,7 @@ def _list(*, no_pager: bool) -> None:
             " also be a folder, or any model of sentence-transformers that needs no code of its own. Licence and"
             " languages are those that the model's card states; for models to fetch, see huggingface.co/NAME."
             " `--model URL --model-name NAME` uses a model on a server with an OpenAI-compatible embeddings API."
+            " `--model default` is the model that ships, also for an index or a configuration that names another one."
         )
 
 

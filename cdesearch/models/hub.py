@@ -122,7 +122,7 @@ def _from_cache(name: str) -> Path:
     if folder is None:
         raise ModelError(
             f"The model {name} is not in the cache of this computer, and a query never downloads a model.",
-            f"Run `cdesearch index PATH --model {name}`.",
+            f"Run `cdesearch models fetch {name}`.",
         )
     return folder
 

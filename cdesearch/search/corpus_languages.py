@@ -18,7 +18,7 @@ def unread_languages(index: Index) -> str | None:
     said = f"{total} ({described(missed)}). Hybrid search relies on their words."
     if not readers:
         return said
-    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder)} with --model {readers[0]}."
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder, readers[0])}."
 
 
 def unfit_text_language(index: Index) -> str | None:

@@ -1,13 +1,13 @@
 """An index on disk, open for reading: its manifest, its stored context and its tables."""
 
 import os
-import shlex
 from collections.abc import Callable, Collection, Coroutine
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError
+from cdesearch.models.endpoint_model import DEFAULT_NAME
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.filesystem import is_available
@@ -232,7 +232,8 @@ class Index:
         if encoder.fingerprint != built_by:
             raise IndexMismatchError(
                 f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
-                f"Use the model that built it (--model), or run {rebuild_command(self.folder)}.",
+                f"If --model names another model than {self.manifest.model or DEFAULT_NAME}, leave it out. Otherwise it"
+                f" has changed: embed all texts again with {rebuild_command(self.folder)}.",
             )
         self._check_probes(encoder)
         dimension, is_reduced = self.manifest.dimension, self.manifest.is_reduced
@@ -253,8 +254,7 @@ class Index:
             raise IndexMismatchError(
                 f"The model that the server calls {served.name:.80} is no longer the one that built the index: it"
                 " computes other vectors from the same texts.",
-                "Serve the earlier model again, or embed all texts again with `cdesearch index --rebuild --index"
-                f" {shlex.quote(str(self.folder))}`.",
+                f"Serve the earlier model again, or embed all texts again with {rebuild_command(self.folder)}.",
             )
 
     def size_bytes(self) -> int:
