@@ -1,7 +1,7 @@
 """Checkpoints by their ids on huggingface.co: read from the cache of huggingface_hub, or downloaded into it.
 
-Only this module uses the network, and only if the user names a model in the command or program itself that is neither a
-folder nor in the cache. A model that an index names is never downloaded.
+Only this module downloads anything, and only if the user names a model in the command or program itself that is neither
+a folder nor in the cache. A model that an index names is never downloaded. Uploads: trainer/publish.py.
 """
 
 import hashlib
@@ -99,7 +99,12 @@ KNOWN_MODELS = (
 
 def is_id(model: Path) -> bool:
     """Whether this is the id of a model on the hub: two names joined by a slash, and not an existing path."""
-    return not model.exists() and _ID.fullmatch(model.as_posix()) is not None
+    return not model.exists() and has_form_of_id(model.as_posix())
+
+
+def has_form_of_id(name: str) -> bool:
+    """Whether this can be the id of a model on the hub: two names joined by a slash."""
+    return _ID.fullmatch(name) is not None
 
 
 def checkpoint_folder(model: Path, *, fetch: bool = True) -> Path:
