@@ -178,10 +178,3 @@ class ServedIndexes:
                     served.refresh()
                 except Exception:  # such as too many open files; the next attempt may succeed
                     _log.exception("The newest generation of %s cannot be opened.", served.name)
-
-
-def _free_name(index: Index, taken: set[str]) -> str:
-    """Return the name of the indexed folder, with a number appended if another index already has this name."""
-    base = shown_path(Path(index.root.name)) if index.root.name else "index"
-    names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
-    return next(name for name in names if name not in taken)
