@@ -19,6 +19,11 @@ class LocatedPassage:
     part: str | None  # a range of chunks, counted from 1, in documents without lines and pages
 
     @property
+    def named_location(self) -> str:
+        """The location, in a search of several indexes after the name of the index."""
+        return self.location if self.best.index is None else f"{self.best.index}: {self.location}"
+
+    @property
     def location(self) -> str:
         """The location in the form `path:lines`, `path#page=n` or `path#part=n`, or the document id of a record."""
         if self.page is not None:
@@ -54,7 +59,7 @@ def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPas
 def passages_as_text(passages: Sequence[LocatedPassage]) -> str:
     """Return the passages as text, each below a line with its number, its location and its headings."""
     blocks = (
-        f"{printable(f'[{number}] {one.location}  {one.headings}'.rstrip())}\n{readable(one.passage.text)}"
+        f"{printable(f'[{number}] {one.named_location}  {one.headings}'.rstrip())}\n{readable(one.passage.text)}"
         for number, one in enumerate(passages, start=1)
     )
     return "\n\n".join(blocks)

@@ -1,6 +1,6 @@
 """Rank the candidates of several indexes together, as if they were those of one index."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,7 +49,7 @@ class Pool:
         return noise_of(self.candidates.text)
 
     def hits(self, at_once: int) -> Iterator[Hit]:
-        """Yield all candidates as hits, best first. So many chunks are read at the same time; raises IndexDamagedError."""
+        """Yield all candidates as hits, best first. `at_once` chunks are read together. Raises IndexDamagedError."""
         for start in range(0, len(self.order), at_once):
             places = self.order[start : start + at_once]
             chunks = [
@@ -90,33 +90,27 @@ def _scores(parts: Sequence[Part], of_all: Candidates, mode: Mode) -> Scores:
         return of_all.text
     compared = of_all
     if len({part.vectors_of for part in parts}) > 1:
-        changes = _changes(parts)
-        dense, null = (
-            np.concatenate([change(scores) for change, scores in zip(changes, own, strict=True)])
-            for own in zip(*((part.gathered.candidates.dense, part.gathered.candidates.null) for part in parts), strict=True)
-        )
-        compared = replace(of_all, dense=dense, null=null)
+        scales = _scales(parts)
+        dense = [_deviations(part.gathered.candidates.dense, one) for part, one in zip(parts, scales, strict=True)]
+        null = [_deviations(part.gathered.candidates.null, one) for part, one in zip(parts, scales, strict=True)]
+        compared = replace(of_all, dense=np.concatenate(dense), null=np.concatenate(null))
     if mode == "dense":
         return compared.dense
     weight = float(np.mean([part.reader.text_weight for part in parts]))
     return EvidenceFusion(weight).scores(compared)
 
 
-def _changes(parts: Sequence[Part]) -> list[Callable[[Scores], Scores]]:
-    """Return for each part how its cosines become deviations, which can be compared with those of other models.
-
-    The scale of an index that is too small to have one is the mean of the others.
-    """
+def _scales(parts: Sequence[Part]) -> list[CosineScale]:
+    """Return the scale of the cosines of each index. An index that is too small to have one gets the mean of others."""
     scales = [part.reader.scale for part in parts]
     known = [scale for scale in scales if scale is not None] or [CosineScale(0.0, 1.0)]
-    usual = CosineScale(
-        float(np.mean([scale.mean for scale in known])), float(np.mean([scale.spread for scale in known]))
-    )
-    return [_deviations(scale or usual) for scale in scales]
+    mean = float(np.mean([scale.mean for scale in known]))
+    spread = float(np.mean([scale.spread for scale in known]))
+    return [scale or CosineScale(mean, spread) for scale in scales]
 
 
-def _deviations(scale: CosineScale) -> Callable[[Scores], Scores]:
-    return lambda cosines: (cosines - scale.mean) / scale.spread
+def _deviations(cosines: Scores, scale: CosineScale) -> Scores:
+    return (cosines - scale.mean) / scale.spread
 
 
 def _documents(every: Sequence[Gathered]) -> list[str] | None:

@@ -6,11 +6,10 @@ scores are compared as they are. benchmarks/results/LOG.md compares other rules.
 """
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Self
 
 from cdesearch.encode.load import Device
@@ -24,32 +23,12 @@ from cdesearch.search.reader import Mode, Query
 from cdesearch.search.reranking import RERANKED, Compared, compared, reranked
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import PathFilter, Searcher, check_query, filter_of
-from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
-from cdesearch.store.trust import real
 
-PathFilters = PathFilter | Mapping[str, PathFilter]  # one for all indexes, or one for each by its name
+# One for all indexes, or one for each index that is searched, by its name
+PathFilters = PathFilter | Mapping[str, PathFilter]
 LEAST_READ = 20  # candidates whose texts are read at first: the copies of a hit are near it
-
-
-def open_each(folders: Iterable[Path | None]) -> dict[str, Index]:
-    """Open indexes, and return them by names that are unique; raises IndexStateError if one cannot be opened.
-
-    A folder that is named twice is opened once.
-    """
-    opened: dict[Path, tuple[str, Index]] = {}
-    for folder in folders:
-        index = Index.open(folder)
-        opened.setdefault(real(index.folder), (free_name(index, {name for name, _ in opened.values()}), index))
-    return dict(opened.values())
-
-
-def free_name(index: Index, taken: Collection[str]) -> str:
-    """Return the name of the indexed folder, with a number appended if another index already has this name."""
-    base = shown_path(Path(index.root.name)) if index.root.name else "index"
-    names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
-    return next(name for name in names if name not in taken)
 
 
 class SeveralSearcher:
@@ -82,7 +61,7 @@ class SeveralSearcher:
 
     def reload(self) -> bool:
         """Open newer generations as `Searcher.reload` does, and return whether there were any."""
-        return any([searcher.reload() for searcher in self.searchers.values()])
+        return sum(searcher.reload() for searcher in self.searchers.values()) > 0
 
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilters = None) -> SearchResult:
         """Return the `k` best chunks of all indexes, best first, each with the name of its index.
@@ -116,11 +95,11 @@ class SeveralSearcher:
         return any(self.searchers[name].has_file(one) for name, one in self._each(path).items())
 
     def _each(self, path: PathFilters) -> dict[str, PathFilter]:
-        return {name: path[name] if isinstance(path, Mapping) else path for name in self.searchers}
+        return dict(path) if isinstance(path, Mapping) else dict.fromkeys(self.searchers, path)
 
     def _answer(self, asked: Mapping[str, Query], k: int) -> SearchResult:
-        for searcher in self.searchers.values():
-            searcher.check_usable()
+        for name in asked:
+            self.searchers[name].check_usable()
         query, vectors = next(iter(asked.values())), QueryVectors()
         futures = {name: self._executor.submit(self.searchers[name].gather, asked[name], vectors) for name in asked}
         parts = []
