@@ -33,6 +33,11 @@ class LocatedPassage:
         return self.passage.document_id if self.part is None else f"{self.passage.path}#part={self.part}"
 
     @property
+    def copies(self) -> list[str]:
+        """The locations of the same text in other indexes, each after the name of its index."""
+        return [f"{copy.index}: {copy.chunk.location}" for copy in self.best.copies]
+
+    @property
     def headings(self) -> str:
         """The title and the headings above the line that the place of the passage is of."""
         return " > ".join(part for part in (self.passage.title, *self.passage.trail) if part)
@@ -59,10 +64,15 @@ def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPas
 def passages_as_text(passages: Sequence[LocatedPassage]) -> str:
     """Return the passages as text, each below a line with its number, its location and its headings."""
     blocks = (
-        f"{printable(f'[{number}] {one.named_location}  {one.headings}'.rstrip())}\n{readable(one.passage.text)}"
+        f"{printable(f'[{number}] {one.named_location}  {_above(one)}'.rstrip())}\n{readable(one.passage.text)}"
         for number, one in enumerate(passages, start=1)
     )
     return "\n\n".join(blocks)
+
+
+def _above(one: LocatedPassage) -> str:
+    also = f"(also {', '.join(one.copies)})" if one.copies else ""
+    return "  ".join(part for part in (one.headings, also) if part)
 
 
 def span(first: int, last: int | None) -> str:

@@ -122,7 +122,7 @@ class _Page:
         if passages:
             end.append(f"Paths are relative to {readable(root)}.")
             if several:
-                end.append("Before each path is the name of its index, which `read` and `outline` need as `index`.")
+                end.append("Each path follows the name of its index: `read` and `outline` understand both together.")
             following = (
                 f'For more passages, repeat the call with cursor="{cursor}", or better use a narrower query or path.'
             )
@@ -164,6 +164,7 @@ def _data(one: LocatedPassage, is_brief: bool) -> dict[str, Any]:
         "text_score": None if parts[1] is None else round(parts[1], 2),
         "confidence": None if best.confidence is None else round(best.confidence, 2),
         "text": readable(one.passage.text),
+        "copies": [readable(place) for place in one.copies] or None,
     }
     return {name: value for name, value in values.items() if value is not None}
 

@@ -134,6 +134,7 @@ def _search(several: str, *common: Parameter) -> Tool:
         text_score=_NUMBER,
         confidence=_NUMBER,
         text=_TEXT,
+        copies=_list(_TEXT),
     )
     result = _object(
         ("index", "passages"), index=_TEXT, root=_TEXT, passages=_list(passage), notes=_list(_TEXT), cursor=_TEXT
