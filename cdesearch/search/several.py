@@ -36,7 +36,7 @@ class SeveralSearcher:
 
     def __init__(self, searchers: Mapping[str, Searcher]) -> None:
         self.searchers = dict(searchers)
-        self._executor = ThreadPoolExecutor(4 * len(self.searchers), thread_name_prefix="cdesearch-several")
+        self._executor = ThreadPoolExecutor(max(1, 4 * len(self.searchers)), thread_name_prefix="cdesearch-several")
 
     @classmethod
     def open(cls, indexes: Mapping[str, Index], device: Device = "auto", model: Model | None = None) -> Self:
