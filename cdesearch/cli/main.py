@@ -24,9 +24,9 @@ from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.label import label
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
-from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, named_index
 from cdesearch.cli.pager import NoPagerOption, paged
-from cdesearch.cli.query import MAX_CONTEXT, Format
+from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
 from cdesearch.cli.trust import trust
 from cdesearch.cli.tune import tune
 from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
@@ -106,7 +106,10 @@ def query(
             show_default=False,
         ),
     ] = 0.0,
-    index: IndexOption = None,
+    index: Annotated[
+        list[Path] | None,
+        typer.Option(readable=False, help=f"{INDEX_HELP} Repeat it to search several indexes as one."),
+    ] = None,
     model: ModelOption = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     lines: Annotated[int, typer.Option("-C", min=0, max=MAX_CONTEXT, help="Lines of context around each passage.")] = 0,
@@ -135,7 +138,7 @@ def query(
     ] = False,
 ) -> None:
     """Search the index."""
-    from cdesearch.cli.query import QueryOptions, run_query
+    from cdesearch.cli.query import run_query
 
     if as_json and format not in (None, "json"):
         raise InputError(f"Both --json and --format {format} are given.", "Use only one of them.")
@@ -146,7 +149,7 @@ def query(
         tuple(path or ()),
         tuple(type or ()),
         since,
-        index,
+        tuple(index or ()),
         model,
         full,
         lines,

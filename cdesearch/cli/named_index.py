@@ -9,13 +9,13 @@ from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.store.finding import chosen_folder, find_index
 from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, check_enterable
 
-_HELP = "Index folder, or the folder that contains it. Default: the nearest index upward."
+INDEX_HELP = "Index folder, or the folder that contains it. Default: the nearest index upward."
 FolderArgument = Annotated[
     Path | None,
     # Typer's own check that a path can be read names no remedy. Opening the index does.
     typer.Argument(metavar="FOLDER", readable=False, help="A folder. The nearest index in it or above it is opened."),
 ]
-IndexOption = Annotated[Path | None, typer.Option("--index", readable=False, help=_HELP)]
+IndexOption = Annotated[Path | None, typer.Option("--index", readable=False, help=INDEX_HELP)]
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:

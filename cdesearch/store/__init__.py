@@ -2,8 +2,9 @@
 
 index           one generation, open for reading
 folder          how an index folder is recognised, and how its small files are read and written
-fresh_build     commands that build an index again without its settings
+named_indexes   opens several indexes by unique names
 finding         which index folder a path names
+fresh_build     the commands that build an index again, for messages
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation
 served_model    the model on a server that built an index
