@@ -50,6 +50,6 @@ def test_a_misspelt_name_of_another_program_is_the_command_that_it_means(word):
     assert meant_command([word, "cats"], command_names()) == "query"
 
 
-@pytest.mark.parametrize("word", ["research", "searches", "searching", "starch", "reach", "arches", "march", "sea", "s"])
+@pytest.mark.parametrize("word", ["research", "searches", "searching", "starch", "reach", "arches", "sea", "s"])
 def test_a_word_that_resembles_the_name_of_another_program_is_a_query(word):
     assert meant_command([word], command_names()) is None

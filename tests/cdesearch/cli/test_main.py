@@ -188,7 +188,12 @@ def test_command_names_of_other_programs_get_a_hint(indexed):
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
-    [(["search", "cat"], "query"), (["serch"], "query"), (["inde", "small"], "index"), (["inde", "small", "--rebuild"], "index")],
+    [
+        (["search", "cat"], "query"),
+        (["serch"], "query"),
+        (["inde", "small"], "index"),
+        (["inde", "small", "--rebuild"], "index"),
+    ],
 )
 def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, arguments, meant):
     error = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
