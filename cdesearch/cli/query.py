@@ -11,6 +11,7 @@ from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import Found, HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
 from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json
+from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of_all
 from cdesearch.errors import CdesearchError, InputError, QueryError
@@ -98,6 +99,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     """
     _check(options)
     index = Index.open(options.index)
+    if options.index is None:
+        note_outer_index(index)
     if meant:
         _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
     if options.update:
