@@ -1,9 +1,12 @@
-"""The document of a sheet: its rows that are not empty are lines, whose numbers are those of the rows."""
+"""The document of a sheet: its rows that are not empty are lines, whose numbers are those of the rows.
+
+The anchor of a row names its cells.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
 MAX_ROW = 1_048_576  # in all usual programs
@@ -49,6 +52,7 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
     """
     lines: list[str] = []
     numbers: list[int] = []
+    anchors: list[Anchor] = []
     header: Heading | None = None
     size = last = 0
     for number, cells in rows:
@@ -60,6 +64,7 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
             size += 1
         if header is None and _are_names(cells):
             header = Heading(size, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])
+        anchors.append(Anchor(size, _cells(number, cells)))
         lines.append(_joined(cells))
         numbers.append(number)
         size += len(lines[-1]) + 1
@@ -73,6 +78,7 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
         "\n".join(lines),
         "text",
         headings=(Heading(BEFORE_TEXT, 1, sheet), *([header] if header else [])),
+        anchors=tuple(anchors),
         has_lines=True,
         line_numbers=tuple(numbers),
         record=sheet,
@@ -82,6 +88,21 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
 def cell_text(text: str) -> str:
     """The text of a cell in one line."""
     return " ".join(text.split())
+
+
+def _cells(number: int, cells: list[Cell]) -> str:
+    """The cells of a row from the first to the last that is not empty, such as A7:D7."""
+    first, last = (f"{_letters(cell.column)}{number}" for cell in (cells[0], cells[-1]))
+    return first if first == last else f"{first}:{last}"
+
+
+def _letters(column: int) -> str:
+    """The name of a column: A to Z, then AA, AB and so on."""
+    letters = ""
+    while column >= 0:
+        letters = chr(ord("A") + column % 26) + letters
+        column = column // 26 - 1
+    return letters
 
 
 def _joined(cells: list[Cell]) -> str:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from cdesearch.cli.hits.passage_lines import best_line, query_words, shown_lines
-from cdesearch.cli.hits.render import location_of, result_as_json
+from cdesearch.cli.hits.passage_lines import best_row, query_words
+from cdesearch.cli.hits.render import result_as_json
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.routes.parameters import MAX_OFFSET, MinConfidence, NumberOfHits, QueryText, Scope
@@ -39,8 +39,7 @@ def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, res
     values = result_as_json(query, mode, result)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown["chunk"] = hit.chunk.id
-        passage = shown_lines(hit, query_words(query), full=False)
-        shown["location"] = location_of(hit.chunk, passage, best_line(passage, query_words(query)).row)
+        shown["location"] = hit.chunk.location_at(best_row(hit, query_words(query)))
         shown["places"] = places_as_json(hit.chunk)
         shown["passage_line"] = hit.passage_line
     return {

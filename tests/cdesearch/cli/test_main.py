@@ -21,7 +21,7 @@ def indexed(tmp_path_factory):
 
 def test_a_hit_shows_location_and_passage(indexed):
     run = cdesearch("query", "purring", "cat", "-k", "1", cwd=indexed / "sub")
-    assert "../pets.md:1" in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
+    assert "../pets.md:3 " in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
 
 
 def test_bare_words_are_a_query(indexed):

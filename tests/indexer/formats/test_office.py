@@ -96,6 +96,18 @@ def test_every_row_is_found_at_its_number():
         assert chunk.line_end == 3 * int(words[-1].removeprefix("word"))
 
 
+def test_the_anchor_of_a_row_names_its_cells_from_the_first_to_the_last():
+    def row(number, *columns):
+        cells = "".join(f'<c r="{column}{number}" t="str"><v>{column}</v></c>' for column in columns)
+        return f'<row r="{number}">{cells}</row>'
+
+    rows = row(2, "A", "D") + row(5, "Z") + row(9, "B", "AA", "AZ") + row(11, "ZZ", "AAA", "XFD")
+    (document,) = documents("a.xlsx", zipped(workbook({"S": rows})))
+    (chunk,) = chunks(document, 256)
+    lines = chunk.body.split("\n")
+    assert [chunk.cells_at(lines.index(text)) for text in lines if text] == ["A2:D2", "Z5", "B9:AZ9", "ZZ11:XFD11"]
+
+
 def test_only_a_few_of_many_empty_rows_are_kept():
     rows = '<row r="7"><c t="str"><v>a</v></c></row><row r="1048576"><c t="str"><v>b</v></c></row>'
     (document,) = documents("a.xlsx", zipped(workbook({"S": rows})))
