@@ -106,6 +106,16 @@ def test_every_row_is_found_at_its_number():
         assert chunk.line_end == 3 * int(words[-1].removeprefix("word"))
 
 
+def test_the_names_of_columns_are_found_below_remarks():
+    table = ["Lots of people", "write | notes", "at the | top", "Name | Age | Job | Town", "Ann | 7 | cook | Rome"]
+    rows = "".join(
+        "<row>" + "".join(f'<c t="str"><v>{text}</v></c>' for text in row.split(" | ")) + "</row>"
+        for row in [*table, "Bob | 9 | clerk | Bonn"]
+    )
+    (document,) = documents("a.xlsx", zipped(workbook({"S": rows})))
+    assert [one.title for one in document.headings] == ["S", "Name | Age | Job | Town"]
+
+
 def test_the_anchor_of_a_row_names_its_cells_from_the_first_to_the_last():
     def row(number, *columns):
         cells = "".join(f'<c r="{column}{number}" t="str"><v>{column}</v></c>' for column in columns)
