@@ -25,6 +25,7 @@ from cdesearch.cli.label import label
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
 from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, named_index
+from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
 from cdesearch.cli.trust import trust
@@ -181,6 +182,8 @@ def status(
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
+    if folder is None and index is None:
+        note_outer_index(opened)
     shorten_cold_start()
     from cdesearch.cli.status import read_status, show_files, show_status
 

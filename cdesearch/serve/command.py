@@ -11,6 +11,7 @@ import typer
 from cdesearch.cli.exits import code_of
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import named_index
+from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.serve.libraries import require_libraries
@@ -74,6 +75,8 @@ def serve(
         host=host, port=port, token=token or None, watch=watch, refreshes=refresh == "auto", idle_seconds=limit
     )
     _check(settings)
+    if not indexes:
+        note_outer_index(Index.open())
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
         typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))

@@ -21,7 +21,7 @@ def indexed(tmp_path_factory):
 
 def test_a_hit_shows_location_and_passage(indexed):
     run = cdesearch("query", "purring", "cat", "-k", "1", cwd=indexed / "sub")
-    assert "../pets.md:1" in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
+    assert "../pets.md:3 " in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
 
 
 def test_bare_words_are_a_query(indexed):
@@ -191,7 +191,12 @@ def test_command_names_of_other_programs_get_a_hint(indexed):
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
-    [(["search", "cat"], "query"), (["inde", "small"], "index"), (["inde", "small", "--rebuild"], "index")],
+    [
+        (["search", "cat"], "query"),
+        (["serch"], "query"),
+        (["inde", "small"], "index"),
+        (["inde", "small", "--rebuild"], "index"),
+    ],
 )
 def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, arguments, meant):
     error = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
