@@ -27,6 +27,7 @@ from cdesearch.cli.models import models
 from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, named_index
 from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.pager import NoPagerOption, paged
+from cdesearch.cli.probability import parse_probability
 from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
 from cdesearch.cli.trust import trust
 from cdesearch.cli.tune import tune
@@ -99,11 +100,10 @@ def query(
     min_confidence: Annotated[
         float,
         typer.Option(
-            min=0,
-            max=1,
+            parser=parse_probability,
             metavar="P",
             help="Leave out hits whose confidence, the probability that they are relevant, is less than P, such as 0.3"
-            " for 30%.",
+            " or 30%.",
             show_default=False,
         ),
     ] = 0.0,
