@@ -166,8 +166,8 @@ def test_compiled_layers_train_alike_and_are_exported(recipe_file, tmp_path, mon
     assert losses[True] == pytest.approx(losses[False], rel=1e-4)
 
 
-@pytest.mark.parametrize("source", ["tokens", "statistics"])
-def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file, tmp_path, source):
+@pytest.mark.parametrize(("source", "n_tokens"), [("tokens", None), ("tokens", 1), ("statistics", None)])
+def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file, tmp_path, source, n_tokens):
     changes = {
         "run.out": str(tmp_path / "out"),
         "run.evaluate": f'["{recipe_file.parent / "beir"}"]',
@@ -176,10 +176,12 @@ def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file,
         "model.context_source": source,
         "batches.context": "cluster",
         "learning.steps": "8",
+        **({} if n_tokens is None else {"model.context_tokens": str(n_tokens)}),
     }
     recipe = load_recipe(recipe_file, changes)
     folder = train(recipe, Silent())
     stage = load_checkpoint(folder).second_stage
+    assert load_checkpoint(folder).config.context_tokens == (n_tokens or 4)
     assert all(gate.abs().max() > 0.001 for gate in stage.gates)
     before, after = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
     assert len(set(after.values())) == 4 and before.keys() == {"true", "random", "null", "batch"}
