@@ -279,7 +279,8 @@ def _check_patterns(recipe: Recipe, file: Path) -> None:
 
 def _filter_masks_every_error(recipe: Recipe) -> bool:
     """Whether the filter of false negatives masks all documents that the start model ranks wrongly."""
-    own = recipe.run.surrogate in (None, recipe.model.start)
+    surrogate = recipe.run.surrogate
+    own = surrogate is None or surrogate.resolve() == recipe.model.start.resolve()
     return own and recipe.batches.filter == "dense" and recipe.batches.eps <= 0
 
 
