@@ -42,6 +42,7 @@ def start_model(
     context_sink: bool = False,
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled",
     n_layers: int | None = None,
+    context_tokens: int = 4,
     first_stage_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError.
@@ -56,6 +57,7 @@ def start_model(
         context_attention=context_attention,
         context_sink=context_sink,
         context_source=context_source,
+        context_tokens=context_tokens,
         log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
         first_stage_layers=first_stage_layers,

@@ -13,6 +13,8 @@ REGISTERED = {
     "doctor": "",
     "index": "",
     "mcp": "[serve]",
+    "mine": "[train]",
+    "push-to-hub": "[hub]",
     "serve": "[serve]",
     "sources": "",
     "train": "[train]",

@@ -4,6 +4,7 @@ index           one generation, open for reading
 folder          how an index folder is recognised, and how its small files are read and written
 named_indexes   opens several indexes by unique names
 finding         which index folder a path names
+nesting         finds an index further up that covers a folder as well
 fresh_build     the commands that build an index again, for messages
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation

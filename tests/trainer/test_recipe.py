@@ -42,6 +42,15 @@ def test_a_filter_that_masks_every_error_of_the_start_is_refused(tmp_path, surro
         load_recipe(tmp_path / "r.toml", change)
 
 
+def test_a_number_of_tokens_that_nothing_reads_is_refused(tmp_path):
+    file = tmp_path / "recipe.toml"
+    file.write_text(RECIPE.replace("[run]", "context_tokens = 1\n[run]"))
+    with pytest.raises(InputError, match=r"model\.context_tokens is 1, but no tokens of the context are read"):
+        load_recipe(file)
+    changes = {"model.context_source": "tokens", "model.first_stage": "shared"}
+    assert load_recipe(file, changes).model.context_tokens == 1
+
+
 @pytest.mark.parametrize("written", ["./m", "{folder}/m", "link", "{folder}/x/../m"])
 def test_a_filter_by_the_start_is_refused_however_its_path_is_written(tmp_path, monkeypatch, written):
     monkeypatch.chdir(tmp_path)
