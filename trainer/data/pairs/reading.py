@@ -31,6 +31,7 @@ class Pair:
     negatives: tuple[str, ...] = ()
     document_id: str = ""  # of the long document that `document` is a chunk of, or empty
     scores: tuple[float, ...] = ()  # of a teacher, for `document` and then for each of the negatives; or none
+    place: int = 0  # of `document` among the chunks of the long document
     group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
@@ -136,8 +137,8 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
         chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
-            group = str(row.get("group") or "")
-            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]), group=group)
+            whole = {"document_id": str(row["doc_id"]), "group": str(row.get("group") or "")}
+            yield Pair(question["text"].strip(), chunk.strip(), place=question["chunk"], **whole)
     except (KeyError, TypeError, AttributeError) as error:
         needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
         raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
