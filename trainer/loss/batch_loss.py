@@ -45,29 +45,33 @@ class BatchLoss:
         """
         finish = partial(functional.normalize, dim=-1) if context is None else self.head.fitted(context)
         parts = [finish(queries), finish(documents)]
-        in_batch, whole = None, []
-        if batch.siblings is not None and batch.token_counts is not None and self.objective.contextual:
-            siblings, counts = (sent(tensor, documents.device) for tensor in (batch.siblings, batch.token_counts))
-            in_batch = LongDocuments(siblings, counts)
-            whole = [finish(in_batch.whole(documents))]
+        long = self._long_documents(batch, documents.device)
+        if long is not None:
+            parts.append(finish(long.whole(documents)))
         if batch.siblings is not None:
             parts[1] = in_document(parts[1], sent(batch.siblings, documents.device), self.document_weight)
         kind, scale = self.objective.quantise, self.objective.quantise_scale
-        parts = [quantised(vectors, kind, scale) for vectors in (*parts, *whole)]
+        parts = [quantised(vectors, kind, scale) for vectors in parts]
         excluded, teacher = sent(batch.excluded, queries.device), self._teacher(batch, queries.device)
+        share = self.objective.document_share_to if share_of_documents is None else share_of_documents
 
-        def loss(queries: Tensor, chunks: Tensor, *whole: Tensor) -> LossOutput:
-            if in_batch is None:
+        def loss(queries: Tensor, chunks: Tensor, whole: Tensor | None = None) -> LossOutput:
+            if long is None or whole is None:
                 return self._compared(queries, chunks, excluded, teacher)
-            local = self._local(queries, chunks, in_batch.in_sequence(excluded), excluded, teacher)
-            over_documents = self._compared(queries, *whole, in_batch.of_documents(excluded), None)
-            share = self.objective.document_share_to if share_of_documents is None else share_of_documents
+            local = self._local(queries, chunks, long.in_sequence(excluded), excluded, teacher)
+            over_documents = self._compared(queries, whole, long.of_documents(excluded), None)
             return LossOutput(share * over_documents.loss + (1 - share) * local.loss, local.accuracy)
 
         if not self.objective.matryoshka:
             return loss(*parts)
         outputs = [loss(*(cut(vectors, width) for vectors in parts)) for width in sorted(self.objective.matryoshka)]
         return LossOutput(torch.stack([output.loss for output in outputs]).mean(), outputs[-1].accuracy)
+
+    def _long_documents(self, batch: Batch, device: torch.device) -> LongDocuments | None:
+        """The long documents of a batch; None if it has none, or if the loss does not compare them."""
+        if batch.siblings is None or batch.token_counts is None or not self.objective.contextual:
+            return None
+        return LongDocuments(sent(batch.siblings, device), sent(batch.token_counts, device))
 
     def _local(
         self, queries: Tensor, chunks: Tensor, in_sequence: Tensor, excluded: Tensor, teacher: Tensor | None

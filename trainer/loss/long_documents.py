@@ -16,7 +16,7 @@ from trainer.objective import Objective
 
 
 def document_share(objective: Objective, step: int, n_steps: int) -> float:
-    """b at the step with the number `step`, from 0, of `n_steps`: it rises from the first to the last in a half cosine."""
+    """b at the step with the number `step`, from 0, of `n_steps`: it rises in a half cosine."""
     done = min(1.0, step / max(1, n_steps - 1))
     first, last = objective.document_share_from, objective.document_share_to
     return first + (last - first) * (1 - math.cos(math.pi * done)) / 2
@@ -30,7 +30,10 @@ class LongDocuments:
     token_counts: Tensor  # (D,) how many tokens a chunk adds to its document; 0 for a chunk that occurs before it
 
     def whole(self, chunks: Tensor) -> Tensor:
-        """(D, d) the mean over all tokens of the document of each chunk, from the means (D, d) of the chunks' tokens."""
+        """(D, d) the mean of all tokens of each chunk's document, from the means (D, d) of the tokens of the chunks.
+
+        The document is what the batch has of it.
+        """
         counts = self.token_counts.to(chunks.dtype)[:, None]
         sums = torch.zeros_like(chunks).index_add(0, self.siblings, counts * chunks)
         totals = torch.zeros_like(counts).index_add(0, self.siblings, counts)
@@ -41,8 +44,10 @@ class LongDocuments:
         return excluded | (self.siblings[: len(excluded), None] != self.siblings)
 
     def of_documents(self, excluded: Tensor) -> Tensor:
-        """(B, D) true where the document of a chunk must not count against a query: it is the query's own, or it has an
-        excluded chunk. The first B columns are never true for the query of the same number.
+        """(B, D) true where the document of a chunk must not count against a query.
+
+        It is the query's own document, or has a chunk that is true in `excluded` (B, D). The first B columns are never
+        true for the query of the same number.
         """
         n_queries, n = excluded.shape
         found = torch.zeros(n_queries, n, device=excluded.device).index_add(1, self.siblings, excluded.float())

@@ -100,7 +100,8 @@ def embed_documents(
     windows = batch.windows
     if windows is None:
         return embed(model, batch.documents, prepared, weights, micro_batch)
-    keys, values = prepared if isinstance(prepared, tuple) else (None, None)
+    assert prepared is None or isinstance(prepared, tuple)  # other sources of context read no windows
+    keys, values = (None, None) if prepared is None else prepared[:2]
     vectors = []
     for rows in torch.arange(len(windows.tokens), device=weights.device).split(windows.micro_batch(micro_batch)):
         part = windows.tokens.rows(int(rows[0]), int(rows[-1]) + 1).to(weights.device)

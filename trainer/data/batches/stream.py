@@ -107,10 +107,10 @@ class BatchStream:
             owners=owners_of(pairs),
         )
         if recipe.by_document:
-            batch = self._in_documents(batch, packed, pairs, documents)
+            batch = self._in_documents(batch, pairs, documents)
         return batch if self._contexts is None else self._in_context(batch, packed, documents, random)
 
-    def _in_documents(self, batch: Batch, packed: Packed, pairs: Sequence[Pair], documents: Sequence[str]) -> Batch:
+    def _in_documents(self, batch: Batch, pairs: Sequence[Pair], documents: Sequence[str]) -> Batch:
         """The batch with the long documents of its chunks, and with their windows if the recipe has any."""
         siblings = siblings_of(pairs)
         copies = first_copies(documents, siblings)

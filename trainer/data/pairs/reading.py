@@ -137,8 +137,8 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
         chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
-            whole = {"document_id": str(row["doc_id"]), "group": str(row.get("group") or "")}
-            yield Pair(question["text"].strip(), chunk.strip(), place=question["chunk"], **whole)
+            name, group = str(row["doc_id"]), str(row.get("group") or "")
+            yield Pair(question["text"].strip(), chunk.strip(), (), name, (), question["chunk"], group)
     except (KeyError, TypeError, AttributeError) as error:
         needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
         raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
