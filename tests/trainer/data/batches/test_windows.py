@@ -29,8 +29,8 @@ def test_windows_are_those_of_the_encoder_for_the_chunks_of_each_document(given_
     for number in range(len(numbers)):
         own = [row for row in np.unique(copies) if siblings[row] == number]
         own.sort(key=lambda row: (given_rows[row][1], row))
-        for window in split_windows([len(ids[row]) for row in own], limit, 0):
-            expected.append([own[at] for at in window])
+        windows = split_windows([len(ids[row]) for row in own], limit, 0)
+        expected += [[own[at] for at in window] for window in windows]
     assert found.n_chunks == max(map(len, expected)) and len(found.tokens) == len(expected)
     belongs = found.belongs(torch.arange(len(expected)), found.tokens.ids.shape[1], torch.device("cpu"))
     for number, window in enumerate(expected):
