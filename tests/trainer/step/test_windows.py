@@ -67,12 +67,11 @@ def pooled_one_by_one(model, batch, weights, keys, values):
 def full_graph(model, head, batch):
     """The loss and its gradient from one graph, in which every text and every window is computed alone."""
     weights = weights_of(head, batch)()
-    context = [row[: int(mask.sum())] for row, mask in zip(*vars_of(batch.context_texts), strict=True)]
+    context = texts_of(batch.context_texts)
     vectors = torch.cat([model.context_states(ids[None], torch.ones(1, len(ids)), None) for ids in context])
     keys, values = model.second_stage.cache(vectors, batch.is_null)
     queries = []
-    for ids, mask in zip(*vars_of(batch.queries), strict=True):
-        own = ids[: int(mask.sum())]
+    for own in texts_of(batch.queries):
         states = model.second_stage.states(own[None], None, keys, values)[0]
         queries.append((weights[own] / weights[own].sum()) @ states)
     documents = pooled_one_by_one(model, batch, weights, keys, values)
@@ -81,17 +80,13 @@ def full_graph(model, head, batch):
     return output.loss.item(), gradients(model, head)
 
 
-def vars_of(tokens):
-    return tokens.ids, tokens.mask
+def texts_of(tokens):
+    return [ids[: int(mask.sum())] for ids, mask in zip(tokens.ids, tokens.mask, strict=True)]
 
 
 def cached(model, head, batch, micro_batch):
-    loss = loss_of(head)
-    output = GradCache(model, head, micro_batch).step(
-        batch,
-        weights_of(head, batch),
-        lambda queries, documents, context: loss.of(batch, queries, documents, context, 0.3),
-    )
+    loss, cache = loss_of(head), GradCache(model, head, micro_batch)
+    output = cache.step(batch, weights_of(head, batch), lambda *pooled: loss.of(batch, *pooled, 0.3))
     return output.loss.item(), gradients(model, head)
 
 
