@@ -2,40 +2,23 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
-from batches import gradients, make_batch, make_student, weights_of
+from batches import PLACES, WINDOWED, gradients, make_student, make_window_batch, weights_of
 from conftest import TINY
 
 from cdesearch.encode.chunk_windows import split_windows
-from trainer.data.batches.windows import make_windows
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.token_weights import TokenWeights
 from trainer.objective import Objective
 from trainer.run.watch import embed_context, embed_documents
 from trainer.step.gradcache import GradCache
 
-LIMIT = 20
 KINDS = ["running", "restarted"]
-PLACES = [2, 0, 1] * 4  # of the chunks of four documents; they are not in order
 
 
 def config_of(kind, **keys):
-    return replace(TINY, window_tokens=LIMIT, window_positions=kind, **keys)
-
-
-def make_window_batch():
-    """Four documents of three chunks each, the last of which has the same chunk twice."""
-    batch = make_batch()
-    ids, mask = batch.documents.ids.clone(), batch.documents.mask.clone()
-    ids[11], mask[11] = ids[9], mask[9]
-    documents, copies = replace(batch.documents, ids=ids, mask=mask), np.array([*range(11), 9])
-    windows = make_windows(documents, batch.siblings, PLACES, copies, LIMIT)
-    counts = mask.sum(1) * torch.from_numpy(copies == np.arange(12))
-    excluded = batch.excluded.clone()
-    excluded[9, 11] = excluded[11, 9] = True
-    return replace(batch, documents=documents, windows=windows, token_counts=counts, excluded=excluded)
+    return replace(WINDOWED, window_positions=kind, **keys)
 
 
 def loss_of(head):
@@ -49,7 +32,7 @@ def pooled_one_by_one(model, batch, weights, keys, values):
     vectors = {}
     for number in range(4):
         own = sorted((row for row in range(11) if batch.siblings[row] == number), key=lambda row: PLACES[row])
-        for window in split_windows([lengths[row] for row in own], LIMIT, 0):
+        for window in split_windows([lengths[row] for row in own], WINDOWED.window_tokens, 0):
             rows = [own[at] for at in window]
             ids = torch.cat([batch.documents.ids[row, : lengths[row]] for row in rows])
             is_restarted = model.config.window_positions == "restarted"
