@@ -38,9 +38,10 @@ def test_two_files_of_one_domain_name_are_refused(tmp_path):
 
 def test_a_long_document_has_one_pair_per_question(tmp_path):
     book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
-    file = write(tmp_path / "a.jsonl", [book, {"query": "q", "document": "d", "document_id": "x"}])
+    placed = {"query": "q", "document": "d", "document_id": "x", "place": 3}
+    file = write(tmp_path / "a.jsonl", [book, placed])
     pairs = list(read_pairs(file))
-    assert pairs == [Pair("second?", "two", document_id="book"), Pair("q", "d", document_id="x")]
+    assert pairs == [Pair("second?", "two", document_id="book", place=1), Pair("q", "d", document_id="x", place=3)]
     (domain,) = prepare([file], tmp_path / "work")
     assert domain.take([0, 1]) == pairs
     for wrong in (
@@ -51,6 +52,9 @@ def test_a_long_document_has_one_pair_per_question(tmp_path):
     ):
         with pytest.raises(SourceError, match="1 is not a long document"):
             list(read_pairs(write(file, [book | wrong])))
+    for place in (-1, 1.5, "first"):
+        with pytest.raises(SourceError, match="1 has a `place` that is not a whole number from 0"):
+            list(read_pairs(write(file, [placed | {"place": place}])))
 
 
 @pytest.mark.parametrize(
