@@ -11,6 +11,7 @@ from trainer.data.pairs.beir import _read_judgements as read_judgements
 from trainer.data.pairs.beir import read_queries
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import Pair, domain_files, read_pairs
+from trainer.data.pairs.writing import new_pair_files
 
 
 def write(file, rows):
@@ -151,3 +152,10 @@ def test_scores_must_be_one_number_for_each_text(tmp_path, scores):
         list(read_pairs(file))
     file.write_text(file.read_text().replace(scores, "[3, -1.5]"))
     assert [pair.scores for pair in read_pairs(file)] == [(3.0, -1.5)]
+
+
+def test_written_pairs_are_read_as_they_were(tmp_path):
+    pairs = [Pair("a", "b", ("n",), "book", (1.5, 0.5), 3, "g"), Pair("c", "d", document_id="book"), Pair("e", "f")]
+    with new_pair_files(tmp_path / "out", []) as write_domain:
+        file = write_domain("mined", pairs)
+    assert list(read_pairs(file)) == pairs
