@@ -62,6 +62,11 @@ class ModelChoice:
     first_stage: Literal["own", "shared"] = "own"
     # With the context source pooled: how many layers the first stage has; None: all.
     first_stage_layers: int | None = field(default=None, metadata=count(1))
+    # Late chunking: the chunks of a long document are read together, in windows of at most so many tokens, in training
+    # and in the checkpoint. 0: in training each chunk is read alone, and the checkpoint has the windows of the start.
+    window_tokens: int = field(default=0, metadata=count(0))
+    # Whether positions count through a window or restart at each chunk; a window may then be longer than the positions.
+    window_positions: Literal["running", "restarted"] = "running"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # do not train the token embeddings: the start was trained on far more pairs
     # The factor of the gates (their tanh) at the start of the run, if they are zero in the start model.
@@ -246,6 +251,7 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
             "Set batches.by_document to true, and leave model.context_sink out.",
         )
+    _check_windows(recipe, file)
     if negative := [domain for domain, weight in recipe.data.weights.items() if weight <= 0]:
         raise InputError(
             f"{file}: data.weights.{negative[0]} is not above 0.", "Name the domain in data.leave_out instead."
@@ -264,6 +270,26 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             "Set run.surrogate to another model, or batches.eps to 0.1.",
         )
     return recipe
+
+
+def _check_windows(recipe: Recipe, file: Path) -> None:
+    """Raise InputError if settings for long documents lack batches of them, or a network that reads windows."""
+    model = recipe.model
+    if not recipe.batches.by_document and (model.window_tokens or recipe.objective.contextual):
+        key = "model.window_tokens" if model.window_tokens else "objective.contextual"
+        raise InputError(
+            f"{file}: {key} needs batches of the chunks of long documents.", "Set batches.by_document to true."
+        )
+    if model.window_tokens and (model.context_source != "pooled" or model.context_attention == "joint"):
+        raise InputError(
+            f"{file}: model.window_tokens needs the context source pooled and no joint attention.",
+            "Leave model.context_source and model.context_attention out.",
+        )
+    if "window_positions" in model.set_keys and not model.window_tokens:
+        raise InputError(
+            f"{file}: model.window_positions is {model.window_positions}, but there are no windows.",
+            "Set model.window_tokens, or leave model.window_positions out.",
+        )
 
 
 def _check_patterns(recipe: Recipe, file: Path) -> None:
