@@ -14,6 +14,7 @@ REGISTERED = {
     "index": "",
     "mcp": "[serve]",
     "mine": "[train]",
+    "pretrain": "[train]",
     "push-to-hub": "[hub]",
     "serve": "[serve]",
     "sources": "",
