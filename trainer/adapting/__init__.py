@@ -6,6 +6,8 @@ corpus          the chunks of an index: those to train on, and those whose headi
 own_pairs       pairs of headings and bodies
 phases          the recipes of pretraining and of training
 pace            how long a step takes on this machine
+clock           how much of the time is used
+timed_run       a phase of training that ends when its time is used
 work_folder     the folder of the work and of the result
 held_out_ranks  how high a model ranks the passages below held-out headings
 start           the model of the index, if it can be adapted

@@ -17,7 +17,7 @@ from trainer.starting import starting_head, starting_model
 from trainer.step.optimizer_steps import OptimizerSteps, Trainee
 
 FIRST = 1  # steps that are not timed, because memory is reserved in them
-TIMED = 2
+TIMED = 1
 
 
 def device_here() -> torch.device:

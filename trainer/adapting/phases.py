@@ -58,7 +58,7 @@ def training_recipe(start: Path, pairs: Path, out: Path, n_steps: int, model: Co
             filter="text",
         ),
         learning=Learning(steps=n_steps, rate=2e-5, head_rate=FIXED_RATE, warmup=max(1, n_steps // 10), micro_batch=16),
-        run=RunSettings(out=out, checkpoint_minutes=1.0),
+        run=RunSettings(out=out, checkpoint_minutes=1.0, small_state=True),
     )
 
 

@@ -9,7 +9,7 @@ from cdesearch.errors import InputError
 from trainer.pretraining.learner import Learner
 from trainer.pretraining.recipe import PretrainingRecipe, pretraining_from_json, pretraining_to_json
 from trainer.recipe import differences
-from trainer.run.checkpoint import STATE, read_state, readable, write_state
+from trainer.run.checkpoint import STATE, load_trained, read_state, readable, trained_tensors, write_state
 from trainer.schema import SchemaError
 
 # Settings that may differ on resume: how long the run takes, how often it reports, and where its texts and folders are.
@@ -36,7 +36,7 @@ class Taken:
 
 
 def save(recipe: PretrainingRecipe, taken: Taken, learner: Learner, optimizer: torch.optim.Optimizer) -> None:
-    """Replace the state of the run; raises StorageError."""
+    """Replace the state of the run, without the tensors that stay as in the start; raises StorageError."""
     state = {
         "recipe": pretraining_to_json(recipe),
         "texts": learner.digest,
@@ -45,7 +45,7 @@ def save(recipe: PretrainingRecipe, taken: Taken, learner: Learner, optimizer: t
         "optimizer": optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        **{name: module.state_dict() for name, module in learner.modules.items()},
+        **{name: trained_tensors(module) for name, module in learner.modules.items()},
     }
     write_state(recipe.run.out / STATE, state)
 
@@ -61,7 +61,7 @@ def load(recipe: PretrainingRecipe, learner: Learner, optimizer: torch.optim.Opt
         raise InputError(f"The texts are not those that {out} was started with.", ANOTHER)
     with readable(out / STATE):
         for name, module in learner.modules.items():
-            module.load_state_dict(state[name])
+            load_trained(out, module, state[name])
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
         if torch.cuda.is_available() and state["cuda"]:

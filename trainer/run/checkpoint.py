@@ -73,14 +73,14 @@ def save_state(
         "optimizer": to_small(moments, torch.bfloat16) if recipe.run.small_state else moments,
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        **{name: _trained(module) for name, module in modules.items()},
+        **{name: trained_tensors(module) for name, module in modules.items()},
     }
     write_state(folder / STATE, state)
 
 
 def save_best(folder: Path, recipe: Recipe, modules: dict[str, nn.Module]) -> None:
     """Write the trained weights with the lowest held-out loss so far; raises StorageError."""
-    state = {name: _trained(module) for name, module in modules.items()}
+    state = {name: trained_tensors(module) for name, module in modules.items()}
     write_state(folder / BEST, to_small(state, torch.float16) if recipe.run.small_state else state)
 
 
@@ -148,10 +148,17 @@ def first_not_finite(modules: dict[str, nn.Module]) -> str | None:
     return None
 
 
-def _trained(module: nn.Module) -> dict[str, Tensor]:
+def trained_tensors(module: nn.Module) -> dict[str, Tensor]:
     """The tensors that training changes; frozen parameters are those of the start."""
     frozen = _frozen(module)
     return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
+
+
+def load_trained(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Restore what `trained_tensors` returned; raises InputError, with the name of `folder`, if it does not fit."""
+    found = module.load_state_dict(tensors, strict=False)
+    if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
+        raise InputError(f"{folder} has the state of another model ({min(others)}).", "Set another run.out.")
 
 
 def _frozen(module: nn.Module) -> set[str]:
@@ -218,9 +225,7 @@ def _restored(
     folder: Path, state: dict[str, Any], modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> RunProgress:
     for name, module in modules.items():
-        found = module.load_state_dict(state[name], strict=False)
-        if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
-            raise InputError(f"{folder} has the state of another model ({min(others)}).", "Set another run.out.")
+        load_trained(folder, module, state[name])
     try:
         optimizer.load_state_dict(state["optimizer"])
     except ValueError:
