@@ -147,7 +147,7 @@ def test_a_model_that_an_index_may_use_is_never_replaced(work, index):
 
 
 def test_unfinished_work_of_other_minutes_is_kept(work, index):
-    with pytest.raises(InputError, match=f"unfinished work of --minutes {MINUTES}"):
+    with pytest.raises(InputError, match=f"unfinished work of --minutes {MINUTES:g}"):
         adapt(index, work, 2 * MINUTES, Silent())
     assert (work / "training" / "checkpoint").is_dir()
 
