@@ -181,8 +181,13 @@ class _Adapting:
         return run_until(train, recipe, self._display, self._clock.limit(TRAINED))
 
     def _steps(self, share: float, pace: float) -> int:
-        """How many steps of `pace` seconds fit into what is left of the time of a phase."""
-        return max(LEAST_STEPS, int(PLANNED * self._clock.left(share) / pace))
+        """How many steps of `pace` seconds fit into what is left of the time of a phase, at least LEAST_STEPS."""
+        fitting = int(PLANNED * self._clock.left(share) / pace)
+        if fitting < LEAST_STEPS:
+            self._display.note(
+                f"A step takes {pace:.3g} seconds here, so only {fitting} of {LEAST_STEPS} fit: use more --minutes"
+            )
+        return max(LEAST_STEPS, fitting)
 
     def _path(self, name: str) -> Path:
         return self._folder.path / name

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from cdesearch.progress import Display
+from cdesearch.progress import Display, Silent
 from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.recipe import Recipe
 from trainer.run.checkpoint import STATE, read_state
@@ -37,4 +37,4 @@ def run_until(run: Run[R], recipe: R, display: Display, limit: TimeLimit) -> Pat
             return None
     taken = int(read_state(out)["step"])
     display.note(f"The time for this phase is used after {taken:,} of {recipe.learning.steps:,} steps")
-    return run(replace(recipe, learning=replace(recipe.learning, steps=taken)), display, resume=True)
+    return run(replace(recipe, learning=replace(recipe.learning, steps=taken)), Silent(), resume=True)
