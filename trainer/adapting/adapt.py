@@ -5,6 +5,7 @@ headings    training on headings and bodies, with a mined negative -> training/c
 choice      the mean of this and the start that held-out headings choose -> model, or nothing
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ if __name__ == "__main__":
     not_a_program("trainer.adapting.adapt", "Run `cdesearch adapt INDEX`.")
 
 from cdesearch.encode.load import load_tokenizer
+from cdesearch.errors import InputError
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Display
 from cdesearch.store.index import Index
@@ -41,7 +43,7 @@ from trainer.train import train
 SEED = 0
 PRETRAINED, TRAINED = 0.45, 0.75  # shares of the time after which a phase ends; the rest is to measure and to write
 PLANNED = 0.9  # of the time of a phase is planned for its steps, so that few are lost if the machine becomes slower
-LEAST_STEPS = 12
+LEAST_STEPS = 12  # of a phase
 HELD_OUT_A_MINUTE = 60  # chunks that are encoded once for each share
 LEAST_HELD_OUT, MOST_HELD_OUT = 150, 2000
 TIMED_STEPS = 3  # of a recipe by which the time of a step is measured
@@ -145,7 +147,7 @@ class _Adapting:
         return self._path(self._work.trained)
 
     def _pretrained(self) -> Path:
-        """The checkpoint of coCondenser."""
+        """The checkpoint of coCondenser; raises InputError if too few steps fit into the time."""
         bodies, out = self._path("bodies") / "bodies.jsonl", self._path("pretraining")
         if (out / "checkpoint").is_dir():
             return out / "checkpoint"
@@ -155,7 +157,14 @@ class _Adapting:
         if self._work.pretraining_steps is None:
             self._display.stage("Measuring the time of a step", None)
             pace = pretraining_pace(pretraining_recipe(self._start, bodies, out, TIMED_STEPS))
-            self.save(pretraining_steps=self._steps(PRETRAINED, pace))
+            n_steps = self._steps(PRETRAINED, pace)
+            if n_steps < LEAST_STEPS:
+                needed = math.ceil(LEAST_STEPS * pace / (60 * PLANNED * PRETRAINED)) + 1
+                raise InputError(
+                    f"A step takes {pace:.2g} seconds on this machine, so too few fit into {self._work.minutes:g} minutes.",
+                    f"Give --minutes {needed} or more.",
+                )
+            self.save(pretraining_steps=n_steps)
         assert self._work.pretraining_steps is not None
         recipe = pretraining_recipe(self._start, bodies, out, self._work.pretraining_steps)
         checkpoint = run_until(pretrain, recipe, self._display, self._clock.limit(PRETRAINED))
@@ -167,6 +176,8 @@ class _Adapting:
         file, mined, out = self._path("pairs") / "headings.jsonl", self._path("mined"), self._path("training")
         if (out / "checkpoint").is_dir():
             return out / "checkpoint"
+        if not self._clock.left(TRAINED):
+            return None
         file.parent.mkdir(exist_ok=True)
         write_pairs(pairs, file)
         if not (mined / "headings.jsonl.gz").exists():
@@ -177,17 +188,14 @@ class _Adapting:
             pace = training_pace(training_recipe(start, mined, out, TIMED_STEPS, model), pairs)
             self.save(training_steps=self._steps(TRAINED, pace))
         assert self._work.training_steps is not None
+        if self._work.training_steps < LEAST_STEPS:
+            return None
         recipe = training_recipe(start, mined, out, self._work.training_steps, model)
         return run_until(train, recipe, self._display, self._clock.limit(TRAINED))
 
     def _steps(self, share: float, pace: float) -> int:
-        """How many steps of `pace` seconds fit into what is left of the time of a phase, at least LEAST_STEPS."""
-        fitting = int(PLANNED * self._clock.left(share) / pace)
-        if fitting < LEAST_STEPS:
-            self._display.note(
-                f"A step takes {pace:.3g} seconds here, so only {fitting} of {LEAST_STEPS} fit: use more --minutes"
-            )
-        return max(LEAST_STEPS, fitting)
+        """How many steps of `pace` seconds fit into what is left of the time of a phase."""
+        return int(PLANNED * self._clock.left(share) / pace)
 
     def _path(self, name: str) -> Path:
         return self._folder.path / name

@@ -63,7 +63,7 @@ class WorkFolder:
                 f" {found.minutes:g} minutes, and an index may use it.",
                 "Name another --out, or remove this folder.",
             )
-        if is_same and found.chosen is None:
+        if is_same and found.chosen is None and found.pretraining_steps is not None:
             raise InputError(
                 f"{self.path} has unfinished work of --minutes {found.minutes:g}.",
                 "Give the same --minutes to continue it, or remove this folder.",

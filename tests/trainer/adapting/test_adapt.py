@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -16,10 +17,14 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 from trainer.adapting.adapt import adapt
+from trainer.adapting.corpus import read_corpus
+from trainer.adapting.own_pairs import own_pairs
+from trainer.adapting.pace import training_pace
+from trainer.adapting.phases import training_recipe
 from trainer.adapting.result import next_command, told
 from trainer.run.log import read_log
 
-MINUTES, STEPS = 60.0, 8  # so many minutes are never used
+MINUTES, STEPS = 60.0, 12  # so many minutes are never used
 
 
 class StopAt(Silent):
@@ -186,8 +191,24 @@ def test_after_kill_9_the_work_continues(index, begun, tmp_path):
     assert pretrained.stat().st_mtime_ns == before
 
 
-def test_with_hardly_any_time_a_step_is_taken_and_there_is_a_result(index, tmp_path):
-    adapted = adapt(index, tmp_path / "out", 0.01, Silent())
-    state = json.loads((tmp_path / "out" / "adapting.json").read_text())
-    assert adapted.n_questions >= 40 and state["pretraining_steps"] == 12
-    assert state["trained"] == "pretraining/checkpoint", "no time was left for the headings"
+def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
+    with pytest.raises(InputError, match=r"too few fit into 0\.01 minutes. Give --minutes \d+ or more"):
+        adapt(index, tmp_path / "out", 0.01, Silent())
+    with pytest.raises(KeyboardInterrupt):
+        adapt(index, tmp_path / "out", MINUTES, StopAt("Measuring the time of a step"))
+
+
+def test_without_time_for_the_headings_the_result_is_that_of_the_bodies(begun, index, tmp_path):
+    shutil.copytree(begun, tmp_path / "out")
+    change_state(tmp_path / "out", training_steps=1)
+    display = StopAt("Training")
+    adapt(index, tmp_path / "out", MINUTES, display)
+    assert "Pretraining" in display.stages
+    assert json.loads((tmp_path / "out" / "adapting.json").read_text())["trained"] == "pretraining/checkpoint"
+
+
+def test_the_time_of_a_step_of_training_is_measured(index, start, tmp_path):
+    pairs = own_pairs(read_corpus(index, 80, 0).trained)
+    recipe = training_recipe(start, tmp_path / "mined", tmp_path / "out", 3, load_checkpoint(start))
+    began = time.monotonic()
+    assert 0 < training_pace(recipe, pairs) < time.monotonic() - began
