@@ -161,7 +161,7 @@ class _Adapting:
             if n_steps < LEAST_STEPS:
                 needed = math.ceil(LEAST_STEPS * pace / (60 * PLANNED * PRETRAINED)) + 1
                 raise InputError(
-                    f"A step takes {pace:.2g} seconds on this machine, so too few fit into {self._work.minutes:g} minutes.",
+                    f"A step takes {pace:.2g} seconds here, so too few fit into {self._work.minutes:g} minutes.",
                     f"Give --minutes {needed} or more.",
                 )
             self.save(pretraining_steps=n_steps)
