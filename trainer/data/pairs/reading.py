@@ -100,6 +100,18 @@ def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
             yield _pair(row, f"{file}:{number}")
 
 
+def read_passages(file: Path) -> Iterator[list[str]]:
+    """The documents of one file without their queries, each as a list of its passages; raises SourceError.
+
+    The passages of a long document are its `chunks`, and those of a pair are its document alone.
+    """
+    for number, row in enumerate(_rows(file), start=1):
+        passages = row.get("chunks") or [row.get("document", row.get(OTHER_NAMES["document"]))]
+        if not isinstance(passages, list) or not all(isinstance(passage, str) for passage in passages):
+            raise SourceError(f"{file}:{number} has no text in `document` or `chunks`.", "Correct or remove the line.")
+        yield [passage.strip() for passage in passages if passage.strip()]
+
+
 def _pair(row: Mapping[str, Any], location: str) -> Pair:
     query, document = (row.get(name, row.get(other)) for name, other in OTHER_NAMES.items())
     if not isinstance(query, str) or not isinstance(document, str):
