@@ -17,6 +17,7 @@ from cdesearch.models.endpoint_model import EndpointModel, Model, is_url, with_d
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
+from cdesearch.store.bucket_address import parse_place
 from cdesearch.store.index import Index
 from cdesearch.store.vector_format import VectorKind
 
@@ -184,7 +185,7 @@ def open(
     files, and updates the index if that takes less than a second. Otherwise it warns that the index is out of date.
     Raises IndexStateError.
     """
-    index = Index.open(None if folder is None else _path(folder))
+    index = Index.open(None if folder is None else _place(folder))
     named = None if model is None else _model(model)
     return OpenIndex(Searcher(index, device=device, model=named), device, named, update_if_stale=update_if_stale)
 
@@ -227,7 +228,7 @@ def build(
     report = _run(
         [_path(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
-        index=None if index is None else _path(index),
+        index=None if index is None else _place(index),
         model=named,
         plain=plain,
         device=device,
@@ -298,6 +299,11 @@ def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def _model(value: str | PathLike[str]) -> Model:
     return EndpointModel(value) if isinstance(value, str) and is_url(value) else _path(value)
+
+
+def _place(value: str | PathLike[str]) -> Path:
+    """The folder of an index, which stands for a bucket if `value` is an address such as s3://bucket/docs."""
+    return parse_place(value) if isinstance(value, str) and "://" in value else _path(value)
 
 
 def _path(value: str | PathLike[str]) -> Path:

@@ -17,6 +17,7 @@ from cdesearch.cli.command_names import command_names
 from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
 from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
+from cdesearch.store.bucket_address import address_of, parse_place
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
 from cdesearch.terminal import printable
@@ -178,6 +179,8 @@ class _Value:
 
     def _path(self, text: str) -> str:
         if self.key in ID_OPTIONS and not text.startswith((".", "~")):
+            return text
+        if self.key in PATHS_OF_PROJECTS and address_of(parse_place(text)) is not None and not self.file.is_restricted:
             return text
         try:
             path = absolute(self.file.path.parent / Path(text).expanduser())

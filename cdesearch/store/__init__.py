@@ -3,6 +3,8 @@
 index           one generation, open for reading
 folder          how an index folder is recognised, and how its small files are read and written
 finding         which index folder a path names
+bucket_address  the address of an index in a bucket, and the local folder that stands for it
+bucket/         how an index in a bucket is read
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation
 served_model    the model on a server that built an index

@@ -19,6 +19,7 @@ from cdesearch.errors import (
     IndexUntrustedError,
     InputError,
 )
+from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.filesystem import put_in_place
 
 FOLDER = ".cdesearch"
@@ -52,14 +53,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 def rebuild_command(folder: Path) -> str:
     """The command that rebuilds the index in `folder`; PATH stands for the files and folders to index."""
-    return f"`cdesearch index --rebuild PATH --index {shlex.quote(str(folder))}`"
+    return f"`cdesearch index --rebuild PATH --index {shlex.quote(shown_place(folder))}`"
 
 
 def removal_command(source: Path, sources: Sequence[Path], folder: Path) -> str:
     """The command by which the index in `folder` loses one of its `sources`. It cannot lose its only one."""
     if len(sources) == 1:
         return rebuild_command(folder)
-    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}`"
+    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(shown_place(folder))}`"
 
 
 def still_answering(source: Path, sources: Sequence[Path], folder: Path) -> str:

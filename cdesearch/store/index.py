@@ -2,14 +2,16 @@
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError
+from cdesearch.store.bucket_address import BucketAddress, address_of
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
+from cdesearch.store.file_account import FILES, FileRecord, read_files
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.finding import opened_folder
 from cdesearch.store.folder import (
@@ -63,6 +65,19 @@ def current_generation(folder: Path) -> Path:
     return generation
 
 
+def newest_name(folder: Path) -> str | None:
+    """The name of the live generation of an index, in a bucket as it was a few seconds ago; None if there is none.
+
+    Raises IndexStateError and BucketError.
+    """
+    address = address_of(folder)
+    if address is None:
+        return current_name(folder)
+    from cdesearch.store.bucket.pointer import newest_generation
+
+    return newest_generation(address)
+
+
 def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
     """The LanceDB database of a generation, finished or not, to open the tables `names`, such as "chunks.lance".
 
@@ -82,8 +97,8 @@ def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return loop.run(coroutine)
 
 
-async def _open_async(generation: Path, name: str, schema: Any) -> Any:
-    database = await _lancedb().connect_async(generation / TABLES)
+async def _open_async(place: str | Path, options: dict[str, str] | None, name: str, schema: Any) -> Any:
+    database = await _lancedb().connect_async(place, storage_options=options)
     table = await database.open_table(name)
     _check_columns(await table.schema(), schema)
     return table
@@ -114,14 +129,33 @@ def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
             index = newest
 
 
+def _opened_in_bucket(address: BucketAddress) -> tuple[Path, Checks]:
+    """The folder with the small files of the live generation in a bucket, and its checks.
+
+    Raises BucketError, IndexStateError, InputError without the library for buckets, and StorageError.
+    """
+    from cdesearch.store.bucket.checks import BucketChecks
+    from cdesearch.store.bucket.objects import bucket_at
+    from cdesearch.store.bucket.snapshot import open_newest
+
+    bucket = bucket_at(address)
+    generation = open_newest(bucket)
+    check_tables(generation)
+    return generation, BucketChecks(bucket, generation)
+
+
 class Index:
     """One generation, open for reading. A running update never changes it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = absolute(folder)  # LanceDB would treat a relative "a:b" as the address of a server
         check_path(self.folder)
-        self.generation = current_generation(self.folder)
-        self.checks = Checks(self.folder, self.generation)
+        self.address = address_of(self.folder)  # None: the index is on a disk
+        if self.address is None:
+            self.generation = current_generation(self.folder)
+            self.checks = Checks(self.folder, self.generation)
+        else:
+            self.generation, self.checks = _opened_in_bucket(self.address)
         self.manifest = Manifest.load(self.generation / MANIFEST)
         self.checks.require(MANIFEST)
 
@@ -212,7 +246,7 @@ class Index:
     def async_chunks(self) -> Any:
         """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
         schema = chunk_schema(self.vectors)
-        return self._opened(lambda: run_async(_open_async(self.generation, "chunks", schema)), "chunks")
+        return self._opened(lambda: run_async(_open_async(*self._tables, "chunks", schema)), "chunks")
 
     @cached_property
     def documents(self) -> Any:
@@ -258,11 +292,32 @@ class Index:
             )
 
     def size_bytes(self) -> int:
-        """The size of the live generation on disk, in bytes."""
-        return sum(file.stat().st_size for file in self.generation.rglob("*") if file.is_file())
+        """The size of the live generation, in bytes."""
+        return self.checks.size_bytes()
+
+    def file_records(self) -> Iterator[FileRecord]:
+        """The records of all files that were found, in the order of the walk; raises IndexDamagedError."""
+        if self.address is not None:  # it is downloaded only for this
+            self.checks.require(FILES)
+        return read_files(self.generation)
+
+    @property
+    def _tables(self) -> tuple[str | Path, dict[str, str] | None]:
+        """The place of the tables, and the options with which LanceDB connects to it."""
+        if self.address is None:
+            return self.generation / TABLES, None
+        from cdesearch.store.bucket.connection import lance_options
+
+        return f"{self.address}/{GENERATIONS}/{self.generation.name}/{TABLES}", lance_options(self.address)
 
     def _table(self, name: str, schema: Any) -> Any:
-        table = self._opened(lambda: connect(self.generation).open_table(name), name)
+        def opened() -> Any:
+            if self.address is None:
+                return connect(self.generation).open_table(name)
+            place, options = self._tables
+            return _lancedb().connect(place, storage_options=options).open_table(name)
+
+        table = self._opened(opened, name)
         self._opened(lambda: _check_columns(table.schema, schema), name)
         return table
 
@@ -271,6 +326,8 @@ class Index:
         try:
             return open_table()
         except (ValueError, RuntimeError, OSError) as error:
+            if self.address is not None:
+                raise self.checks.table_error(f"Table {name}", error) from None
             raise IndexDamagedError(
                 f"Table {name} of {self.folder} cannot be opened ({error}).", rebuild_remedy(self.folder)
             ) from None

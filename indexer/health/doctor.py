@@ -18,6 +18,7 @@ from cdesearch.errors import (
     is_panic,
 )
 from cdesearch.progress import Progress, Silent
+from cdesearch.store.bucket_address import require_on_disk
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
 from cdesearch.store.damage import Damage, find_damage, reason_of
 from cdesearch.store.file_account import FILES, read_files
@@ -99,6 +100,7 @@ def locate(path: Path | None) -> Path:
     folder that cannot be entered.
     """
     start = absolute(path or Path.cwd())
+    require_on_disk(start, "doctor")
     check_enterable(start)
     start = start.parent if start.is_file() else start
     candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
