@@ -269,8 +269,8 @@ def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
     if option := next(filter(None, map(COLUMN_OPTION.search, reasons)), None):
         line += (
             " Column options apply to all files of an index. Name a column that all of them have:"
-            f" `cdesearch index --index {shlex.quote(shown_place(folder))} {option[1]} NAME`. If there is none, give these"
-            f" files an index of their own (--index), or return to the usual names of columns:"
+            f" `cdesearch index --index {shlex.quote(shown_place(folder))} {option[1]} NAME`. If there is none, give"
+            f" these files an index of their own (--index), or return to the usual names of columns:"
             f" {rebuild_command(folder)}."
         )
     return printable(line)

@@ -15,7 +15,9 @@ FolderArgument = Annotated[
     Path | None,
     # Typer's own check that a path can be read names no remedy. Opening the index does.
     typer.Argument(
-        metavar="FOLDER", parser=parse_place, help="A folder. The nearest index in it or above it is opened."
+        metavar="FOLDER",
+        parser=parse_place,
+        help="A folder, or the address of an index. The nearest index in the folder or above it is opened.",
     ),
 ]
 IndexOption = Annotated[Path | None, typer.Option("--index", metavar="<path>", parser=parse_place, help=_HELP)]

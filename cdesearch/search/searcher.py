@@ -197,9 +197,9 @@ class Searcher:
     def reload(self, *, warm: bool = False) -> bool:
         """Open the newest generation if it is newer than the open one, and return whether it was.
 
-        If there is no newer generation, only CURRENT is read, in a bucket at most every few seconds. With `warm`, the newest generation is searched
-        once before it answers queries. Otherwise neither tables are loaded, nor a model that is not loaded yet. Raises
-        CdesearchError if the newest generation cannot be used.
+        If there is no newer generation, only CURRENT is read, in a bucket at most every few seconds. With `warm`, the
+        newest generation is searched once before it answers queries. Otherwise neither tables are loaded, nor a model
+        that is not loaded yet. Raises CdesearchError if the newest generation cannot be used.
         """
         self._check_usable()
         if newest_name(self.index.folder) == self.index.generation.name:

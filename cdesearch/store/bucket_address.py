@@ -11,7 +11,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
-from urllib.request import url2pathname
 
 from cdesearch.errors import InputError, name_in_messages
 
@@ -55,6 +54,8 @@ def parse_place(text: str) -> Path:
         parts = urlsplit(text)
         if parts.netloc not in ("", "localhost") or not parts.path:
             raise InputError("A file:// URL names a path of this computer.", "For example: file:///data/docs.")
+        from urllib.request import url2pathname  # imported late: it imports a client for HTTP
+
         return Path(url2pathname(parts.path))
     if scheme not in SCHEMES:
         return Path(text)

@@ -41,9 +41,11 @@ def collect(bucket: Bucket, live: str, before: Sequence[str], objects: dict[str,
         for generation, replaced in zip(before, [live, *before], strict=False)
         if generation in found and now - _finished(replaced, objects, now) > GRACE
     ]
-    for generation in found.keys() - {live, *before}:
-        if now - max(objects[name].modified for name in found[generation]) > ABANDONED:
-            unused.append(generation)
+    unused += [
+        generation
+        for generation in found.keys() - {live, *before}
+        if now - max(objects[name].modified for name in found[generation]) > ABANDONED
+    ]
     for generation in unused:
         # The checksums go first, so that a reader does not begin with a generation that is being removed.
         names = sorted(found[generation], key=lambda name: not name.endswith(f"/{CHECKSUMS}"))

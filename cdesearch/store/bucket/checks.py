@@ -1,4 +1,4 @@
-"""Compare a generation in a bucket with its checksums: the sizes of its objects, and the content of the cached files."""
+"""Compare a generation in a bucket with its checksums: the sizes of objects, and the content of the cached files."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ class BucketChecks(Checks):
                 raise write_error(self._folder, error) from None
             self._sound.add(file)
 
-    def table_error(self, tables: str, error: BaseException) -> CdesearchError:
+    def table_error(self, tables: str, error: BaseException) -> CdesearchError:  # noqa: ARG002 (they are not at fault)
         """The error for tables that LanceDB cannot read, although all objects are there. Its message is not shown."""
         return self._bucket.error_of(error)
 
@@ -36,7 +36,7 @@ class BucketChecks(Checks):
         """The size of the generation, in bytes."""
         return sum(entry.size for entry in self.expected.values())
 
-    def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:
+    def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:  # noqa: ARG002 (no object is hashed)
         """Raise IndexDamagedError if an object is missing, has another size, or is an unknown version of a table."""
         start = object_name(self._generation.name, "")
         found = {name.removeprefix(start): item.size for name, item in self._bucket.list(start.rstrip("/")).items()}
