@@ -144,6 +144,13 @@ def _opened_in_bucket(address: BucketAddress) -> tuple[Path, Checks]:
     return generation, BucketChecks(bucket, generation)
 
 
+def _opened_again(open_table: Callable[[], Any]) -> Any:
+    """What `open_table` returns for a table in a bucket, to which the connection may have ended the first time."""
+    from cdesearch.store.bucket.objects import repeated_if_cut
+
+    return repeated_if_cut(open_table)
+
+
 class Index:
     """One generation, open for reading. A running update never changes it."""
 
@@ -324,7 +331,7 @@ class Index:
     def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
         self.checks.require_tables()
         try:
-            return open_table()
+            return open_table() if self.address is None else _opened_again(open_table)
         except (ValueError, RuntimeError, OSError) as error:
             if self.address is not None:
                 raise self.checks.table_error(f"Table {name}", error) from None

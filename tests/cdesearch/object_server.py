@@ -8,6 +8,7 @@ no releases since 2021, and Zenko's cloudserver needs Node and a minute to insta
 
 import logging
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -27,6 +28,8 @@ SECRET = "wJalrXUtnFEMIEXAMPLEKEY"  # of the environment; it must not be shown o
 KEEP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 NO_BUCKET = b"<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>"
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
+UNKNOWN_KEY = b"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>AKIAEXAMPLE</AWSAccessKeyId></Error>"
+SIGNED_BY = re.compile(r"Credential=(\w+)/\d+/([\w-]+)/s3/")
 DENIED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
 
 
@@ -42,6 +45,8 @@ class FaultyProxy:
         self.cut = 0.0  # the share of responses whose connection ends in the middle
         self.is_gone = False  # whether the bucket has been removed
         self.is_read_only = False  # whether writing is forbidden
+        self.refused = False  # whether the server does not know the access key
+        self.keys: set[str] = set()  # the access keys of the requests, with the region
         self.loses_answer_to = ""  # the method and path of the next request that is carried out and answered with 503
         self.requests: list[str] = []  # the method and path of each request
         self.before: Any = None  # called with the method and path of each request
@@ -97,9 +102,13 @@ def _handler(proxy: FaultyProxy) -> type[BaseHTTPRequestHandler]:
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             proxy.note("COPY" if "x-amz-copy-source" in self.headers else self.command, self.path)
+            if found := SIGNED_BY.search(self.headers.get("Authorization", "")):
+                proxy.keys.add(f"{found[1]}/{found[2]}")
             time.sleep(proxy.latency)
             if proxy.is_gone:
                 self._send(404, {}, NO_BUCKET)
+            elif proxy.refused:
+                self._send(403, {}, UNKNOWN_KEY)
             elif proxy.is_read_only and self.command not in ("GET", "HEAD"):
                 self._send(403, {}, DENIED)
             elif proxy.happens(proxy.failing):

@@ -12,8 +12,7 @@ from typing import Any
 from cdesearch.errors import BucketError, InputError
 from cdesearch.store.bucket_address import BucketAddress
 
-# With 5% of the requests failing, one in a billion fails so often. Without a server, the attempts end after 7 seconds.
-MAX_RETRIES = 6
+MAX_RETRIES = 8  # with back-off from 0.1 s; without a server, the attempts end after a few seconds
 RETRY_SECONDS = 60
 CONNECT_SECONDS = 5
 REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
@@ -39,9 +38,9 @@ def open_store(address: BucketAddress) -> Any:
     }
     given: dict[str, Any] = {}
     if address.scheme == "s3":
-        given["region"] = _region()
         if not _has_own_credentials():
             given["credential_provider"] = _profile(address)
+        given["region"] = _region()
     return from_url(str(address), retry_config=retries, client_options=client, **given)
 
 

@@ -4,24 +4,29 @@ The messages of the libraries are not shown: the answer of a server may contain 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cdesearch.errors import BucketError
 from cdesearch.store.bucket.connection import open_store
 from cdesearch.store.bucket_address import BucketAddress
 
+Answer = TypeVar("Answer")
+
 MAX_SMALL_OBJECT = 64_000  # bytes
+PAUSES = (0.1, 0.4, 1.6)  # seconds
 MOST_REMOVED = 1_000  # objects that one request removes
 _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z ]*)?)")
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist")
+_CUT = re.compile(r"ListResponseBody|list response body")
 _REASONS = {  # parts of messages in lower case, and what they mean
     "dns error": "the name of its server is unknown",
     "refused": "the connection was refused",
@@ -140,18 +145,15 @@ class Bucket:
         import obstore
 
         with self._guarded():
-            return {
-                item["path"]: Stored(item["size"], item["last_modified"])
-                for batch in obstore.list(self._store, prefix)
-                for item in batch
-            }
+            items = repeated_if_cut(lambda: [item for batch in obstore.list(self._store, prefix) for item in batch])
+            return {item["path"]: Stored(item["size"], item["last_modified"]) for item in items}
 
     def is_empty(self) -> bool:
         """Whether there is no object."""
         import obstore
 
         with self._guarded():
-            return not any(map(len, obstore.list(self._store, chunk_size=1)))
+            return repeated_if_cut(lambda: not any(map(len, obstore.list(self._store, chunk_size=1))))
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects; those that do not exist are ignored."""
@@ -198,6 +200,18 @@ class Bucket:
             f"{self.address} cannot be {'written' if writes else 'read'} ({reason}).",
             "Check the network, the endpoint and the region, and run the same command again.",
         )
+
+
+def repeated_if_cut(call: Callable[[], Answer]) -> Answer:
+    """What `call` returns. It is repeated if the connection ends within a listing, which the libraries do not do."""
+    for seconds in PAUSES:
+        try:
+            return call()
+        except Exception as error:
+            if not _CUT.search(str(error)):
+                raise
+            time.sleep(seconds)
+    return call()
 
 
 def _reason(text: str) -> str:

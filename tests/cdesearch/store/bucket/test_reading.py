@@ -1,17 +1,16 @@
 import json
-import shutil
 
 import pytest
 from command import cdesearch
 from object_server import SECRET, move_to_computer
 
-from cdesearch.errors import BucketError, IndexDamagedError
+from cdesearch.errors import IndexDamagedError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import pointer
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
-from cdesearch.progress import Silent
 
 QUERY = "the moon is in the house"
 
@@ -89,7 +88,6 @@ def test_an_open_generation_answers_while_a_newer_one_is_published_and_is_replac
 
 
 def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_encoder):
-    import obstore
 
     from cdesearch.store.bucket.objects import bucket_at
 
@@ -128,9 +126,10 @@ def test_the_commands_name_the_address_and_never_a_key_or_the_cache(store, run, 
 
 
 def test_an_empty_bucket_and_a_wrong_address_have_one_line(store, tmp_path):
-    assert f"There is no index in {store.address}" in cdesearch(
-        "query", "moon", "--index", store.address, cwd=tmp_path, code=2
-    ).stderr
+    assert (
+        f"There is no index in {store.address}"
+        in cdesearch("query", "moon", "--index", store.address, cwd=tmp_path, code=2).stderr
+    )
     missing = cdesearch("query", "moon", "--index", f"s3://no-{store.bucket}/docs", cwd=tmp_path, code=2)
     assert "does not exist" in missing.stderr
     secret = cdesearch("query", "moon", "--index", "s3://key:hidden@bucket/docs", cwd=tmp_path, code=2)
