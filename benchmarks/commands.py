@@ -11,6 +11,7 @@ from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.quality.choose import choose
 from benchmarks.quality.confidence import confidence
+from benchmarks.quality.several import several
 from benchmarks.quality.staleness import staleness
 from benchmarks.quality.tune import tune
 from benchmarks.speed.command import speed
@@ -30,6 +31,7 @@ app.command()(folders)
 app.command()(joint_speed)
 app.command()(names)
 app.command()(peers)
+app.command()(several)
 app.command()(speed)
 app.command()(staleness)
 app.command()(train_speed)

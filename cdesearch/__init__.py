@@ -8,6 +8,8 @@ with cdesearch.build("docs") as index:  # or cdesearch.open("docs"), which does 
     index.search_many(["a question", "another one"])  # faster than one by one
     index.update()  # after files have changed
 
+cdesearch.open(["docs", "notes"]).search("...")  # several indexes as one
+
 `await index.asearch(...)` searches without blocking an event loop. Every error is a CdesearchError.
 """
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from cdesearch.api import open as open  # exported, although not by `import *`
     from cdesearch.encode.embedder import Embedder
     from cdesearch.errors import CdesearchError
+    from cdesearch.opened import OpenIndexes
     from cdesearch.search.result import SearchResult
     from cdesearch.store.schema import Chunk, Hit
 
@@ -29,6 +32,7 @@ __all__ = [
     "Embedder",
     "Hit",
     "OpenIndex",
+    "OpenIndexes",
     "SearchResult",
     "UnreadFile",
     "__version__",
@@ -42,6 +46,7 @@ _HOMES = {
     "Embedder": "cdesearch.encode.embedder",
     "Hit": "cdesearch.store.schema",
     "OpenIndex": "cdesearch.api",
+    "OpenIndexes": "cdesearch.opened",
     "SearchResult": "cdesearch.search.result",
     "UnreadFile": "cdesearch.api",
     "build": "cdesearch.api",

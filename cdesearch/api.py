@@ -1,27 +1,26 @@
 """The Python API: build an index, open it, search it, and keep it up to date."""
 
 import warnings
-from asyncio import wrap_future
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import Any, overload
 
 from cdesearch.builders import builder
 from cdesearch.encode.load import Device
-from cdesearch.errors import InputError, QueryError, SourceError
-from cdesearch.models.endpoint_model import EndpointModel, Model, is_url, with_details
-from cdesearch.search.reader import Mode
-from cdesearch.search.result import SearchResult
+from cdesearch.errors import InputError, SourceError
+from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, with_details
+from cdesearch.opened import OpenIndexes, Searchable
 from cdesearch.search.searcher import Searcher
+from cdesearch.search.several import SeveralSearcher
 from cdesearch.store.bucket_address import parse_place
 from cdesearch.store.index import Index
+from cdesearch.store.named_indexes import open_each
 from cdesearch.store.vector_format import VectorKind
 
-ASYNCHRONOUS = 4  # searches of `asearch` that run at the same time; the others wait
+Folders = list[str] | list[Path] | list[str | PathLike[str]] | tuple[str | PathLike[str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class BuildReport:
     advice: str | None  # a line if a new context is advised (`refresh_context`)
 
 
-class OpenIndex:
+class OpenIndex(Searchable):
     """An index that is open for searching. Close it with `close`, or use it in a `with` block.
 
     Any number of threads may use it. Every call uses the newest generation of the index, so the next call after an
@@ -68,77 +67,17 @@ class OpenIndex:
         update_if_stale: bool = False,
         report: BuildReport | None = None,
     ) -> None:
+        super().__init__(searcher)
         self.report = report  # of the run that `build` has made; None for an index that was only opened
         self._searcher = searcher
         self._options: dict[str, Any] = {"device": device, "model": model}
         self._update_if_stale = update_if_stale
         self._updating = Lock()
-        self._threads = ThreadPoolExecutor(ASYNCHRONOUS, thread_name_prefix="cdesearch-async")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
-        self._threads.shutdown()
-        self._searcher.close()
 
     @property
     def index(self) -> Index:
         """The newest generation that is open, with its manifest."""
         return self._searcher.index
-
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, min_confidence: float = 0.0
-    ) -> SearchResult:
-        """Return the `k` best chunks, best first, as a sequence of hits.
-
-        `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
-        then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob
-        are searched. The glob is relative to the indexed folder, like `chunk.path`. Hits whose `confidence`, the
-        estimated probability that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for
-        an invalid argument, and IndexStateError for an index that cannot be used.
-        """
-        _check_confidence(min_confidence)
-        self._bring_up_to_date()
-        return self._searcher.search(query, k, mode, path).confident(min_confidence)
-
-    def search_many(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        mode: Mode = "hybrid",
-        path: str | None = None,
-        min_confidence: float = 0.0,
-    ) -> list[SearchResult]:
-        """Return for each query what `search` returns, in less time than with a call for each.
-
-        All queries are answered from one generation. With the default model the results are exactly the same; with
-        models that are not quantised, scores may differ by rounding. Raises what `search` raises.
-        """
-        if isinstance(queries, str):
-            raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
-        _check_confidence(min_confidence)
-        self._bring_up_to_date()
-        results = self._searcher.search_many(list(queries), k, mode, path)
-        return [result.confident(min_confidence) for result in results]
-
-    async def asearch(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, min_confidence: float = 0.0
-    ) -> SearchResult:
-        """Return what `search` returns, without blocking the event loop: the search runs in a thread.
-
-        A search that is cancelled before it starts is not run. One that is running ends in its thread, and its result
-        is dropped. Raises what `search` raises.
-        """
-        try:
-            later = self._threads.submit(self.search, query, k, mode, path, min_confidence)
-        except RuntimeError:  # the threads have ended
-            raise QueryError("This index has been closed.", "Open it again.") from None
-        return await wrap_future(later)
 
     def update(self, *, refresh_context: bool = False, wait: bool = False) -> BuildReport:
         """Update the index to its files, as `cdesearch index` does. Later calls use the new generation.
@@ -171,22 +110,40 @@ class OpenIndex:
             self._searcher.reload()
 
 
+@overload
 def open(
     folder: str | PathLike[str] | None = None,
     device: Device = "auto",
     model: str | PathLike[str] | None = None,
     *,
     update_if_stale: bool = False,
-) -> OpenIndex:
+) -> OpenIndex: ...
+@overload
+def open(folder: Folders, device: Device = "auto", model: str | PathLike[str] | None = None) -> OpenIndexes: ...
+def open(
+    folder: str | PathLike[str] | Folders | None = None,
+    device: Device = "auto",
+    model: str | PathLike[str] | None = None,
+    *,
+    update_if_stale: bool = False,
+) -> OpenIndex | OpenIndexes:
     """Open the index of `folder`, or for None the nearest index upward from the working directory.
 
+    The indexes of a list of folders are searched as one: the result is an `OpenIndexes`, without `update_if_stale`.
     `model` is the model that built the index, if it is not the default model, or the URL of its server. Naming the
     model confirms it for this call. Nothing is downloaded. With `update_if_stale`, each search first checks for changed
     files, and updates the index if that takes less than a second. Otherwise it warns that the index is out of date.
     Raises IndexStateError.
     """
-    index = Index.open(None if folder is None else _place(folder))
     named = None if model is None else _model(model)
+    if isinstance(folder, list | tuple):
+        if update_if_stale or not folder:
+            cause = "update_if_stale is for one index." if folder else "No path is named."
+            raise InputError(
+                cause, "Open each index by itself to update it." if folder else "Name at least one folder."
+            )
+        return OpenIndexes(SeveralSearcher.open(open_each(map(_place, folder)), device, named))
+    index = Index.open(None if folder is None else _place(folder))
     return OpenIndex(Searcher(index, device=device, model=named), device, named, update_if_stale=update_if_stale)
 
 
@@ -247,6 +204,8 @@ def build(
     shown = _shown(report)
     if strict:
         _check_all_read(shown)
+    if isinstance(named, EndpointModel) and not named.url:
+        named = None  # the index names the server, and now also what was named here
     return OpenIndex(Searcher(Index.open(report.folder), device=device, model=named), device, named, report=shown)
 
 
@@ -286,11 +245,6 @@ def _check_all_read(report: BuildReport) -> None:
         )
 
 
-def _check_confidence(value: float) -> None:
-    if not 0 <= value <= 1:
-        raise QueryError(f"{value} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
-
-
 def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
     if isinstance(globs, str) or not all(isinstance(glob, str) for glob in globs or ()):
         raise InputError(f"{name} must be a list of globs.", f'For example: {name}=["*.py"].')
@@ -298,7 +252,7 @@ def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _model(value: str | PathLike[str]) -> Model:
-    return EndpointModel(value) if isinstance(value, str) and is_url(value) else _path(value)
+    return parse_model(value) if isinstance(value, str) and value else _path(value)
 
 
 def _place(value: str | PathLike[str]) -> Path:

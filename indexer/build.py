@@ -3,9 +3,9 @@
 import errno
 import os
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cdesearch.encode.backends.endpoint import EmbeddingServer
@@ -13,13 +13,15 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, check_plain_model
 from cdesearch.errors import CdesearchError, IndexNotFoundError, InputError, ModelError, SourceError
 from cdesearch.models.added_context import has_added_context
-from cdesearch.models.endpoint_model import EndpointModel
+from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.bucket_address import address_of
 from cdesearch.store.filesystem import is_available
-from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, still_answering
+from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, rebuild_command
+from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
+from indexer.chosen_model import check_named_model, complete_model
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
@@ -28,15 +30,10 @@ from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.nested import note_inner_indexes, note_outer_index
+from indexer.places import index_folder
 from indexer.plan import Plan, make_plan, records_of
 from indexer.publishing.working_copy import WorkingCopy
-from indexer.settings import (
-    Options,
-    Settings,
-    complete_settings,
-    index_folder,
-    record_confirmation,
-)
+from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
 from indexer.workers.pool import worker_count
@@ -85,7 +82,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     """
     started, begun = time.time(), time.monotonic()
     paths = [_existing(absolute(path)) for path in paths]
-    named = index_folder(paths, options)
+    named = index_folder(paths, options.index)
     address = address_of(named)
     folder = named if address is None else address.working_copy
     if address is None:
@@ -99,10 +96,13 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         stored = _stored(folder, paths, options)
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
-        settings = complete_settings(paths, options, stored, folder)
-        for source in settings.missing:
-            progress.note(still_answering(source, settings.sources, folder))
-        if stored is None and options.index is None:
+        with _offering_default(folder, options):
+            options = replace(options, model=complete_model(options.model, stored, folder, progress))
+            settings = complete_settings(paths, options, stored, folder)
+        if stored is not None:
+            for source in settings.missing:
+                progress.note(still_answering(source, settings.sources, folder, stored.manifest))
+        elif options.index is None:
             note_outer_index(folder, progress)
         if options.rebuild and stored is None:
             _note_replaced_settings(folder, options, settings, progress)
@@ -167,7 +167,8 @@ class _Run:
     def update(self) -> tuple[Plan, int | None]:
         """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
         base, settings = self.base, self.settings
-        check_model(settings.model)
+        with _offering_default(self.folder, self.options):
+            check_model(settings.model)
         if self.options.plain:
             check_plain_model(settings.model)
         if base is not None:
@@ -177,16 +178,36 @@ class _Run:
             plan = _plan(settings, None if new_context else base, self.progress)
             # The processes start while the model loads.
             with self.tools.pool(worker_count(plan.to_read)) as pool:
-                encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
+                with _offering_default(self.folder, self.options):
+                    encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
+                if new_context and encoder.remark:
+                    self.progress.note(encoder.remark)
                 _check_context_source(encoder)
                 if base is not None:
                     _check_added_context(base, settings, encoder)
+                    if encoder.fingerprint != base.manifest.model_fingerprint:
+                        check_named_model(self.options.model, base.manifest)
                     base.check_encoder(encoder)
                 _check_dimension(settings, encoder)
                 if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 return plan, job.run(pool)
+
+
+@contextmanager
+def _offering_default(folder: Path, options: Options) -> Iterator[None]:
+    """Add to the error of a model that only the index names that the default model can take its place."""
+    try:
+        yield
+    except ModelError as error:
+        if options.model is not None or not (folder / CURRENT).exists():
+            raise
+        command = rebuild_command(folder, DEFAULT_NAME)
+        if command in error.remedy:
+            raise
+        remedy = f"{error.remedy} {command} embeds all texts with the model that ships instead."
+        raise type(error)(error.cause, remedy) from None
 
 
 def _check_context_source(encoder: Encoder) -> None:

@@ -49,13 +49,14 @@ def index(
             parser=parse_model,
             metavar="MODEL",
             show_default=False,
-            help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships. A URL such as"
-            " http://127.0.0.1:8080/v1 is that of a server with an OpenAI-compatible embeddings API, which receives the"
-            " texts. The key, if any, is read from $CDESEARCH_MODEL_KEY.",
+            help="Checkpoint folder, or id such as jxm/cde-small-v2; default: that of the index, and for a new one the"
+            " model that ships, which is also named `default`. A URL such as http://127.0.0.1:8080/v1 is that of a"
+            " server with an OpenAI-compatible embeddings API, which receives the texts. The key, if any, is read from"
+            " $CDESEARCH_MODEL_KEY.",
         ),
     ] = None,
     model_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model of this server; the index keeps it.")
+        str | None, typer.Option(metavar="NAME", help="The model of this server, or of that of the index.")
     ] = None,
     query_prefix: Annotated[
         str | None,
@@ -259,7 +260,8 @@ def _summarise(report: "Report") -> None:
 
 def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
     """One line about existing files that were in the index before and no longer are."""
-    from cdesearch.store.folder import rebuild_command
+    from cdesearch.store.fresh_build import fresh_build_command
+    from cdesearch.store.index import Index
     from cdesearch.terminal import printable
 
     are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
@@ -267,11 +269,12 @@ def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
     which = "" if len(reasons) == 1 else "the first: "
     line = f"{len(files):,} {are} no longer in the index: {_some([file.path for file in files])} ({which}{reasons[0]})."
     if option := next(filter(None, map(COLUMN_OPTION.search, reasons)), None):
+        index = Index(folder)
         line += (
             " Column options apply to all files of an index. Name a column that all of them have:"
             f" `cdesearch index --index {shlex.quote(shown_place(folder))} {option[1]} NAME`. If there is none, give"
             f" these files an index of their own (--index), or return to the usual names of columns:"
-            f" {rebuild_command(folder)}."
+            f" {fresh_build_command(folder, index.manifest, index.sources)}."
         )
     return printable(line)
 

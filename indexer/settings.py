@@ -1,24 +1,21 @@
 """The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cdesearch.encode.load import Device
-from cdesearch.errors import IndexUntrustedError, InputError, SourceError
+from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel, Model
-from cdesearch.models.hub import is_id
-from cdesearch.store.filesystem import is_available, is_mount
-from cdesearch.store.finding import chosen_folder, find_index
-from cdesearch.store.folder import FOLDER, absolute, removal_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MAXIMA, MOST_SOURCES, Globs, Manifest
+from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from cdesearch.store.vector_format import DEFAULT, KINDS
+from indexer.chosen_model import model_to_open, stored_name
 from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
 from indexer.formats.ocr import is_installed
+from indexer.places import Places, joined_sources
 
 MAX_FILE_BYTES = 20_000_000
 
@@ -28,7 +25,7 @@ class Options:
     """The options of a caller; None means the setting of the index, and for a new index the default."""
 
     index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
-    model: Model | None = None  # None for a new index: the default model
+    model: Model | None = None  # None for a new index: the default model. An EndpointModel may lack what the index has
     plain: bool | None = None  # whether a published model is used as it is; None for a new index: no
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
@@ -93,38 +90,6 @@ class Settings:
         return tuple(path.relative_to(self.root).as_posix() for path in paths)
 
 
-def index_folder(paths: Sequence[Path], options: Options) -> Path:
-    """The folder of the index of `paths`; without paths, the nearest index upward. Raises IndexNotFoundError."""
-    if options.index is not None:
-        return chosen_folder(options.index)
-    if paths:
-        return common_folder(paths) / FOLDER
-    folder = find_index(Path.cwd())
-    _check_owner(folder)
-    return folder
-
-
-def _check_owner(folder: Path) -> None:
-    """Raise IndexUntrustedError if the index that was found above the working directory belongs to another user.
-
-    Otherwise anybody who may write to /tmp or a shared folder could make everybody who works below it index and read
-    the files there.
-    """
-    if os.name == "nt":
-        return
-    sudo = os.environ.get("SUDO_UID", "")
-    own_ids = {os.geteuid(), int(sudo) if sudo.isdecimal() else os.geteuid()}
-    if folder.lstat().st_uid not in own_ids:
-        raise IndexUntrustedError(
-            f"The nearest index, {folder}, belongs to another user.", f"If you mean it, add --index {folder}."
-        )
-
-
-def common_folder(paths: Sequence[Path]) -> Path:
-    """The deepest folder that contains all of `paths`."""
-    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
-
-
 def complete_settings(paths: Sequence[Path], options: Options, stored: Index | None, folder: Path) -> Settings:
     """Complete `options` from the `stored` index in `folder`; raises SourceError, InputError or IndexUntrustedError.
 
@@ -137,30 +102,20 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     has_ocr = options.has_ocr if options.has_ocr is not None else stored is not None and stored.manifest.has_ocr
     _check_ocr(has_ocr=has_ocr)
     vectors, dimension = _vectors(options, stored), _dimension(options, stored)
-    sources = tuple(source for source in _sources(paths, stored) if source not in options.removed)
-    if len(sources) > MOST_SOURCES:
-        raise InputError(
-            f"An index can have {MOST_SOURCES:,} sources at most.", "Name the folder of the files instead."
-        )
-    model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
+    sources = joined_sources(paths, stored, options.removed)
+    model_name = stored_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
-    were_mounts = frozenset() if stored is None else stored.mounts
-    missing = tuple(
-        source
-        for source in sources
-        if source in options.absent or not is_available(source, was_mount=source in were_mounts)
-    )
-    mounts = tuple(source for source in sources if (source in were_mounts if source in missing else is_mount(source)))
-    root = _root(sources, stored, folder, keeps=not options.removed or bool(missing))
-    _check_missing(missing, stored, options, root)
+    places = Places.of(sources, stored, folder, options.absent, keeps_root=not options.removed)
+    reads_all = options.rebuild or options.refresh_context or options.columns != Columns()
+    places.check_missing(stored, reads_all=reads_all)
     trust_request = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
         return Settings(
-            root=root,
+            root=places.root,
             sources=sources,
             missing=(),
-            model=options.model,
+            model=model_to_open(options.model, None),
             model_name=model_name,
             plain=options.plain or False,
             trust_request=trust_request,
@@ -173,16 +128,16 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
             has_ocr=has_ocr,
             vectors=vectors,
             dimension=dimension,
-            mounts=mounts,
+            mounts=places.mounts,
         )
     _check_context(options, stored)
     manifest = stored.manifest
     named = {name: value for name, value in asdict(options.columns).items() if value}
     return Settings(
-        root=root,
+        root=places.root,
         sources=sources,
-        missing=missing,
-        model=_model(options.model, manifest),
+        missing=places.missing,
+        model=model_to_open(options.model, stored),
         model_name=model_name,
         plain=_is_plain(options, model_name, manifest),
         trust_request=trust_request,
@@ -195,7 +150,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         has_ocr=has_ocr,
         vectors=vectors,
         dimension=dimension,
-        mounts=mounts,
+        mounts=places.mounts,
         changed=options.changed,
     )
 
@@ -288,69 +243,14 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
     return before
 
 
-def _root(sources: Sequence[Path], stored: Index | None, folder: Path, *, keeps: bool) -> Path:
-    """The folder that paths are relative to. With `keeps`, that of the stored index is kept if all sources are in it.
-
-    Otherwise, it is the root that the index would have if it had been made without the sources that are removed now.
-    """
-    if stored is None:
-        return common_folder(sources)
-    if not keeps:
-        # A `.cdesearch` is at the root of what is indexed beside it.
-        beside = folder.name == FOLDER and any(source.is_relative_to(folder.parent) for source in sources)
-        return common_folder([*sources, folder.parent] if beside else sources)
-    fresh = [source for source in sources if not source.is_relative_to(stored.root)]
-    return common_folder([*fresh, stored.root]) if fresh else stored.root
-
-
-def _check_missing(missing: Sequence[Path], stored: Index | None, options: Options, root: Path) -> None:
-    """Raise SourceError for a missing source whose documents this run could not keep."""
-    if not missing:
-        return
-    if stored is None or missing[0] not in stored.sources:
-        raise SourceError(f"There is no folder or file {missing[0]}.", "Check the spelling.")
-    reads_all = options.rebuild or options.refresh_context or not stored.manifest.is_complete
-    if reads_all or options.columns != Columns() or root != stored.root:
-        state = "is not mounted" if os.path.lexists(missing[0]) else "does not exist"
-        raise SourceError(
-            f"{missing[0]} {state}, and this run would have to read it.",
-            f"Put it back, or first run {removal_command(missing[0], stored.sources, stored.folder)}.",
-        )
-
-
-def _model(named: Model | None, manifest: Manifest) -> Model | None:
-    """The model to open. A URL without a name stands for the model of the index, whose server has moved."""
-    if isinstance(named, EndpointModel) and not named.name and manifest.served is not None:
-        return manifest.served.at(named.url)
-    return named or manifest.model_to_open
-
-
-def _model_name(model: Model | None) -> str | None:
-    """The model as the index stores it: an id of the hub unchanged, because the cache may be moved."""
-    if model is None:
-        return None
-    if isinstance(model, EndpointModel):
-        return model.url
-    return model.as_posix() if is_id(model) else str(absolute(model))
-
-
 def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> bool:
     """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
     if options.plain is not None:
         return options.plain
     is_same = model_name == manifest.model
     if isinstance(options.model, EndpointModel) and manifest.served is not None:  # its server may have moved
-        is_same = options.model.name in ("", manifest.served.name)
+        is_same = options.model.name == manifest.served.name
     return is_same and not manifest.added_context
-
-
-def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
-    if stored is None:
-        return tuple(dict.fromkeys(paths))
-    before = stored.sources
-    fresh = [path for path in paths if not any(path.is_relative_to(source) for source in before)]
-    kept = [source for source in before if not any(source.is_relative_to(path) for path in fresh)]
-    return tuple(dict.fromkeys([*kept, *fresh]))
 
 
 def _check_context(options: Options, stored: Index) -> None:

@@ -58,21 +58,19 @@ def _train(options: argparse.Namespace, started: float) -> int:
         raise ModuleNotFoundError(name=absent)
     with exit_when_stopped("Nothing was written."):
         from trainer.execution.distributed import is_first, say
-        from trainer.run.checkpoint import STATE
-        from trainer.run.folder import kept_data, next_step, stored_blocks
+        from trainer.rounds import train_in_rounds
+        from trainer.run.folder import has_begun, kept_data, next_step, stored_blocks
         from trainer.run.stop import exit_code
         from trainer.run.time_limit import OutOfTime, TimeLimit
-        from trainer.train import train
-    state = recipe.run.out / STATE
-    resume = options.resume and state.exists()
+    resume = options.resume and has_begun(recipe.run)
     if options.resume and not resume:
         say(f"{recipe.run.out} has no state yet: the run begins.")
     before = stored_blocks(recipe.run)
     limit = TimeLimit(None if options.minutes is None else started + 60 * options.minutes)
     try:
-        folder = train(recipe, PlainLines(), resume=resume, limit=limit)
+        folder = train_in_rounds(recipe, PlainLines(), resume=resume, limit=limit)
     except OutOfTime:
-        resume = options.resume or state.exists()
+        resume = options.resume or has_begun(recipe.run)
         over = f"The time is over (--minutes {options.minutes:g})"
         if is_first() and stored_blocks(recipe.run) <= before:
             again = _again(options, resume=resume, minutes=2 * options.minutes)
@@ -81,7 +79,7 @@ def _train(options: argparse.Namespace, started: float) -> int:
             say(f"{over}. To continue: {_again(options, resume=resume, minutes=options.minutes)}")
         return 0
     except KeyboardInterrupt as error:
-        if state.exists():
+        if has_begun(recipe.run):
             say(f"Stopped. To continue: {_again(options, resume=True, minutes=options.minutes)}")
         else:
             again = _again(options, resume=options.resume, minutes=options.minutes)

@@ -1,9 +1,11 @@
-"""The `train` command."""
+"""The commands `train`, `mine` and `push-to-hub`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from cdesearch.terminal import counted
 
 
 def train(
@@ -25,20 +27,81 @@ def train(
     with exit_when_stopped("Nothing was written."):
         from cdesearch.progress import shown_on_stderr
         from trainer.execution.distributed import is_first, say
-        from trainer.run.checkpoint import STATE
-        from trainer.run.folder import kept_data, next_step
+        from trainer.rounds import train_in_rounds
+        from trainer.run.folder import has_begun, kept_data, next_step
         from trainer.run.plot import draw_run
         from trainer.run.stop import exit_code
-        from trainer.train import train as run
     try:
         with shown_on_stderr() as display:
-            folder = run(settings, display, resume=resume)
+            folder = train_in_rounds(settings, display, resume=resume)
             if plot and is_first():
                 display.note(f"Written to {draw_run(settings.run.out)}")
     except KeyboardInterrupt as error:
-        if (settings.run.out / STATE).exists():
+        if has_begun(settings.run):
             say("Stopped. The state is saved: the same command with --resume continues.")
         else:
             say(f"Stopped before a state was saved. {kept_data(settings.run)} The same command begins again.")
         raise typer.Exit(exit_code(error)) from None
     say(next_step(folder))
+
+
+def mine(
+    pairs: Annotated[Path, typer.Argument(help="Pair file, or folder of pair files: .jsonl, .jsonl.gz, .parquet.")],
+    out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],
+    model: Annotated[
+        Path | None, typer.Option(help="Checkpoint by whose cosines documents are ranked. Default: BM25.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Best ranked documents to draw from.")] = 200,
+    count: Annotated[int, typer.Option(min=1, help="Hard negatives to draw for each pair, at most.")] = 7,
+    margin: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Leave out documents whose score exceeds the own document's by more than this share of it."
+        ),
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+) -> None:
+    """Mine hard negatives: documents of the domain that rank high for a query, but that it is not paired with.
+
+    Never chosen are the own document, its duplicates, and documents of the same query. Negatives that a pair already
+    has are kept. Train on OUT with batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
+    """
+    from trainer.torch_needed import check_torch
+
+    if model is not None:
+        check_torch()
+    from cdesearch.cli.exits import exit_when_stopped
+
+    with exit_when_stopped("The same command continues with what is computed so far."):
+        from cdesearch.progress import shown_on_stderr
+        from trainer.data.pairs.reading import domain_files
+        from trainer.mine import Mining, read_domains
+        from trainer.mine import mine as run
+
+        mining = Mining(model=model, depth=depth, count=count, margin=margin, seed=seed)
+        files = domain_files([pairs])
+        with shown_on_stderr() as display:
+            mined = run(read_domains(files), files, out, mining, display)
+    print(
+        f"{counted(mined.n_pairs, 'pair')} with {counted(mined.n_negatives, 'hard negative')} are in {out}"
+        f" ({mined.n_without:,} without any)."
+    )
+    print(f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {count} or less.")
+
+
+def push_to_hub(
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder of a run.")],
+    name: Annotated[str, typer.Argument(help="Repository on huggingface.co, as ORGANISATION/NAME.")],
+    card: Annotated[
+        Path | None, typer.Option(help="Model card to upload. Default: its README.md, or one made from the run's log.")
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Let everybody see a new repository.")] = False,
+) -> None:
+    """Upload a checkpoint with its model card to huggingface.co.
+
+    A new repository is private unless --public is given. Needs a token: run `hf auth login` once, or set HF_TOKEN.
+    """
+    from trainer.publish import publish
+
+    address = publish(checkpoint, name, card, public=public)
+    print(f"The checkpoint is at {address}. Next: cdesearch index FOLDER --model {name}")

@@ -1,8 +1,10 @@
 """The weighted mean of checkpoints that were trained from one start.
 
-    python -m trainer.merge OUT FOLDER=SHARE FOLDER=SHARE ... [--precision int8|fp32] [--half]
+    python -m trainer.merge OUT FOLDER=SHARE FOLDER=SHARE ... [--slerp] [--precision int8|fp32] [--half]
 
-The mean of a start and a model trained from it is often better than both (Wortsman et al., 2022: model soups).
+The mean of a start and a model trained from it is often better than both (Wortsman et al., 2022: model soups). With
+--slerp, each tensor of the second of two checkpoints is reached along an arc, which keeps its length, instead of a line
+(pplx-embed merges its contextual and its triplet stage in this way).
 """
 
 import argparse
@@ -19,6 +21,8 @@ if __name__ == "__main__":
     exit_without_torch(__doc__)  # before the imports below, which need torch
 
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
@@ -27,9 +31,17 @@ from trainer.export import check_out, export
 from trainer.reporting import Parser, reported
 from trainer.start import is_published, start_model
 
+PARALLEL = 0.9995  # the cosine of two tensors above which an arc is a line
 
-def merge(shares: Mapping[Path, float]) -> ContextualModel:
-    """The weighted mean of checkpoints, and of published biencoders as starts; raises ModelError, InputError."""
+
+def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> ContextualModel:
+    """The weighted mean of checkpoints, and of published biencoders as starts; raises ModelError, InputError.
+
+    With `along_arc`, two checkpoints are interpolated by `slerp`, tensor by tensor. The numbers of the whitening are
+    always a mean.
+    """
+    if along_arc and len(shares) != 2:
+        raise InputError(f"--slerp merges two checkpoints, not {len(shares)}.", "Name two.")
     total = sum(shares.values())
     if not 0 < total < math.inf or min(shares.values()) < 0:
         raise InputError(
@@ -37,19 +49,36 @@ def merge(shares: Mapping[Path, float]) -> ContextualModel:
             "Write FOLDER=SHARE, as in trained=0.7.",
         )
     models = {folder: start_model(folder) if is_published(folder) else load_checkpoint(folder) for folder in shares}
-    first = next(iter(models.values()))
+    first_folder, first = next(iter(models.items()))
     merged = {name: torch.zeros_like(tensor) for name, tensor in first.state_dict().items()}
     numbers = torch.zeros(len(astuple(first.config.statistics)), dtype=torch.float64)
     for folder, model in models.items():
         state, share = model.state_dict(), shares[folder] / total
         if {name: tensor.shape for name, tensor in state.items()} != {n: t.shape for n, t in merged.items()}:
-            raise ModelError(f"{folder} has other shapes than {next(iter(models))}.", "Merge checkpoints of one start.")
+            raise ModelError(f"{folder} has other shapes than {first_folder}.", "Merge checkpoints of one start.")
         for name, tensor in state.items():
-            merged[name] += share * tensor
+            if along_arc and folder != first_folder:
+                merged[name] = slerp(first.state_dict()[name], tensor, share)
+            else:
+                merged[name] += share * tensor
         numbers += share * torch.tensor(astuple(model.config.statistics), dtype=torch.float64)
     first.load_state_dict(merged)
     first.config = replace(first.config, statistics=StatisticsConfig(*numbers.tolist()))
     return first
+
+
+def slerp(one: Tensor, other: Tensor, share: float) -> Tensor:
+    """The point at `share` of the way from one tensor to the other, along the arc between their directions.
+
+    It is sin((1 - t) a) / sin(a) times the one plus sin(t a) / sin(a) times the other, where a is the angle between
+    them (Shoemake, 1985). If the cosine of the angle is above PARALLEL in size, or a tensor is zero, it is the mean.
+    """
+    cosine = functional.cosine_similarity(one.double().flatten(), other.double().flatten(), dim=0).clamp(-1, 1)
+    if not abs(cosine) <= PARALLEL or not one.any() or not other.any():
+        return (1 - share) * one + share * other
+    angle = torch.arccos(cosine)
+    weights = torch.sin((1 - share) * angle) / torch.sin(angle), torch.sin(share * angle) / torch.sin(angle)
+    return (weights[0] * one.double() + weights[1] * other.double()).to(one.dtype)
 
 
 def _share(text: str) -> tuple[Path, float]:
@@ -74,12 +103,14 @@ def _write_merged(arguments: Sequence[str] | None) -> int:
     parser.add_argument(
         "--precision", choices=["int8", "fp32"], default="fp32", help="precision of the ONNX export; default: fp32"
     )
+    parser.add_argument("--slerp", action="store_true", help="merge two checkpoints along an arc")
     parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
     options = parser.parse_args(arguments)
     shares = dict(options.shares)
     check_out(options.out, list(shares))
     dtype = torch.float16 if options.half else torch.float32
-    export(merge(shares), next(iter(shares)) / "tokenizer.json", options.out, options.precision, dtype)
+    merged = merge(shares, along_arc=options.slerp)
+    export(merged, next(iter(shares)) / "tokenizer.json", options.out, options.precision, dtype)
     return 0
 
 

@@ -1,112 +1,149 @@
-"""Mine hard negatives: documents that a model ranks high for a query, although another document answers it.
+"""Hard negatives: documents that BM25 or a checkpoint ranks high for a query, although another document answers it."""
 
-    python -m trainer.mine RECIPE OUT [--negatives N] [--eps E] [--set section.key=value]...
-
-The command writes one .jsonl.gz file for each domain into OUT, which a recipe can name as `data.pairs`, together with
-`batches.hard_negatives`. Pairs that `data.cap`, `data.groups` or `data.keep_out` leaves out are not written. The model
-is `run.surrogate`, or else the start. The negatives of a query are documents of its own domain.
-"""
-
-import argparse
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from pathlib import Path
 
-from trainer.torch_needed import exit_without_torch
-
-if __name__ == "__main__":
-    exit_without_torch(__doc__)  # before the imports below, which need torch
-
 import numpy as np
-import torch
 
-from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
-from cdesearch.progress import Display, shown_on_stderr
-from trainer.data.batches.false_negatives import false_negatives
-from trainer.data.pairs.domains import Domain, prepare
-from trainer.data.pairs.reading import Pair, domain_files
+from cdesearch.progress import Display
+from trainer.data.pairs.answers import Answers
+from trainer.data.pairs.reading import Pair, domain_name, read_pairs
 from trainer.data.pairs.writing import new_pair_files
-from trainer.data.surrogate.model import open_surrogate
+from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import surrogate_vectors
-from trainer.recipe import Recipe, load_recipe, parse_override
-from trainer.reporting import Parser, reported
-from trainer.run.folder import claimed_data_folder
+from trainer.data.surrogate.word_scores import kept_word_scores
+from trainer.replacing import make_folder, remove
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
+WORK = "mining"  # the folder in the output of what is computed so far, which is removed at the end
+NO_CANDIDATE = -np.inf
+
+ScoresOf = Callable[[slice], Floats]  # from R queries to their scores (R, D) with the distinct documents
+PairsOf = tuple[str, Sequence[Pair]]  # a domain and its pairs
 
 
-def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Display) -> list[Path]:
-    """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
-    files = domain_files(recipe.data.pairs, recipe.data.leave_out)
-    with new_pair_files(out, files) as write, claimed_data_folder(recipe.run) as work:
-        encoder = open_surrogate(recipe.run.surrogate or recipe.model.start, torch.device("cpu"))
-        encoder = encoder.truncated_to(recipe.batches.max_tokens)
-        whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
-        domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
-        advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains)))
-        written = []
-        for domain in domains:  # if the command is stopped, the next one continues with the stored vectors
-            cache = work / "surrogate"
-            queries = surrogate_vectors(domain.name, domain.column("query"), "query", encoder, cache, advance)
-            documents = surrogate_vectors(domain.name, domain.column("document"), "document", encoder, cache, advance)
-            negatives = nearest(domain, queries, documents, n_negatives, eps)
-            written.append(write(domain.name, _with_negatives(domain, negatives)))
-    return written
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mining:
+    """By what documents are ranked, and which of them become hard negatives.
 
-
-def _with_negatives(domain: Domain, rows_of_negatives: Iterable[list[int]]) -> Iterator[Pair]:
-    """The pairs of a domain with new negatives, which are documents of the domain."""
-    for pair, rows in zip(domain.take(range(len(domain))), rows_of_negatives, strict=True):
-        yield replace(pair, negatives=tuple(negative.document for negative in domain.take(rows)))
-
-
-def nearest(domain: Domain, queries: Floats, documents: Floats, n: int, eps: float) -> Iterator[list[int]]:
-    """For each pair the rows of at most `n` distinct documents, the nearest first, that are not false negatives.
-
-    `queries` and `documents` are (N, d). `eps` is the margin of the filter, relative to the score of the own document.
+    `count` documents are drawn at random from the `depth` best that are not excluded. Excluded are documents of the
+    same query, those whose score is above that of the pair's own document by more than `margin` times that score, and
+    those whose score is not above zero, as of documents that share no word with the query.
     """
-    texts, query_texts = domain.column("document"), domain.column("query")
-    for first in range(0, len(queries), ROWS):
-        scores = queries[first : first + ROWS] @ documents.T
-        excluded = false_negatives(scores, query_texts, texts, eps, first)
-        for row, order in enumerate(np.argsort(-scores, axis=1, kind="stable")):
-            seen = {texts[first + row]}
-            chosen: list[int] = []
-            for candidate in order.tolist():
-                if len(chosen) == n:
-                    break
-                if not excluded[row, candidate] and texts[candidate] not in seen:
-                    seen.add(texts[candidate])
-                    chosen.append(candidate)
-            yield chosen
+
+    model: Path | None = None  # a checkpoint; None: BM25
+    depth: int = 200
+    count: int = 7
+    margin: float = 0.1
+    max_tokens: int = 128  # of a text for the checkpoint
+    seed: int = 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Mine negatives; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: _mine(arguments))
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """What was written: the files, and the numbers of pairs, of hard negatives, and of pairs without any."""
+
+    files: list[Path]
+    n_pairs: int
+    n_negatives: int
+    n_without: int
 
 
-def _mine(arguments: Sequence[str] | None) -> int:
-    parser = Parser(
-        prog="python -m trainer.mine", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
-    parser.add_argument("out", type=Path, help="folder for the pairs with negatives")
-    parser.add_argument("--negatives", type=int, default=7, help="hard negatives of each pair, at most")
-    parser.add_argument("--eps", type=float, default=0.1, help="margin of the filter of false negatives")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")
-    options = parser.parse_args(arguments)
-    if options.negatives < 1:
-        raise InputError(f"--negatives is {options.negatives}.", "Name a number above 0.")
-    recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
-    with exit_when_stopped("The same command continues with the stored vectors."), shown_on_stderr() as display:
-        written = mine(recipe, options.out, options.negatives, options.eps, display)
-    print(f"{len(written)} files are in {options.out}. Next: set data.pairs to it, and batches.hard_negatives.")
-    return 0
+def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: Mining, display: Display) -> Mined:
+    """Write the pairs of each domain with hard negatives, one .jsonl.gz file a domain, into `out`.
+
+    `inputs` are the pair files that the domains come from. If the function is stopped, the next call continues with the
+    vectors and words in `out`. Raises CdesearchError.
+    """
+    n_pairs = n_negatives = n_without = 0
+    with new_pair_files(out, inputs) as write:
+        make_folder(out / WORK)
+        files = []
+        for name, pairs in domains:
+            mined = list(with_negatives(name, pairs, out / WORK, mining, display))
+            files.append(write(name, mined))
+            n_pairs += len(mined)
+            n_negatives += sum(len(pair.negatives) for pair in mined)
+            n_without += sum(not pair.negatives for pair in mined)
+    remove(out / WORK)
+    return Mined(files, n_pairs, n_negatives, n_without)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def read_domains(files: Sequence[Path]) -> Iterator[PairsOf]:
+    """The pairs of each file that have texts; raises SourceError."""
+    for file in files:
+        yield domain_name(file), [pair for pair in read_pairs(file) if pair.query and pair.document]
+
+
+def with_negatives(name: str, pairs: Sequence[Pair], work: Path, mining: Mining, display: Display) -> Iterator[Pair]:
+    """The pairs of a domain with hard negatives, the best ranked first.
+
+    Hard negatives that a pair already has are kept: new and old ones alternate, so that training on the first few uses
+    both.
+    """
+    if not pairs:
+        raise InputError(f"{name} has no pairs of texts.", "Correct the pair file, or leave it out.")
+    answers = Answers.of(pairs)
+    scores_of = _scores_of_words if mining.model is None else _scores_of_model
+    scored = scores_of(name, pairs, answers, work, mining, display)
+    advance = display.stage(f"Mining {name}", len(pairs))
+    random = random_stream(mining.seed, f"hard negatives of {name}")
+    for first in range(0, len(pairs), ROWS):
+        rows = slice(first, min(first + ROWS, len(pairs)))
+        scores = excluding(scored(rows), answers, rows, mining.margin)
+        for pair, row in zip(pairs[rows], scores, strict=True):
+            new = [answers.texts[document] for document in drawn(row, mining, random)]
+            both = chain.from_iterable(zip_longest(new, pair.negatives))
+            negatives = tuple(dict.fromkeys(text for text in both if text is not None))
+            yield replace(pair, negatives=negatives, scores=())  # a teacher has not scored the new ones
+        advance(rows.stop - rows.start)
+
+
+def excluding(scores: Floats, answers: Answers, rows: slice, margin: float) -> Floats:
+    """The scores (R, D) of the queries of `rows`, with NO_CANDIDATE for documents that may answer them."""
+    own = np.take_along_axis(scores, answers.own[rows][:, None], axis=1)
+    kept = np.where((scores > own + margin * np.abs(own)) | (scores <= 0), np.float32(NO_CANDIDATE), scores)
+    for row, documents in enumerate(answers.of_queries(rows)):
+        kept[row, documents] = NO_CANDIDATE
+    return kept
+
+
+def drawn(scores: Floats, mining: Mining, random: np.random.Generator) -> list[int]:
+    """At most `count` documents of one query, drawn from the `depth` best of its scores (D,), the best ranked first."""
+    depth = min(mining.depth, len(scores))
+    best = np.argpartition(-scores, depth - 1)[:depth]
+    best = best[scores[best] > NO_CANDIDATE]
+    best = best[np.lexsort((best, -scores[best]))]
+    if len(best) > mining.count:
+        best = best[np.sort(random.choice(len(best), mining.count, replace=False))]
+    return [int(document) for document in best]
+
+
+def _scores_of_words(
+    name: str, pairs: Sequence[Pair], answers: Answers, work: Path, _: Mining, display: Display
+) -> ScoresOf:
+    """BM25 over the documents of the domain."""
+    words = kept_word_scores(work / f"{name}-words", answers.texts, display.stage(f"Words of {name}", None))
+    return lambda rows: words.scores([pair.query for pair in pairs[rows]])
+
+
+def _scores_of_model(
+    name: str, pairs: Sequence[Pair], answers: Answers, work: Path, mining: Mining, display: Display
+) -> ScoresOf:
+    """Cosines of a checkpoint, without a context."""
+    import torch
+
+    from trainer.data.surrogate.model import open_surrogate
+
+    assert mining.model is not None
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    encoder = open_surrogate(mining.model, device).truncated_to(mining.max_tokens)
+    texts = [pair.query for pair in pairs]
+    advance = display.stage(f"Vectors of {name}", len(texts) + len(answers.texts))
+    queries = surrogate_vectors(name, texts, "query", encoder, work, advance)
+    documents = surrogate_vectors(name, answers.texts, "document", encoder, work, advance)
+    return lambda rows: np.asarray(queries[rows] @ documents.T)

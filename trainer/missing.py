@@ -11,6 +11,7 @@ from trainer.data.pairs.beir import FILES
 from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.data.surrogate.word_scores import has_bm25s
 from trainer.recipe import Recipe
+from trainer.run.tracker import INSTALL, NOT_INSTALLED
 
 
 def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
@@ -23,7 +24,9 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     lines = []
     if clustered and not _has("faiss"):
         lines.append("faiss-cpu or faiss-gpu-cu12 is not installed: clustering by torch.")
-    uses_words = recipe.batches.filter in ("text", "fused") or recipe.learning.teacher_weight > 0
+    uses_words = recipe.batches.filter in ("text", "fused") or (
+        recipe.learning.teacher_weight > 0 and recipe.objective.teacher == "surrogate"
+    )
     if uses_words and not has_bm25s():
         lines.append("bm25s or scipy is not installed: BM25 by plain Python, which is slower.")
     if recipe.run.surrogate is not None and device.type == "cpu" and not _has("onnxruntime"):
@@ -50,6 +53,10 @@ def check_named(recipe: Recipe) -> None:
             f"data.held_out_domains names {', '.join(unknown)}, which data.pairs does not have.",
             f"Name some of: {', '.join(domains)}.",
         )
+    if unknown := sorted(recipe.data.weights.keys() - set(domains)):
+        raise InputError(
+            f"data.weights names {unknown[0]}, which data.pairs does not have.", f"Name some of: {', '.join(domains)}."
+        )
     for file in (folder / name for folder in recipe.run.evaluate for name in FILES):
         if not file.exists():
             raise InputError(
@@ -61,12 +68,14 @@ def check_named(recipe: Recipe) -> None:
 
 def _check_needed(recipe: Recipe) -> None:
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
-    tables = [file for file in files if file.name.lower().endswith(".parquet")]
+    tables = [file for file in files if file.name.lower().endswith(".parquet") or file.is_dir()]
     if tables and not _has("pyarrow"):
         raise InputError(
             f"pyarrow is not installed, and {tables[0]} needs it.",
             "Run `pip install pyarrow`, or convert the pairs to .jsonl.",
         )
+    if recipe.run.trackio is not None and not _has("trackio"):
+        raise InputError(NOT_INSTALLED, INSTALL)
     if recipe.batches.sparse and not _has("sklearn"):
         raise InputError(
             "scikit-learn is not installed, and batches.sparse needs it.", "Run `pip install scikit-learn`."

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cdesearch.errors import InputError
+from trainer.objective import Objective
 from trainer.plain_file import open_plain
 from trainer.schema import Problem, SchemaError, above, at_least, between, count, keys_of, parse, to_plain
 
@@ -30,6 +31,8 @@ class Data:
     # From a domain to a pattern that the `group` of a pair must begin with.
     groups: dict[str, str] = field(default_factory=dict)
     cap: int | None = field(default=None, metadata=count(1))  # pairs of a domain, drawn at random; None: all
+    # From a domain to a factor of the number of its batches in an epoch, which is 1 for the others.
+    weights: dict[str, float] = field(default_factory=dict)
     held_out: float = field(default=0.02, metadata=SHARE)  # share of each domain's pairs, for the held-out losses
     # Domains that are not trained on. If there are any, the held-out losses are of their pairs alone.
     held_out_domains: list[str] = field(default_factory=list)
@@ -105,11 +108,13 @@ class Learning:
     gate_rate: float = field(default=1e-2, metadata=above(0))
     head_rate: float = field(default=1e-3, metadata=above(0))  # of the four numbers of the whitening
     warmup: int = field(default=100, metadata=count(0))
+    schedule: Literal["linear", "wsd"] = "linear"  # after warmup: a line to zero, or stable and then a half cosine
+    cooldown: float = field(default=0.2, metadata=SHARE)  # with wsd: the share of the steps in which rates fall
     decay: float = field(default=0.01, metadata=at_least(0))
     # Gradient norm of each group of parameters: backbone, context, gates, head.
     clip: float = field(default=1.0, metadata=above(0))
     temperature: float = field(default=0.05, metadata=above(0))
-    # Weight of the soft labels of the fused surrogate in the loss.
+    # Weight of the soft labels in the loss; see objective.teacher.
     teacher_weight: float = field(default=0.0, metadata=SHARE)
     teacher_temperature: float = field(default=0.05, metadata=above(0))
     precision: Literal["fp32", "bf16"] = "fp32"
@@ -117,6 +122,17 @@ class Learning:
     micro_batch: int = field(default=64, metadata=count(1))
     # Micro-batches of context, documents and queries each that stay in memory instead of being computed twice.
     kept_graphs: int = field(default=1, metadata=count(0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """Training in rounds with hard negatives that are mined before each; see trainer/rounds.py and trainer/mine.py."""
+
+    rounds: int = field(default=0, metadata=count(0, 9))  # 0: the hard negatives are those of the pair files
+    first: Literal["words", "start"] = "words"  # what ranks documents for the first round: BM25, or the start
+    depth: int = field(default=200, metadata=count(1))
+    count: int = field(default=7, metadata=count(1))
+    margin: float = field(default=0.1, metadata=at_least(0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +149,7 @@ class RunSettings:
     small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
     # Steps between the held-out losses with true, random and null context.
     watch_every: int = field(default=100, metadata=count(1))
+    trackio: str | None = None  # the project of trackio that gets the numbers of the log, too
     # Stop after so many held-out losses in a row without a new lowest one; None: never.
     patience: int | None = field(default=None, metadata=count(1))
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
@@ -153,6 +170,8 @@ class Recipe:
     model: ModelChoice
     batches: Batches = field(default_factory=Batches)
     learning: Learning = field(default_factory=Learning)
+    objective: Objective = field(default_factory=Objective)
+    mining: Rounds = field(default_factory=Rounds)
     run: RunSettings
 
 
@@ -199,7 +218,9 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     except SchemaError as error:
         # An unknown key is reported first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
-        raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+        raise InputError(
+            f"{file}: {_explained(worst)}.", "See trainer/recipe.py and trainer/objective.py for every key."
+        ) from None
     _check_patterns(recipe, file)
     model = recipe.model
     if model.context_source != "pooled" and (model.context_attention, model.first_stage) != ("cached", "shared"):
@@ -217,6 +238,17 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
             "Set batches.by_document to true, and leave model.context_sink out.",
         )
+    if negative := [domain for domain, weight in recipe.data.weights.items() if weight <= 0]:
+        raise InputError(
+            f"{file}: data.weights.{negative[0]} is not above 0.", "Name the domain in data.leave_out instead."
+        )
+    if recipe.mining.rounds and not recipe.batches.hard_negatives:
+        raise InputError(
+            f"{file}: mining.rounds is {recipe.mining.rounds}, but batches.hard_negatives is 0.",
+            "Set batches.hard_negatives to the number of hard negatives to train on.",
+        )
+    if any(width < 1 for width in recipe.objective.matryoshka):
+        raise InputError(f"{file}: objective.matryoshka has a number below 1.", "Name numbers of dimensions.")
     if _filter_masks_every_error(recipe):
         raise InputError(
             f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"

@@ -6,7 +6,7 @@ from cdesearch.errors import InputError
 from cdesearch.models.config import NO_STATISTICS, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.recipe import ModelChoice
+from trainer.recipe import ModelChoice, Recipe
 from trainer.start import is_published, start_model
 
 FIRST_WEIGHT = 0.01  # the initial weight of a context in the softmax that it shares with the text
@@ -61,6 +61,16 @@ def context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:
     stage = model.second_stage
     is_new = is_published(choice.start) or stage.gates_are_zero or not bool(stage.null.any())
     return is_new and stage.null.requires_grad
+
+
+def check_widths(recipe: Recipe, config: ModelConfig) -> None:
+    """Raise InputError if vectors are to be cut to more dimensions than the model has."""
+    widest, dimension = max(recipe.objective.matryoshka, default=0), config.backbone.dimension
+    if widest > dimension:
+        raise InputError(
+            f"objective.matryoshka has {widest}, but {recipe.model.start} has {dimension} dimensions.",
+            f"Name numbers of at most {dimension}.",
+        )
 
 
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:

@@ -19,7 +19,7 @@ from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.run.training_run import TrainingRun
-from trainer.starting import context_is_untrained, starting_head, starting_model
+from trainer.starting import check_widths, context_is_untrained, starting_head, starting_model
 from trainer.step.null_vector import start_null_vector
 from trainer.step.optimizer_steps import Trainee
 
@@ -50,6 +50,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)
+        check_widths(recipe, model.config)
         if model.second_stage.joint:  # in training so many rows precede each text
             model.config = replace(model.config, context_size=recipe.batches.context_size)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")

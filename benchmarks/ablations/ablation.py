@@ -20,13 +20,14 @@ from benchmarks.measurement import RESULTS, show
 from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
+from benchmarks.systems.stored import Stored, check_form
 from benchmarks.systems.system import System
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe, check_recipe
 from trainer.replacing import make_folder, replace_text
-from trainer.run.folder import claim_folder
+from trainer.run.folder import claim_folder, has_begun
 from trainer.run.log import read_log
 from trainer.schema import to_plain
 
@@ -43,7 +44,9 @@ class Arm:
     name: str
     seed: int
     recipe: dict[str, Any]
-    ndcg: dict[str, dict[str, float]]  # nDCG@10 x 100 by set and kind of context; "fused" is document fused with BM25
+    # nDCG@10 x 100 by set and kind of context; "fused" is document fused with BM25, and the forms in which the plan
+    # stores vectors are of document.
+    ndcg: dict[str, dict[str, float]]
     held_out: list[dict[str, float]]  # losses by kind of context, before and after training
     minutes: float
 
@@ -95,6 +98,8 @@ def read_plan(plan: Path) -> dict[str, Any]:
         raise InputError(f"{plan} is not a plan ({error}).", "See benchmarks/ablations for some plans.") from None
     if missing := {"evaluate", "max_tokens", "recipe", "arms"} - planned.keys():
         raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for complete plans.")
+    for form in planned.get("stored", []):
+        check_form(form)
     return planned
 
 
@@ -170,19 +175,19 @@ def _claim_arm(recipe: Recipe, planned: dict[str, Any], data: Path) -> None:
 def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     """Train and evaluate an arm, unless the results of an earlier call are on disk."""
     from cdesearch.progress import shown_on_stderr
-    from trainer.train import train
+    from trainer.rounds import train_in_rounds
 
     _claim_arm(recipe, planned, data)
     out = recipe.run.out
     if not (out / "checkpoint").is_dir():
         with shown_on_stderr() as display:
             display.note(name)
-            train(recipe, display, resume=(out / "state.pt").exists())
+            train_in_rounds(recipe, display, resume=has_begun(recipe.run))
     measured = out / "ndcg.json"
     if not measured.exists():
         sets = [read_dataset(data / path) for path in planned["evaluate"]]
         encoder = load_encoder(out / "checkpoint").truncated_to(planned["max_tokens"])
-        table = _measured(encoder, sets, recipe.run.seed)
+        table = _measured(encoder, sets, recipe, planned.get("stored", []))
         measured.write_text(json.dumps(table), encoding="utf-8")
     table = json.loads(measured.read_text(encoding="utf-8"))
     log = read_log(out)
@@ -196,14 +201,21 @@ def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data:
     )
 
 
-def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:
-    """nDCG@10 x 100 of each set by kind of context. The `random` context is that of the next set."""
-    table = {}
+def _measured(
+    encoder: Encoder, sets: list[Dataset], recipe: Recipe, forms: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """nDCG@10 x 100 of each set by kind of context, then by form of the vectors in document context.
+
+    The `random` context is that of the next set.
+    """
+    table, seed = {}, recipe.run.seed
     with TemporaryDirectory() as name:
         for position, dataset in enumerate(sets):
             other = sets[(position + 1) % len(sets)]
             systems: dict[str, System] = {kind: Contextual(encoder, Path(name), kind, other, seed) for kind in CONTEXTS}
-            systems["fused"] = Fused(Contextual(encoder, Path(name), "document", seed=seed))
+            in_document = Contextual(encoder, Path(name), "document", seed=seed)
+            systems["fused"] = Fused(in_document)
+            systems |= {form: Stored(in_document, form, recipe.objective.quantise_scale) for form in forms}
             runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}
             values = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}
             table[dataset.name] = {kind: round(float(value), 3) for kind, value in values.items()}
@@ -215,11 +227,11 @@ def _show(arms: list[Arm]) -> None:
     by_name: dict[str, list[Arm]] = {}
     for arm in arms:
         by_name.setdefault(arm.name, []).append(arm)
-    table = Table(
-        "arm", "true context", "random", "none", "and document", "and BM25", "minutes", title="mean nDCG@10 x 100"
-    )
+    forms = [kind for kind in next(iter(arms[0].ndcg.values())) if kind not in KINDS]
+    contexts = ("true context", "random", "none", "and document", "and BM25")
+    table = Table("arm", *contexts, *forms, "minutes", title="mean nDCG@10 x 100")
     for name, runs in by_name.items():
-        cells = [mean_and_interval([run.mean(kind) for run in runs]) for kind in KINDS]
+        cells = [mean_and_interval([run.mean(kind) for run in runs]) for kind in (*KINDS, *forms)]
         table.add_row(name, *cells, f"{sum(run.minutes for run in runs):g}")
     show(table)
 

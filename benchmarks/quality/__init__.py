@@ -7,6 +7,7 @@ confidence   measures whether confidences are calibrated
 measures     nDCG and other measures of rankings
 reliability  calibration errors, their diagram, and the area under the ROC curve
 report       tables and charts
+several      compares several indexes that are searched as one with one index
 staleness    how much worse an index that grew ranks than a new one
 tune         what `cdesearch tune` gains and loses
 """

@@ -11,5 +11,6 @@ text               BM25
 fused              vectors fused with BM25 as in cdesearch
 weighted_z         a fusion with a fixed weight of text
 vectors            stores vectors on disk
+stored             the vectors of another system, rounded or with fewer dimensions
 remembered_states  a model that computes the token states of each text once
 """

@@ -5,6 +5,8 @@ main             the commands of this package, and those that other packages reg
 command_names    finds out which command the first arguments name
 plain_query      parses the arguments of a common query without typer
 query            the command `query`; `hits/` shows the hits
+query_options    the arguments and options of this command
+query_answer     answers a query, with a running server if there is one
 server_client    sends a query to a running server, which has already loaded the model
 typed_path       the pattern of `--path`: relative to the indexed folder or the working directory, or absolute
 pager            shows text through a pager if it is longer than the terminal

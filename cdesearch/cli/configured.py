@@ -17,6 +17,7 @@ from cdesearch.cli.command_names import command_names
 from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
 from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
+from cdesearch.models.endpoint_model import DEFAULT_NAME
 from cdesearch.store.bucket_address import address_of, parse_place
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
@@ -157,7 +158,8 @@ class _Value:
         if isinstance(value, int | float):
             return value
         is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
-        if self.file.is_restricted and not is_known and self._takes_any_text():
+        is_harmless = self.key in ID_OPTIONS and text == DEFAULT_NAME  # the model that ships
+        if self.file.is_restricted and not (is_known or is_harmless) and self._takes_any_text():
             raise self._not_of_a_project()
         return self._path(text) if isinstance(converted, Path) else text
 
@@ -180,10 +182,11 @@ class _Value:
     def _path(self, text: str) -> str:
         if self.key in ID_OPTIONS and not text.startswith((".", "~")):
             return text
-        if self.key in PATHS_OF_PROJECTS and address_of(parse_place(text)) is not None and not self.file.is_restricted:
+        place = parse_place(text) if self.key in PATHS_OF_PROJECTS else Path(text)
+        if address_of(place) is not None and not self.file.is_restricted:
             return text
         try:
-            path = absolute(self.file.path.parent / Path(text).expanduser())
+            path = absolute(self.file.path.parent / place.expanduser())
         except RuntimeError:  # of an unknown user
             raise self._error(f"names a home folder that does not exist: {printable(text)[:SHOWN]}") from None
         if self.file.is_restricted and not real(path).is_relative_to(real(self.file.path.parent)):

@@ -24,16 +24,17 @@ from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.label import label
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
-from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, named_index
 from cdesearch.cli.pager import NoPagerOption, paged
-from cdesearch.cli.query import MAX_CONTEXT, Format
+from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
 from cdesearch.cli.trust import trust
 from cdesearch.cli.tune import tune
-from cdesearch.cli.usage import UsageError, usage_error
+from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.terminal import print_json, print_rows, printable
+from cdesearch.store.bucket_address import parse_place
+from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
@@ -106,7 +107,12 @@ def query(
             show_default=False,
         ),
     ] = 0.0,
-    index: IndexOption = None,
+    index: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="<path>", parser=parse_place, help=f"{INDEX_HELP} Repeat it to search several indexes as one."
+        ),
+    ] = None,
     model: ModelOption = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     lines: Annotated[int, typer.Option("-C", min=0, max=MAX_CONTEXT, help="Lines of context around each passage.")] = 0,
@@ -135,7 +141,7 @@ def query(
     ] = False,
 ) -> None:
     """Search the index."""
-    from cdesearch.cli.query import QueryOptions, run_query
+    from cdesearch.cli.query import run_query
 
     if as_json and format not in (None, "json"):
         raise InputError(f"Both --json and --format {format} are given.", "Use only one of them.")
@@ -146,7 +152,7 @@ def query(
         tuple(path or ()),
         tuple(type or ()),
         since,
-        index,
+        tuple(index or ()),
         model,
         full,
         lines,
@@ -174,12 +180,12 @@ def status(
     no_pager: NoPagerOption = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
-    from cdesearch.store.folder import still_answering
+    from cdesearch.store.fresh_build import still_answering
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
     shorten_cold_start()
-    from cdesearch.cli.status import read_status, show_files
+    from cdesearch.cli.status import read_status, show_files, show_status
 
     if files or skipped:
         with paged(has_pager=not (no_pager or as_json)):
@@ -190,10 +196,10 @@ def status(
         print_json(report)
         return
     missing = report.pop("missing_sources")
-    print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
+    show_status(report)
     sources = opened.sources
     for source in missing:
-        typer.echo(printable(still_answering(Path(source), sources, opened.folder)), err=True)
+        typer.echo(printable(still_answering(Path(source), sources, opened.folder, opened.manifest)), err=True)
 
 
 app.command("models")(models)
@@ -216,8 +222,8 @@ def run() -> int | None:
         complete_queries(command_names())
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
-    if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
-        raise InputError("An argument is empty.", "Name a folder or file. The working directory is `.`.")
+    if arguments[:1] == ["index"]:
+        check_not_empty(arguments)
     meant = meant_command(sys.argv[1:], commands)
     arguments, defaults = with_configuration(app, arguments)
     parsed = arguments or ["--help"]

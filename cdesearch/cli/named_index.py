@@ -10,7 +10,7 @@ from cdesearch.store.bucket_address import address_of, parse_place
 from cdesearch.store.finding import chosen_folder, find_index
 from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, absolute, check_enterable
 
-_HELP = "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward."
+INDEX_HELP = "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward."
 FolderArgument = Annotated[
     Path | None,
     # Typer's own check that a path can be read names no remedy. Opening the index does.
@@ -20,7 +20,7 @@ FolderArgument = Annotated[
         help="A folder, or the address of an index. The nearest index in the folder or above it is opened.",
     ),
 ]
-IndexOption = Annotated[Path | None, typer.Option("--index", metavar="<path>", parser=parse_place, help=_HELP)]
+IndexOption = Annotated[Path | None, typer.Option("--index", metavar="<path>", parser=parse_place, help=INDEX_HELP)]
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:

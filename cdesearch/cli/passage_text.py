@@ -19,6 +19,11 @@ class LocatedPassage:
     part: str | None  # a range of chunks, counted from 1, in documents without lines and pages
 
     @property
+    def named_location(self) -> str:
+        """The location, in a search of several indexes after the name of the index."""
+        return self.location if self.best.index is None else f"{self.best.index}: {self.location}"
+
+    @property
     def location(self) -> str:
         """The location in the form `path:lines`, `path#page=n` or `path#part=n`, or the document id of a record."""
         if self.page is not None:
@@ -26,6 +31,11 @@ class LocatedPassage:
         if self.lines is not None:
             return f"{self.passage.path}:{self.lines}"
         return self.passage.document_id if self.part is None else f"{self.passage.path}#part={self.part}"
+
+    @property
+    def copies(self) -> list[str]:
+        """The locations of the same text in other indexes, each after the name of its index."""
+        return [f"{copy.index}: {copy.chunk.location}" for copy in self.best.copies]
 
     @property
     def headings(self) -> str:
@@ -54,10 +64,15 @@ def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPas
 def passages_as_text(passages: Sequence[LocatedPassage]) -> str:
     """Return the passages as text, each below a line with its number, its location and its headings."""
     blocks = (
-        f"{printable(f'[{number}] {one.location}  {one.headings}'.rstrip())}\n{readable(one.passage.text)}"
+        f"{printable(f'[{number}] {one.named_location}  {_above(one)}'.rstrip())}\n{readable(one.passage.text)}"
         for number, one in enumerate(passages, start=1)
     )
     return "\n\n".join(blocks)
+
+
+def _above(one: LocatedPassage) -> str:
+    also = f"(also {', '.join(one.copies)})" if one.copies else ""
+    return "  ".join(part for part in (one.headings, also) if part)
 
 
 def span(first: int, last: int | None) -> str:

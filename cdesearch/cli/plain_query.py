@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from cdesearch.cli.command_names import FLAGS, OWN, VALUED, command_names
 from cdesearch.cli.config_files import check_sections, config_files
-from cdesearch.cli.query import MAX_CONTEXT, Format, QueryOptions
+from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
 from cdesearch.store.bucket_address import parse_place
 
 MODES = ("hybrid", "rerank", "dense", "text")
@@ -111,7 +111,7 @@ def _options(text: str, given: dict[str, list[str]]) -> QueryOptions:
         paths=tuple(given.get("--path", ())),
         types=tuple(given.get("--type", ())),
         since=last.get("--since"),
-        index=parse_place(last["--index"]) if "--index" in last else None,
+        indexes=tuple(map(parse_place, given.get("--index", ()))),
         full="--full" in given,
         context=int(last.get("-C", "0")),
         group=True if "--group" in given else False if "--no-group" in given else None,

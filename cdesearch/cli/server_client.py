@@ -9,6 +9,7 @@ import os
 import socket
 import stat
 import struct
+from collections.abc import Mapping
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -38,15 +39,53 @@ def ask_server(index: Index, text: str, k: int, mode: str, files: FileFilter) ->
     record = read_record(index.folder)
     if record is None or record.version != __version__:
         return None
-    query = [("q", text), ("k", str(k)), ("mode", mode), ("index", record.name)]
-    query += [("path", glob) for glob in files.paths or ()] + [("type", suffix) for suffix in files.suffixes or ()]
-    query += [] if files.since is None else [("since", f"@{files.since}")]
+    query = [("q", text), ("k", str(k)), ("mode", mode), ("index", record.name), *_restrictions(files)]
     try:
         answer = _get(record, f"search?{urlencode(query)}")
         is_same = answer["generation"] == index.generation.name
         return replace(_result(answer), stage=index.manifest.stage) if is_same else None
     except FAILURES:
         return None
+
+
+def ask_server_of_several(
+    indexes: Mapping[str, Index], text: str, k: int, mode: str, filters: Mapping[str, FileFilter]
+) -> SearchResult | None:
+    """Return the result from the one running server of all indexes, or None if there is no usable one.
+
+    The filters must be the same for all indexes, which the HTTP API requires.
+    """
+    records = {name: read_record(index.folder) for name, index in indexes.items()}
+    first, files = next(iter(records.values())), next(iter(filters.values()))
+    if first is None or first.version != __version__ or set(filters.values()) != {files} or files.paths == ():
+        return None
+    is_one = all(
+        record is not None and replace(record, name=first.name, socket=first.socket) == first
+        for record in records.values()
+    )
+    if not is_one:
+        return None
+    names = {record.name: name for name, record in records.items() if record is not None}
+    query = [("q", text), ("k", str(k)), ("mode", mode), *(("index", name) for name in names), *_restrictions(files)]
+    try:
+        answer = _get(first, f"search?{urlencode(query)}")
+        if answer["generation"] != " ".join(index.generation.name for index in indexes.values()):
+            return None
+        result = _result(answer)
+        return replace(result, hits=tuple(_renamed(hit, names) for hit in result.hits), stage=answer["stage"])
+    except FAILURES:
+        return None
+
+
+def _restrictions(files: FileFilter) -> list[tuple[str, str]]:
+    """Return the parameters that restrict the files of a search."""
+    query = [("path", glob) for glob in files.paths or ()] + [("type", suffix) for suffix in files.suffixes or ()]
+    return query if files.since is None else [*query, ("since", f"@{files.since}")]
+
+
+def _renamed(hit: Hit, names: Mapping[str, str]) -> Hit:
+    """Return a hit with another name of its index; raises LookupError."""
+    return replace(hit, index=names[hit.index or ""], copies=tuple(_renamed(copy, names) for copy in hit.copies))
 
 
 def chunks_from_server(index: Index, hit: Hit, around: int) -> tuple[Chunk, ...] | None:
@@ -128,6 +167,8 @@ def _hit(values: dict[str, Any]) -> Hit:
         values["text_score"],
         values.get("confidence"),
         values.get("passage_line"),
+        values.get("index"),
+        tuple(map(_hit, values.get("copies", ()))),
     )
 
 

@@ -15,7 +15,9 @@ from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.text_weight import read_text_weight
 from cdesearch.store.trust import request_of, require_trust, unconfirmed
-from cdesearch.terminal import print_json, printable
+from cdesearch.terminal import print_json, print_rows, printable
+
+PREFIXES = ("query_prefix", "document_prefix")
 
 
 def read_status(index: Index) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "size_mb": round(index.size_bytes() / 1e6, 1),
         "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",
-        **({} if manifest.served is None else {"model_name": manifest.served.name}),
+        **_served(index),
         **({"added_context": manifest.added_context} if manifest.model else {}),
         "model_fingerprint": manifest.model_fingerprint,
         **({} if (weight := read_text_weight(index.folder)) is None else {"text_weight": weight}),
@@ -70,6 +72,21 @@ def _may_read_sources(index: Index) -> bool:
         return False
     require_trust(index, model=False)
     return True
+
+
+def _served(index: Index) -> dict[str, str]:
+    """Return the name and the prefixes of a model on a server; empty for another model."""
+    served = index.manifest.served
+    if served is None:
+        return {}
+    prefixes = zip(PREFIXES, (served.query_prefix, served.document_prefix), strict=True)
+    return {"model_name": served.name} | {name: prefix for name, prefix in prefixes if prefix}
+
+
+def show_status(report: dict[str, Any]) -> None:
+    """Print a status as lines; prefixes in quotation marks, because the space at their end counts."""
+    shown = {name: shlex.quote(value) if name in PREFIXES else str(value) for name, value in report.items()}
+    print_rows([(name.replace("_", " "), printable(text)) for name, text in shown.items()])
 
 
 def _languages(index: Index) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Convert typer's errors for invalid options and arguments into one sentence with a remedy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -10,6 +10,7 @@ from cdesearch.errors import InputError
 # Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
+EMPTIED = ("--include", "--exclude", "--query-prefix", "--document-prefix")
 
 # The condition that a number violates, by the type of the validation error.
 _LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -27,6 +28,20 @@ def usage_error(error: Any, command: str) -> InputError:
     return InputError(f"{cause}.", f"See `{help_command} --help`.")
 
 
+def check_not_empty(arguments: Sequence[str]) -> None:
+    """Raise InputError for an empty argument or value of `index`, which pathlib would treat as the working directory.
+
+    Empty values of EMPTIED are meant: they remove what the index stores.
+    """
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        is_named = argument.endswith("=") and argument.count("=") == 1
+        option = argument.removesuffix("=") if is_named else "" if argument else before
+        if option.startswith("-") and option not in EMPTIED:
+            raise InputError(f"The value of {option} is empty.", "Give one, or leave the option out.")
+        if not argument and option not in EMPTIED:
+            raise InputError("An argument is empty.", "Name a folder or file. The working directory is `.`.")
+
+
 def _number(error: Any) -> str | None:
     """Return the cause of an error about a number, such as "-k must be at least 1, not 0"; None for other errors."""
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
@@ -41,4 +56,5 @@ def _number(error: Any) -> str | None:
         wanted = "a number"
     else:
         return None
-    return f"{error.param.get_error_hint().strip(chr(39))} must be {wanted}, not {str(typed)[:40]}"
+    found = f"not {str(typed)[:40]}" if str(typed).strip() else "but it is empty"
+    return f"{error.param.get_error_hint().strip(chr(39))} must be {wanted}, {found}"

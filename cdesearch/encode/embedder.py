@@ -12,6 +12,7 @@ from cdesearch.encode.corpus_context import context_of_texts
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.encode.load import Device, check_plain_model, load_encoder
 from cdesearch.errors import InputError
+from cdesearch.models.endpoint_model import DEFAULT_NAME
 
 ROLES: dict[str, Role] = {"query": "query", "document": "document"}
 
@@ -28,11 +29,11 @@ class Embedder:
     def __init__(
         self, model: str | PathLike[str] | None = None, device: Device = "auto", *, plain: bool = False
     ) -> None:
-        """Open a checkpoint folder, an id on the hub, or for None the model that ships.
+        """Open a checkpoint folder, an id on the hub, or for None or "default" the model that ships.
 
         Statistics of the corpus are added to a published model, unless it is `plain`. Raises ModelError, InputError.
         """
-        named = None if model is None else Path(model)
+        named = None if model in (None, DEFAULT_NAME) else Path(model)
         if plain:
             check_plain_model(named)
         self.encoder: Encoder = load_encoder(named, device, plain=plain)

@@ -75,6 +75,7 @@ class Encoder:
         self.context_size = config.context_size  # J, the size that the model was trained with; fewer chunks work too
         self.reads_context = runtime.reads_context
         self.unexported: Unexported | None = None  # set if the model has no export yet
+        self.remark: str | None = None  # a line about the model for the user who builds an index with it
         self._runtime = runtime
         self._null = self._null_context()
 

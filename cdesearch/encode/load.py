@@ -38,9 +38,9 @@ def check_model(model: Model | None) -> None:
     folder = checkpoint_folder(model)
     family = family_of(folder)
     if family.needs_torch and find_spec("torch") is None:
-        exported = find_export(export_folder(family.open(folder).fingerprint)) if family.is_exported else None
-        if exported is None:
-            raise _without_torch(folder, family)
+        export_to = export_folder(family.open(folder).fingerprint) if family.is_exported else None
+        if find_export(export_to) is None:
+            raise _without_torch(folder, family, export_to)
 
 
 def check_plain_model(model: Model | None) -> None:
@@ -67,7 +67,7 @@ def load_encoder(
 ) -> Encoder:
     """Open a model: a folder, an id on the hub, one on a server, or for None the model that ships; raises ModelError.
 
-    Without `fetch` an id must be in the cache. `Manifest.model_to_open` is the model of an index. A model that does not
+    Without `fetch` an id must be in the cache. `Index.model_to_open` is the model of an index. A model that does not
     come from this project gets statistics of the corpus and document context, unless it is `plain`. A CPU runs the ONNX
     export if there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child of a
     process that has loaded a model, see `claim_process`.
@@ -82,7 +82,7 @@ def load_encoder(
     family = family_of(folder)
     if family.needs_torch and not family.is_exported:
         if find_spec("torch") is None:
-            raise _without_torch(folder, family)
+            raise _without_torch(folder, family, None)
         allow_pandas()
     loaded = family.open(folder)
     export_to = export_folder(loaded.fingerprint) if family.is_exported else None
@@ -94,8 +94,11 @@ def load_encoder(
     if not (plain or family.reads_corpus):
         fingerprint = fingerprint_with_added_context(loaded.fingerprint)
         loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
-    runtime = _open_runtime(folder, loaded, device)
+    if loaded.onnx is None and family.is_exported and find_spec("torch") is None:
+        raise _without_torch(folder, family, export_to)
+    runtime = _open_runtime(folder, loaded, device, family)
     encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint, _separator(loaded, tokenizer))
+    encoder.remark = loaded.remark
     if export_to is not None and runtime.cpu_network is not None and not is_refused(export_to):
         encoder.unexported = Unexported(runtime.cpu_network, export_to)
     return encoder
@@ -143,7 +146,7 @@ def load_tokenizer(file: Path) -> Tokenizer:
     return tokenizer
 
 
-def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
+def _open_runtime(folder: Path, loaded: LoadedModel, device: Device, family: ModelFamily) -> Runtime:
     if device in ("auto", "cpu") and loaded.onnx is not None:
         from cdesearch.encode.backends.onnx import OnnxRuntime
 
@@ -152,15 +155,22 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
     try:
         from cdesearch.encode.backends.torch import TorchRuntime, pick_device
     except ImportError:
+        remedy = _extra(family)
         if loaded.onnx is None:
-            cause, remedy = f"torch is not installed, and {folder} has no ONNX graphs to run without it.", NEEDS_TORCH
+            cause = f"torch is not installed, and {folder} has no ONNX graphs to run without it."
         else:
             cause = f"torch is not installed, and the device {device} needs it."
-            remedy = f"{NEEDS_TORCH} Or leave the device out."
+            remedy = f"{remedy} Or leave the device out."
         raise ModelError(cause, remedy) from None
     return TorchRuntime(loaded.load_network(), pick_device(device))
 
 
-def _without_torch(folder: Path, family: ModelFamily) -> ModelError:
-    remedy = NEEDS_HUB if family.needs_transformers else NEEDS_TORCH
-    return ModelError(f"The model in {folder} needs torch, which is not installed.", remedy)
+def _without_torch(folder: Path, family: ModelFamily, export_to: Path | None) -> ModelError:
+    """The error for a model of another project; `export_to` is where an export would be that needs no torch."""
+    reason = "" if export_to is None else f" There is no ONNX export of it in {export_to}, which would run without."
+    return ModelError(f"The model in {folder} needs torch, which is not installed.{reason}", _extra(family))
+
+
+def _extra(family: ModelFamily) -> str:
+    """The remedy for missing libraries: the extra that runs models of this family."""
+    return NEEDS_HUB if family.needs_transformers else NEEDS_TORCH

@@ -10,9 +10,7 @@ from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.encode.tokenizer_limits import reporting_failure
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
-from cdesearch.models.config import ModelConfig
-
-MIN_TEXT_TOKENS = 4  # a prefix must leave room for so many: two special tokens and some text
+from cdesearch.models.config import MIN_TEXT_TOKENS, ModelConfig
 
 
 class ModelTokens:

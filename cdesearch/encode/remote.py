@@ -86,10 +86,10 @@ def open_remote(model: EndpointModel, tokenizer: Tokenizer, *, plain: bool) -> R
         NO_STATISTICS,
         document_weight=0.0,
         max_tokens=MAX_TOKENS,
-        query_prefix=model.query_prefix,
-        document_prefix=model.document_prefix,
+        query_prefix=model.prefixes[0],
+        document_prefix=model.prefixes[1],
     )
-    named = json.dumps([model.name, model.query_prefix, model.document_prefix])  # without the URL: the server may move
+    named = json.dumps([model.name, *model.prefixes])  # without the URL: the server may move
     fingerprint = hashlib.blake2b(f"endpoint {named}".encode(), digest_size=16).hexdigest()
     if not plain:
         config, fingerprint = with_added_context(config), fingerprint_with_added_context(fingerprint)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-ENGLISH = "en"
+ENGLISH, ARABIC = "en", "ar"
 MOST_LANGUAGES = 1_000  # of a model
 
 

@@ -51,9 +51,15 @@ def ignored_words(language: str) -> frozenset[str]:
 
 def described(shares: Shares) -> str:
     """Describe shares for people, such as "90% German, 10% English"."""
-    return ", ".join(f"{100 * share:.0f}% {names_of([code])}" for code, share in shares.items())
+    return ", ".join(f"{percentage(share)} {names_of([code])}" for code, share in shares.items())
+
+
+def percentage(share: float) -> str:
+    """A share in whole percent; "over 99%" if it would be rounded to all."""
+    return "over 99%" if 0.995 <= share < 1 else f"{100 * share:.0f}%"
 
 
 def _sorted(shares: dict[str, float]) -> dict[str, float]:
     order = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
-    return {code: round(share, 4) for code, share in order if share >= LEAST_SHARE}
+    # Only a language of all chunks has the share 1.
+    return {code: min(round(share, 4), 1.0 if share == 1 else 0.9999) for code, share in order if share >= LEAST_SHARE}

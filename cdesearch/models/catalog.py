@@ -1,11 +1,12 @@
 """List the models that are installed or can be downloaded, and the languages that they read."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
 from cdesearch.languages.known import ENGLISH
+from cdesearch.models.added_context import fingerprint_with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.export_folder import export_folder, read_speed
@@ -15,7 +16,14 @@ from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of
 
 DEFAULT = KnownModel(
-    "(default)", "all-MiniLM-L6-v2, trained with statistics of a corpus", "", 384, (ENGLISH,), "eight sets: README.md"
+    "(default)",
+    "all-MiniLM-L6-v2, trained with statistics of a corpus",
+    "",
+    384,
+    "apache-2.0",
+    ENGLISH,
+    (ENGLISH,),
+    "eight sets: README.md",
 )
 _BY_NAME = {known.name: known for known in KNOWN_MODELS}
 
@@ -24,32 +32,52 @@ _BY_NAME = {known.name: known for known in KNOWN_MODELS}
 class ListedModel:
     """A model in the list that `cdesearch models` prints. Texts are empty for what is not known."""
 
-    state: str  # ships, cached or to fetch
+    state: str  # ships, folder, cached or to fetch
     name: str
     description: str
     size: str
     dimension: str = ""
     licence: str = ""  # as the model's card states it
     languages: str = ""
-    speed: str = ""  # of encoding on this machine
+    speed: str = ""  # of encoding on this machine, as measured in the last build with many texts
     measured: str = ""  # with which result this project has measured it
 
 
-def list_models() -> Iterator[ListedModel]:
-    """The model that ships, the complete models in the cache of huggingface_hub, then other known models.
+def list_models(folders: Iterable[Path] = ()) -> Iterator[ListedModel]:
+    """The model that ships, those in `folders`, the complete ones in the cache, then other known models.
 
-    The network is not used.
+    Folders that hold no model are left out. The network is not used.
     """
     yield _installed("ships", DEFAULT.name, DEFAULT_MODEL, DEFAULT.description, str(DEFAULT.dimension))
-    cached = {name: folder for name in cached_names() if (folder := cached_folder(name)) is not None}
+    for folder in folders:
+        if described := _describe(folder):
+            yield _installed("folder", str(folder), folder, *described)
+    cached = {name: found for name in cached_names() if (found := cached_folder(name)) is not None}
     for name, folder in cached.items():
         if described := _describe(folder):
             yield _installed("cached", name, folder, *described)
     for known in KNOWN_MODELS:
         if known.name not in cached:
             yield ListedModel(
-                "to fetch", known.name, known.description, known.size, str(known.dimension), measured=known.measured
+                "to fetch",
+                known.name,
+                known.description,
+                known.size,
+                str(known.dimension),
+                known.licence,
+                known.shown_languages,
+                measured=known.measured,
             )
+
+
+def listed_folder(folder: Path) -> ListedModel:
+    """What the list would show of the model in a folder; raises ModelError if there is none that can be used."""
+    family = family_of(folder)
+    dimension = str(family.dimension(folder))
+    description = family.describe(read_fields(folder / "config.json"))
+    if description is None:
+        raise ModelError(f"The model in {folder} is of a kind that cdesearch cannot run.", "Name another folder.")
+    return _installed("folder", str(folder), folder, description, dimension)
 
 
 def languages_of(model: Model | None) -> tuple[str, ...]:
@@ -82,16 +110,15 @@ def models_reading(languages: Collection[str]) -> list[str]:
 def _installed(state: str, name: str, folder: Path, description: str, dimension: str) -> ListedModel:
     card = read_card(folder)
     known = _BY_NAME.get(name, DEFAULT if state == "ships" else None)
-    speed = read_speed(_export_of(folder))
     return ListedModel(
         state,
         name,
         description,
         _size(folder),
         dimension,
-        card.licence,
-        card.shown_languages,
-        "" if speed is None else f"{speed:.0f} texts/s",
+        card.licence or ("" if known is None else known.licence),
+        card.shown_languages or ("" if known is None else known.shown_languages),
+        _speed(folder),
         "" if known is None else known.measured,
     )
 
@@ -109,10 +136,17 @@ def _describe(folder: Path) -> tuple[str, str] | None:
         return None
 
 
-def _export_of(folder: Path) -> Path | None:
-    """The folder of the export of a published model; None for other models."""
-    family = family_of(folder)
-    return export_folder(family.open(folder).fingerprint) if family.is_exported else None
+def _speed(folder: Path) -> str:
+    """How many texts of a corpus a model encodes in a second, with its statistics or plain; empty if not measured."""
+    try:
+        fingerprint = family_of(folder).open(folder).fingerprint
+    except ModelError:
+        return ""
+    for one in (fingerprint_with_added_context(fingerprint), fingerprint):
+        speed = read_speed(export_folder(one))
+        if speed is not None:
+            return f"{speed:.0f} texts/s"
+    return ""
 
 
 def _size(folder: Path) -> str:

@@ -11,6 +11,7 @@ from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 
 FORMAT = 2
 CORPUS_FEATURES = 12  # numbers of a context of statistics in addition to the mean: see cdesearch.context.features
+MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two special tokens and some text
 RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and maximum
     "vocabulary": (1, 100_000_000),
     "dimension": (1, 65_536),

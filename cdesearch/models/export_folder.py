@@ -1,9 +1,10 @@
-"""The folder that holds the ONNX export of a published model, in the user's cache folder."""
+"""What this machine knows of a model, in the user's cache folder: its ONNX export, and how fast it encodes."""
 
 import hashlib
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from cdesearch.models.checkpoint_files import read_fields_text
@@ -58,6 +59,15 @@ def write_speed(folder: Path, texts_per_second: float) -> None:
     """Record how many texts of a corpus the export has encoded in a second on this machine."""
     text = json.dumps({"texts_per_second": round(texts_per_second, 1)})
     (folder / SPEED).write_text(text, encoding="utf-8")
+
+
+def record_speed(fingerprint: str, texts_per_second: float) -> None:
+    """Record the speed of a model, unless the cache folder cannot be written."""
+    folder = export_folder(fingerprint)
+    if folder is not None:
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_speed(folder, texts_per_second)
 
 
 def read_speed(folder: Path | None) -> float | None:

@@ -54,6 +54,7 @@ class LoadedModel:
     load_network: Callable[[], Network]  # needs torch; raises ModelError
     onnx: Path | None = None  # the folder of an ONNX export, which needs no torch
     separator: str | None = None  # the token between chunks of a document that are read together; None: each is alone
+    remark: str | None = None  # a line for the user about what the folder does not state
 
 
 class ModelFamily(Protocol):

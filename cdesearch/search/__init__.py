@@ -3,9 +3,13 @@
 searcher          an open index that answers queries, for any number of threads
 model_loader      loads the models that built the indexes, each of them once
 reader            answers queries from one generation: candidates, scores, hits
+several           searches several indexes as one
+pooling           ranks the candidates of several indexes together
+query_vectors     encodes a query once for all indexes in the same context
 nearest           searches for the chunks with the nearest vectors
 lexical           searches for words, and for the parts of a query that are matched as a whole
 exact             which parts these are: names of code, options, error codes and quoted phrases
+arabic_forms      Arabic words with and without an article
 spellings         other spellings of words, so that "resume" finds "résumé"
 confidence        how likely is it that a hit is relevant, and a query answered?
 fusion            combines dense and lexical scores, with a registry of methods

@@ -1,7 +1,7 @@
 """Describe the languages of an index, which of them its model does not read, and which model does."""
 
 from cdesearch.languages.known import LANGUAGES, names_of
-from cdesearch.languages.shares import described, text_language, unread
+from cdesearch.languages.shares import described, percentage, text_language, unread
 from cdesearch.models.catalog import models_reading
 from cdesearch.store.folder import rebuild_command
 from cdesearch.store.index import Index
@@ -13,12 +13,12 @@ def unread_languages(index: Index) -> str | None:
     missed = unread(manifest.languages, manifest.model_languages)
     if not missed:
         return None
-    total = f"{100 * min(1.0, sum(missed.values())):.0f}% of the chunks are in languages that the model does not read"
+    total = f"{percentage(min(1.0, sum(missed.values())))} of the chunks are in languages that the model does not read"
     readers = models_reading([*missed, *(code for code in manifest.languages if code in manifest.model_languages)])
     said = f"{total} ({described(missed)}). Hybrid search relies on their words."
     if not readers:
         return said
-    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder)} with --model {readers[0]}."
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder, readers[0])}."
 
 
 def unfit_text_language(index: Index) -> str | None:

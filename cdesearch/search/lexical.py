@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdesearch.languages.known import ENGLISH
+from cdesearch.languages.known import ARABIC, ENGLISH
+from cdesearch.search.arabic_forms import with_arabic_forms
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
@@ -104,7 +105,8 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
 def _searched(index: Index, query: str) -> str:
     """Return the words for which full text searches in place of a query."""
     words = Languages.of(index.manifest).searched(query)
-    return with_other_spellings(words) if index.manifest.text_language == ENGLISH else words
+    others = {ENGLISH: with_other_spellings, ARABIC: with_arabic_forms}.get(index.manifest.text_language)
+    return words if others is None else others(words)
 
 
 def _both(condition: str | None, other: str) -> str:

@@ -58,4 +58,4 @@ class ModelLoader:
             raise IndexMismatchError(
                 "The index was not built by a model on a server.", "Leave --model out, or name the model that built it."
             )
-        return self._model or index.manifest.model_to_open
+        return self._model or index.model_to_open

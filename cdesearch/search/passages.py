@@ -173,16 +173,17 @@ class _Selection:
         far: list[_Run] = []
         for run in self._runs:
             hits, _ = run
-            joins = _continues(hits[-1].chunk, hit.chunk) or _continues(hit.chunk, hits[0].chunk)
+            joins = _continues(hits[-1], hit) or _continues(hit, hits[0])
             (near if joins else far).append(run)
         return near, far
 
 
-def _continues(chunk: Chunk, following: Chunk) -> bool:
+def _continues(hit: Hit, next_hit: Hit) -> bool:
     """Return whether the second chunk follows the first one in its document, with few blank lines between them."""
+    chunk, following = hit.chunk, next_hit.chunk
     return (
-        (chunk.document_id, chunk.record, chunk.ordinal + 1)
-        == (following.document_id, following.record, following.ordinal)
+        (hit.index, chunk.document_id, chunk.record, chunk.ordinal + 1)
+        == (next_hit.index, following.document_id, following.record, following.ordinal)
         and (lines_between(chunk, following) or 0) in range(MAX_BLANK_LINES + 2)
         and not chunk.text.endswith(OMISSION)
     )

@@ -20,6 +20,7 @@ from cdesearch.search.fusion import TEXT_WEIGHT, Candidates, EvidenceFusion, Fus
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.query_language import JUDGED, Languages
+from cdesearch.search.query_vectors import QueryVectors
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
 from cdesearch.store.folder import rebuild_remedy
@@ -39,6 +40,16 @@ class Query:
     k: int
     mode: Mode
     files: FileFilter = ALL_FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The n candidates of a query in one index, before they are ranked."""
+
+    rows: RowIds  # (n,)
+    candidates: Candidates  # in the modes `dense` and `text`, the scores of the other side are NaN
+    truncated_to: int | None = None  # as in `SearchResult`
+    is_complete: bool = False  # whether no other chunk may be a hit, because these contain a quoted phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +141,46 @@ class GenerationReader:
         self, results: Sequence[SearchResult], queries: Sequence[Query], rankings: Sequence[_Ranking]
     ) -> list[SearchResult]:
         """The results with the confidence of their hits, which depends on the final rank of each."""
-        scale = None if rankings[0].dense is None else self._scale
+        scale = None if rankings[0].dense is None else self.scale
         return [
             replace(result, hits=with_confidence(query.text, result.hits, scale, ranking.noise))
             for result, query, ranking in zip(results, queries, rankings, strict=True)
         ]
 
     @cached_property
-    def _scale(self) -> CosineScale | None:
-        """The scale of cosines in this corpus; None for a corpus of a few chunks."""
+    def scale(self) -> CosineScale | None:
+        """The scale of cosines in this corpus; None for a corpus of a few chunks, or without vectors."""
+        if self.index.manifest.n_vectors == 0:
+            return None
         return CosineScale.of(self.index.context.sample_vectors)
+
+    def gather(self, query: Query, vectors: QueryVectors) -> Gathered:
+        """Return the candidates of a search, to be ranked with those of other indexes, which share `vectors`.
+
+        Those of the mode `rerank` are those of `hybrid`. Raises what `search` raises.
+        """
+        if not self.index.manifest.n_chunks:
+            return _without_model(np.empty(0, np.uint64), np.empty(0), is_complete=False)
+        with self.index.checks.reporting_damage(), _offering_text():
+            condition = self.files.of(query.files)
+            if query.mode == "text" or (query.mode != "dense" and self.index.manifest.n_vectors == 0):
+                words = self._lexical_hits(query, condition, [])
+                return _without_model(words.rows, words.scores, is_complete=words.is_complete)
+            # Full text is searched while the model encodes.
+            searched = (
+                self._executor.submit(self._lexical_hits, query, condition, self._columns)
+                if query.mode != "dense"
+                else None
+            )
+            vector, truncated_to = vectors.of(query.text, self.encoder, self.index.context_for(self.encoder))
+            nearest = self._dense_hits(vector, query.k, condition)
+            if searched is not None:
+                words = searched.result()
+                return Gathered(*self._candidates(query, vector, nearest, words), truncated_to, words.is_complete)
+            null = (self.index.context.sample_vectors @ vector).astype(np.float64)
+            cosines = nearest.cosines(vector)
+            candidates = Candidates(cosines, np.full(len(cosines), np.nan), null)
+            return Gathered(nearest.rows, candidates, truncated_to)
 
     def _each(self, function: Callable[..., Output], *values: Sequence[Any]) -> list[Output]:
         """Call a function for each value, in threads if there are several."""
@@ -179,7 +220,7 @@ class GenerationReader:
         self, rankings: Sequence[_Ranking], queries: Sequence[Query], encoder: Encoder | None
     ) -> list[SearchResult]:
         """Read the hits of all rankings. `encoder` is the model that has read the queries, if one has."""
-        chunks = self._chunks(np.unique(np.concatenate([ranking.rows for ranking in rankings])))
+        chunks = self.chunks(np.unique(np.concatenate([ranking.rows for ranking in rankings])))
         results = []
         for query, ranking in zip(queries, rankings, strict=True):
             is_truncated = encoder is not None and encoder.truncates(query.text, "query")
@@ -246,8 +287,8 @@ class GenerationReader:
         found, is_complete = lexical_hits(self.index, query.text, condition, columns, limit)
         return replace(Found.from_table(self.index, found, "_score"), is_complete=is_complete)
 
-    def _chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
-        """Read chunks by their row ids."""
+    def chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
+        """Read chunks by their row ids; raises IndexDamagedError."""
         if not len(row_ids):
             return {}
         query = self.index.async_chunks.take_row_ids(row_ids.tolist()).select(CHUNK_COLUMNS).with_row_id()
@@ -267,6 +308,10 @@ def _offering_text() -> Iterator[None]:
         yield
     except ModelServerError as error:
         raise ModelServerError(error.cause, f"{error.remedy} Until then, search with --mode text.") from None
+
+
+def _without_model(rows: RowIds, scores: Scores, *, is_complete: bool) -> Gathered:
+    return Gathered(rows, Candidates(np.full(len(rows), np.nan), scores, np.empty(0)), is_complete=is_complete)
 
 
 def _hits(ranking: _Ranking, chunks: Mapping[int, Chunk]) -> tuple[Hit, ...]:

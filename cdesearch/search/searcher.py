@@ -20,7 +20,8 @@ from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
 from cdesearch.search.model_loader import ModelLoader
-from cdesearch.search.reader import GenerationReader, Mode, Query
+from cdesearch.search.query_vectors import QueryVectors
+from cdesearch.search.reader import Gathered, GenerationReader, Mode, Query
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index, newest_name
 
@@ -132,8 +133,8 @@ class Searcher:
         """
         started = time.perf_counter()
         for query in queries:
-            _check(query, k, mode, path)
-        files = _filter(path)
+            check_query(query, k, mode, path)
+        files = filter_of(path)
 
         def answer(reader: GenerationReader) -> list[SearchResult]:
             manifest = reader.index.manifest
@@ -155,8 +156,8 @@ class Searcher:
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
-        _check(query, k, mode, path)
-        files = _filter(path)
+        check_query(query, k, mode, path)
+        files = filter_of(path)
 
         def answer(reader: GenerationReader) -> Explanation:
             most = max(1, reader.index.manifest.n_chunks)
@@ -166,7 +167,16 @@ class Searcher:
 
     def has_file(self, path: PathFilter) -> bool:
         """Return whether `path`, as in `search`, allows any indexed file; raises QueryError and IndexStateError."""
-        return self._ask(lambda reader: reader.files.has_file(_filter(path)))
+        return self._ask(lambda reader: reader.files.has_file(filter_of(path)))
+
+    def gather(self, query: Query, vectors: QueryVectors) -> tuple[GenerationReader, Gathered]:
+        """Return the candidates of a search as `GenerationReader.gather`, and the reader of their chunks."""
+
+        def answer(reader: GenerationReader) -> tuple[GenerationReader, Gathered]:
+            most = max(1, reader.index.manifest.n_chunks)
+            return reader, reader.gather(replace(query, k=min(query.k, most)), vectors)
+
+        return self._ask(answer)
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
@@ -201,7 +211,7 @@ class Searcher:
         newest generation is searched once before it answers queries. Otherwise neither tables are loaded, nor a model
         that is not loaded yet. Raises CdesearchError if the newest generation cannot be used.
         """
-        self._check_usable()
+        self.check_usable()
         if newest_name(self.index.folder) == self.index.generation.name:
             return False
         with self._opening:
@@ -216,13 +226,14 @@ class Searcher:
             self._newest = newest
         return True
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Raise QueryError if the index has been closed, and IndexStateError in a process that was forked since."""
         claim_process()
         if self._is_closed:
             raise QueryError("This index has been closed.", "Open it again.")
 
     def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
-        self._check_usable()
+        self.check_usable()
         reader = self._newest
         while True:  # each iteration uses a newer generation
             try:
@@ -272,11 +283,13 @@ def _warm(reader: GenerationReader) -> None:
         reader.search(Query("a", 1, "text"))
 
 
-def _filter(path: PathFilter) -> FileFilter:
+def filter_of(path: PathFilter) -> FileFilter:
+    """Return the filter that the argument `path` of `Searcher.search` stands for."""
     return path if isinstance(path, FileFilter) else FileFilter((path,) if isinstance(path, str) else path)
 
 
-def _check(query: str, k: int, mode: str, path: PathFilter) -> None:
+def check_query(query: str, k: int, mode: str, path: PathFilter) -> None:
+    """Raise QueryError if an argument of `Searcher.search` is invalid."""
     kinds = (("query", query, str), ("path", path, str | tuple | FileFilter | None), ("k", k, Integral))
     for name, value, kind in kinds:
         if not isinstance(value, kind):

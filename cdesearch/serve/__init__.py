@@ -3,7 +3,7 @@
 command        the command `serve`
 settings       the settings of a server
 libraries      checks that the libraries of the extra `serve` are installed
-indexes        the open indexes, each with its newest generation
+indexes        the open indexes, each with its newest generation, alone or searched as one
 admission      which searches run, wait, or are refused
 update_runs    updates of indexes that run in processes of their own
 state          the parts of a running server, which every route can use

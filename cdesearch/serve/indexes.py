@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -19,13 +19,17 @@ from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.folder import shown_path
+from cdesearch.search.several import SeveralSearcher
 from cdesearch.store.index import Index
+from cdesearch.store.named_indexes import free_name
+from cdesearch.store.schema import Hit
 from cdesearch.store.trust import real
 
 REFRESH_SECONDS = 0.25  # the time between two readings of the file that names the newest generation
+ALL = "*"  # stands for all indexes where clients name one, unless a folder has this name
 
 Answer = TypeVar("Answer")
+Filters = FileFilter | Mapping[str, FileFilter] | None  # one for all indexes, or one for each by its name
 _log = logging.getLogger(__name__)
 
 
@@ -34,22 +38,22 @@ class ServedIndex:
 
     def __init__(self, name: str, searcher: Searcher) -> None:
         self.name = name  # unique within a server; clients select the index by it
-        self._searcher = searcher
+        self.searcher = searcher
 
     @property
     def index(self) -> Index:
         """The newest generation that is open."""
-        return self._searcher.index
+        return self.searcher.index
 
     @property
     def encoder(self) -> Encoder:
         """The model that built the newest generation that is open."""
-        return self._searcher.encoder
+        return self.searcher.encoder
 
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer that measures texts, as `Searcher.tokenizer`."""
-        return self._searcher.tokenizer
+        return self.searcher.tokenizer
 
     @property
     def documents(self) -> DocumentReader:
@@ -59,14 +63,28 @@ class ServedIndex:
     @property
     def problem(self) -> CdesearchError | None:
         """The reason why the newest generation cannot be used; None if the newest generation is open."""
-        return self._searcher.refused.error if self._searcher.refused else None
+        return self.searcher.refused.error if self.searcher.refused else None
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: FileFilter | None = None) -> SearchResult:
+    @property
+    def members(self) -> "tuple[ServedIndex, ...]":
+        """This index alone, as `ServedTogether.members`."""
+        return (self,)
+
+    @property
+    def state(self) -> str:
+        """The name of the newest generation that is open."""
+        return self.index.generation.name
+
+    def of(self, hit: Hit) -> "ServedIndex":  # noqa: ARG002 (as `ServedTogether.of`)
+        """Return the index of a hit, which is this one."""
+        return self
+
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: Filters = None) -> SearchResult:
         """Return the `k` best chunks, best first, from the files that `files` allows.
 
         Raises QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
         """
-        return self._searcher.search(query, k, mode, files)
+        return self.searcher.search(query, k, mode, files[self.name] if isinstance(files, Mapping) else files)
 
     def explain(
         self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", files: FileFilter | None = None
@@ -75,15 +93,15 @@ class ServedIndex:
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
-        return self._searcher.explain(chunk, query, k, mode, files)
+        return self.searcher.explain(chunk, query, k, mode, files)
 
-    def has_file(self, files: FileFilter) -> bool:
+    def has_file(self, files: Filters) -> bool:
         """Return whether the filter allows any indexed file."""
-        return self._searcher.has_file(files)
+        return self.searcher.has_file(files[self.name] if isinstance(files, Mapping) else files)
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if an update has removed it."""
-        return self._searcher.read(answer)
+        return self.searcher.read(answer)
 
     def refresh(self) -> bool:
         """Open the newest generation if it is newer than the open one, and return whether it was.
@@ -91,15 +109,53 @@ class ServedIndex:
         Running searches finish in the generation in which they began. `problem` reports a generation that cannot be
         used.
         """
-        return self._searcher.refresh()
+        return self.searcher.refresh()
 
     def warm(self) -> None:
         """Load the model and the tables, so that the first search is as fast as later ones; raises CdesearchError."""
-        self._searcher.warm()
+        self.searcher.warm()
 
     def close(self) -> None:
         """Wait for the running searches, and end the threads."""
-        self._searcher.close()
+        self.searcher.close()
+
+
+class ServedTogether:
+    """Two or more of the open indexes of a server that are searched as one. Any number of threads may use it."""
+
+    def __init__(self, members: Sequence[ServedIndex], searcher: SeveralSearcher) -> None:
+        self.members = tuple(members)
+        self._searcher = searcher
+
+    @property
+    def name(self) -> str:
+        """The names of the indexes."""
+        return ", ".join(member.name for member in self.members)
+
+    @property
+    def state(self) -> str:
+        """The names of the newest generations that are open."""
+        return " ".join(member.state for member in self.members)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that measures texts: that of the first index."""
+        return self.members[0].tokenizer
+
+    def of(self, hit: Hit) -> ServedIndex:
+        """Return the index of a hit."""
+        return next(member for member in self.members if member.name == hit.index)
+
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: Filters = None) -> SearchResult:
+        """Return the `k` best chunks of these indexes, as `SeveralSearcher.search`."""
+        return self._searcher.search(query, k, mode, self._each(files))
+
+    def has_file(self, files: Filters) -> bool:
+        """Return whether the filters allow any indexed file."""
+        return self._searcher.has_file(self._each(files))
+
+    def _each(self, files: Filters) -> dict[str, FileFilter | None]:
+        return {one.name: files[one.name] if isinstance(files, Mapping) else files for one in self.members}
 
 
 class ServedIndexes:
@@ -110,6 +166,7 @@ class ServedIndexes:
 
     def __init__(self, indexes: Sequence[ServedIndex]) -> None:
         self._indexes = {index.name: index for index in indexes}
+        self._together = SeveralSearcher({index.name: index.searcher for index in indexes})
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._refresh, name="cdesearch-refresh", daemon=True)
         self._watcher.start()
@@ -128,7 +185,7 @@ class ServedIndexes:
             for folder in folders:
                 index = Index.open(folder)
                 if real(index.folder) not in opened:
-                    name = _free_name(index, {served.name for served in opened.values()})
+                    name = free_name(index, {served.name for served in opened.values()})
                     served = opened[real(index.folder)] = ServedIndex(name, Searcher(index, models))
                     if warm:
                         served.warm()
@@ -148,6 +205,7 @@ class ServedIndexes:
         """Wait for the running searches, and end the threads."""
         self._closing.set()
         self._watcher.join()
+        self._together.end_threads()
         for served in self:
             served.close()
 
@@ -159,6 +217,15 @@ class ServedIndexes:
             known = ", ".join(self.names)
             raise InputError(f"There is no index {name:.80} here.", f"Use one of these names: {known}.")
         return self._indexes[name]
+
+    def together(self, names: Sequence[str]) -> ServedIndex | ServedTogether:
+        """Return the indexes with these names, to be searched as one; ALL stands for all, and no name for the first.
+
+        Raises InputError for an unknown name.
+        """
+        every = self.names if ALL in names and ALL not in self._indexes else tuple(dict.fromkeys(names))
+        members = [self[name] for name in every or (None,)]
+        return members[0] if len(members) == 1 else ServedTogether(members, self._together)
 
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())
@@ -178,10 +245,3 @@ class ServedIndexes:
                     served.refresh()
                 except Exception:  # such as too many open files; the next attempt may succeed
                     _log.exception("The newest generation of %s cannot be opened.", served.name)
-
-
-def _free_name(index: Index, taken: set[str]) -> str:
-    """Return the name of the indexed folder, with a number appended if another index already has this name."""
-    base = shown_path(Path(index.root.name)) if index.root.name else "index"
-    names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
-    return next(name for name in names if name not in taken)

@@ -2,9 +2,11 @@
 
 index           one generation, open for reading
 folder          how an index folder is recognised, and how its small files are read and written
+named_indexes   opens several indexes by unique names
 finding         which index folder a path names
 bucket_address  the address of an index in a bucket, and the local folder that stands for it
 bucket/         how an index in a bucket is read
+fresh_build     the commands that build an index again, for messages
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation
 served_model    the model on a server that built an index

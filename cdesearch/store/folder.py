@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from cdesearch.errors import (
@@ -51,34 +51,30 @@ _NAME = re.compile(r"[0-9a-f]{12}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def rebuild_command(folder: Path) -> str:
-    """The command that rebuilds the index in `folder`; PATH stands for the files and folders to index."""
-    return f"`cdesearch index --rebuild PATH --index {shlex.quote(shown_place(folder))}`"
+def rebuild_command(folder: Path, model: str | None = None) -> str:
+    """The command that rebuilds the index in `folder` with its own settings, or with another `model`.
 
-
-def removal_command(source: Path, sources: Sequence[Path], folder: Path) -> str:
-    """The command by which the index in `folder` loses one of its `sources`. It cannot lose its only one."""
-    if len(sources) == 1:
-        return rebuild_command(folder)
-    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(shown_place(folder))}`"
-
-
-def still_answering(source: Path, sources: Sequence[Path], folder: Path) -> str:
-    """The line about one of the `sources` of the index in `folder` that does not exist or is not mounted."""
-    command = removal_command(source, sources, folder)
-    state = "is not mounted" if os.path.lexists(source) else "no longer exists"
-    return f"{source} {state}. Its documents stay in the index until you run {command}."
+    It reads the settings of the index. If these are lost, see `lost_settings_remedy`.
+    """
+    named = "" if model is None else f" --model {shlex.quote(model)}"
+    return f"`cdesearch index --rebuild{named} --index {shlex.quote(shown_place(folder))}`"
 
 
 def rebuild_remedy(folder: Path) -> str:
-    """The remedy for a damaged index in `folder`."""
-    return f"Run {rebuild_command(folder)}, with PATH the folder that is indexed."
+    """The remedy for a damaged index in `folder`, whose settings can be read."""
+    return f"Run {rebuild_command(folder)}."
+
+
+def lost_settings_remedy(folder: Path) -> str:
+    """The remedy for an index in `folder` whose settings cannot be read."""
+    command = f"`cdesearch index --rebuild PATH --index {shlex.quote(str(folder))}`"
+    return f"Run {command}, with PATH the folder that is indexed, and with --model if it had another than the default."
 
 
 def repair_remedy(folder: Path) -> str:
     """The remedy for an index in `folder` that has lost its live generation: an earlier one may be whole."""
     if not finished_generations(folder):
-        return rebuild_remedy(folder)
+        return lost_settings_remedy(folder)
     return f"Run `{_repair_command(folder)}`."
 
 
@@ -100,7 +96,7 @@ def unreadable(file: Path, error: OSError) -> IndexStateError:
         return IndexStateError(
             f"{file} cannot be read (permission denied).", "Correct its permissions, or ask its owner for access."
         )
-    return IndexDamagedError(f"{file} cannot be read ({error.strerror}).", rebuild_remedy(index_of(file)))
+    return IndexDamagedError(f"{file} cannot be read ({error.strerror}).", lost_settings_remedy(index_of(file)))
 
 
 def check_enterable(folder: Path) -> None:
@@ -269,7 +265,7 @@ def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
         if found.st_size > limit:
             raise IndexDamagedError(
                 f"{file} is larger than {limit:,} bytes, the limit for such a file of an index.",
-                rebuild_remedy(index_of(file)),
+                lost_settings_remedy(index_of(file)),
             )
         return stream.read()
 

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError, ModelError
+from cdesearch.models.endpoint_model import DEFAULT_NAME, Model
 from cdesearch.store.bucket_address import BucketAddress, address_of
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
@@ -236,6 +237,19 @@ class Index:
         return self.context
 
     @property
+    def model_to_open(self) -> Model | None:
+        """The model that built the index, as `load_encoder` takes it; raises ModelError if it is not here."""
+        model = self.manifest.model_to_open
+        if isinstance(model, Path) and not model.is_dir():
+            raise ModelError(
+                f"The model of this index was in {model}, and there is no such folder any more.",
+                f"If it was moved, run `cdesearch index --model NEW_FOLDER --index {shlex.quote(str(self.folder))}`,"
+                f" which keeps all vectors. Otherwise {rebuild_command(self.folder, DEFAULT_NAME)} embeds all texts"
+                " with the model that ships.",
+            )
+        return model
+
+    @property
     def vectors(self) -> VectorFormat:
         """How the table of chunks stores vectors."""
         return VectorFormat(self.manifest.vectors, self.manifest.dimension)
@@ -273,7 +287,8 @@ class Index:
         if encoder.fingerprint != built_by:
             raise IndexMismatchError(
                 f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
-                f"Use the model that built it (--model), or run {rebuild_command(self.folder)}.",
+                f"If --model names another model than {self.manifest.model or DEFAULT_NAME}, leave it out. Otherwise it"
+                f" has changed: embed all texts again with {rebuild_command(self.folder)}.",
             )
         self._check_probes(encoder)
         dimension, is_reduced = self.manifest.dimension, self.manifest.is_reduced
@@ -294,8 +309,7 @@ class Index:
             raise IndexMismatchError(
                 f"The model that the server calls {served.name:.80} is no longer the one that built the index: it"
                 " computes other vectors from the same texts.",
-                "Serve the earlier model again, or embed all texts again with `cdesearch index --rebuild --index"
-                f" {shlex.quote(str(self.folder))}`.",
+                f"Serve the earlier model again, or embed all texts again with {rebuild_command(self.folder)}.",
             )
 
     def size_bytes(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
-from cdesearch.store.folder import index_of, read_small, rebuild_remedy
+from cdesearch.store.folder import index_of, lost_settings_remedy, read_small
 
 TABLES = "tables"  # LanceDB's folder in a generation
 NAMES = {"chunks.lance", "documents.lance", "own_vectors.lance"}
@@ -46,11 +46,11 @@ def _check(file: Path, max_fields: int) -> int:
         for field in _fields(_message(read_small(file, MAX_BYTES))):
             count += 1
             if field == BASE_PATHS:
-                raise IndexUntrustedError(f"{file} names data outside the index.", rebuild_remedy(index_of(file)))
+                raise IndexUntrustedError(f"{file} names data outside the index.", lost_settings_remedy(index_of(file)))
             if count > max_fields:
                 raise ValueError("the manifests have too many fields")
     except (OSError, IndexError, ValueError) as error:
-        raise IndexDamagedError(f"{file} cannot be read ({error}).", rebuild_remedy(index_of(file))) from None
+        raise IndexDamagedError(f"{file} cannot be read ({error}).", lost_settings_remedy(index_of(file))) from None
     return count
 
 

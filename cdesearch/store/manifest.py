@@ -13,7 +13,7 @@ from typing import Any, get_origin
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.languages.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
 from cdesearch.models.endpoint_model import Model
-from cdesearch.store.folder import FORMAT, index_of, read_small, rebuild_remedy, unreadable, write_new
+from cdesearch.store.folder import FORMAT, index_of, lost_settings_remedy, read_small, unreadable, write_new
 from cdesearch.store.served_model import ServedModel, checked_served
 from cdesearch.store.vector_format import KINDS, UNNAMED
 
@@ -172,11 +172,11 @@ class Manifest:
             raise unreadable(file, error) from None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise IndexDamagedError(
-                f"{file} cannot be read ({_reason(error)}).", rebuild_remedy(index_of(file))
+                f"{file} cannot be read ({_reason(error)}).", lost_settings_remedy(index_of(file))
             ) from None
         raise IndexMismatchError(
             f"{file} has index format {_shown(version):.20}; this cdesearch reads {FORMAT}.",
-            rebuild_remedy(index_of(file)),
+            lost_settings_remedy(index_of(file)),
         )
 
 

@@ -106,6 +106,9 @@ class Hit:
     # The first line of its best passage of PASSAGE_LINES lines, counted from 0 without blank lines; None if the search
     # has not compared the passages of the chunk with the query.
     passage_line: int | None = None
+    # Of a search of several indexes: the name of the index, and the hits of other indexes with the same text.
+    index: str | None = None
+    copies: tuple["Hit", ...] = ()
 
 
 # Each column of a hit takes a third of a millisecond to read. Fields that no search filters by share the column

@@ -25,7 +25,7 @@ class ServedModel:
     def of(cls, model: EndpointModel, probes: "Floats") -> "ServedModel":
         """Describe a model by the unit vectors (n, d) of its probes."""
         stored = base64.b64encode(probes.astype("<f2").tobytes()).decode()
-        return cls(model.name, model.query_prefix, model.document_prefix, stored)
+        return cls(model.name, *model.prefixes, stored)
 
     def at(self, url: str) -> EndpointModel:
         """The model on the server at `url`."""

@@ -138,6 +138,12 @@ def _record(file: Path, key: str, request: TrustRequest) -> None:
     replace_file(file, json.dumps(stored, indent=2) + "\n")
 
 
+def confirmed_models() -> list[Path]:
+    """The folders of models that the user has confirmed for any index; raises InputError."""
+    named = {entry.model for entry in _entries().values() if entry.model is not None}
+    return sorted(Path(model) for model in named if Path(model).is_absolute())
+
+
 def trust_file() -> Path:
     """The file of confirmations; raises OSError if this user has no home folder."""
     configured = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")

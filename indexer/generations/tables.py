@@ -39,6 +39,9 @@ JOIN_RATIO = 16
 LARGEST_RATIO = 4  # of the largest graph: built again when a fifth of the chunks is in others
 # Scripts that put no spaces between words. Lance's "simple" tokenizer takes a whole clause in them for one word.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
+# Bytes of the longest word that full text keeps. Lance's default, 40, leaves out German compounds, Russian words of 20
+# letters and digests: those of SHA-512 have 128 digits.
+LONGEST_WORD = 128
 FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
 NAMES_PER_QUERY = 1000
 
@@ -152,7 +155,13 @@ class Tables:
         is_english = self._text_language == ENGLISH
         stop_words = sorted(ignored_words(self._text_language)) if is_unspaced or not is_english else None
         stemmer = LANGUAGES[self._text_language].stemmer or ""
-        config = FTS(with_position=False, base_tokenizer=tokenizer, language=stemmer, custom_stop_words=stop_words)
+        config = FTS(
+            with_position=False,
+            base_tokenizer=tokenizer,
+            language=stemmer,
+            max_token_length=LONGEST_WORD + 1,  # the first length that is left out
+            custom_stop_words=stop_words,
+        )
         self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
     def _join_graphs(self) -> None:

@@ -14,7 +14,7 @@ from cdesearch.progress import Display
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
 from cdesearch.store.filesystem import link_or_copy
-from cdesearch.store.folder import rebuild_remedy
+from cdesearch.store.folder import lost_settings_remedy
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from cdesearch.store.schema import document_schema
@@ -137,7 +137,7 @@ def _documents_of(chunks: Any) -> pa.Table:
 def _lost(found: Diagnosis) -> IndexDamagedError:
     cause = found.problem or f"The index in {found.folder} is damaged: {found.damages[0]}."
     return IndexDamagedError(
-        f"{cause} Its settings are lost, and no generation of it is whole.", rebuild_remedy(found.folder)
+        f"{cause} Its settings are lost, and no generation of it is whole.", lost_settings_remedy(found.folder)
     )
 
 

@@ -9,7 +9,7 @@ from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
 from cdesearch.store.bucket_address import require_on_disk
-from cdesearch.store.folder import still_answering
+from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.trust import require_trust
 from indexer.build import build
@@ -42,7 +42,7 @@ def update_if_quick(
     with index.checks.reporting_damage():
         changes = find_changes(index)
     sources = index.sources
-    lines = [still_answering(source, sources, index.folder) for source in index.missing_sources]
+    lines = [still_answering(source, sources, index.folder, index.manifest) for source in index.missing_sources]
     lines += filter(None, [_update(index, changes, Options(index=index.folder, model=model, device=device), encoder)])
     return " ".join(lines) or None
 

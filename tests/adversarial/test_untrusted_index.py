@@ -132,7 +132,7 @@ def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tm
     )
     assert "asks for the model evil/model" in unnamed.stderr
     assert "cdesearch trust" in unnamed.stderr and "--model" in unnamed.stderr
-    assert "cdesearch index PATH --model evil/model" in named.stderr
+    assert "cdesearch models fetch evil/model" in named.stderr
     for run in (trusted, updated):
         assert "a query never downloads a model" in run.stderr
     assert not requests

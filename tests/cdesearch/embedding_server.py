@@ -24,6 +24,7 @@ class EmbeddingServer(ThreadingHTTPServer):
         self.encode = encode
         self.misbehave = lambda handler, texts: False
         self.writes_lists = False
+        self.models = {"tiny"}
         self.requests = []  # the texts of each
         self.embedded = []  # the texts that got a vector
         self.headers = []
@@ -53,32 +54,45 @@ class _Handler(BaseHTTPRequestHandler):
         texts = body["input"]
         self.server.requests.append(texts)
         self.server.headers.append(dict(self.headers))
-        assert self.path == "/v1/embeddings" and body["model"] == "tiny", (self.path, body["model"])
+        assert self.path == "/v1/embeddings" and body["model"] in self.server.models, (self.path, body["model"])
         if not self.server.misbehave(self, texts):
             self.embed(texts)
 
-    def embed(self, texts, change=lambda rows: rows):
+    def embed(self, texts, change=lambda rows: rows, pieces=1):
         vectors = self.server.vectors(texts)
         rows = [
             {"object": "embedding", "index": number, "embedding": self._written(vector)}
             for number, vector in enumerate(vectors)
         ]
         self.server.embedded += texts
-        self.reply(200, {"object": "list", "data": change(rows), "model": "tiny"})
+        self.reply(200, {"object": "list", "data": change(rows), "model": "tiny"}, pieces)
 
     def _written(self, vector):
         if self.server.writes_lists:
             return [float(number) for number in vector]
         return base64.b64encode(vector.astype("<f4").tobytes()).decode()
 
-    def reply(self, status, content, **headers):
+    def reply(self, status, content, pieces=1, **headers):
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         headers = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
-        self.wfile.write(data)
+        for start in range(0, len(data), size := -(-len(data) // pieces) or 1):
+            self.wfile.write(data[start : start + size])
+            time.sleep(0.01 if pieces > 1 else 0)
+        return True
+
+    def drip(self, part, seconds):
+        """Send the headers or the body of an answer byte by byte, which never ends within `seconds`."""
+        lines = {"headers": "", "body": "Content-Length: 5000\r\n\r\n", "chunks": "Transfer-Encoding: chunked\r\n\r\n"}
+        self.wfile.write(f"HTTP/1.1 200 OK\r\n{lines[part]}".encode())
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.wfile.write({"headers": b"X-Slow: 1\r\n", "body": b" ", "chunks": b"1\r\n \r\n"}[part])
+            time.sleep(0.05)
+        self.close_connection = True
         return True
 
     def cut(self):

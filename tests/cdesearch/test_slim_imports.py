@@ -80,6 +80,7 @@ def test_the_public_names():
         "Embedder",
         "Hit",
         "OpenIndex",
+        "OpenIndexes",
         "SearchResult",
         "UnreadFile",
         "__version__",

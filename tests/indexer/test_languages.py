@@ -107,6 +107,25 @@ def test_words_in_the_middle_of_sentences_are_found_and_marked_in_every_language
         assert [*word_spans(best.text, query_words(query))], query
 
 
+def test_an_arabic_word_is_found_behind_an_article_and_a_conjunction(tmp_path, english_model):
+    texts = [*CORPORA["ar"][0], "يجب نقل المجلدات والملفات إلى القرص قبل أن يتم حذف كل شيء من هذا النظام"]
+    index = cdesearch.build(write(tmp_path / "docs", texts), model=english_model)
+    for query in ("ملفات", "الملفات", "والملفات"):
+        found = {hit.chunk.path: hit.chunk.text for hit in index.search(query, k=4, mode="text")}
+        assert set(found) == {"0.md", "3.md"}, query
+        assert all([*word_spans(text, query_words(query))] for text in found.values())
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["Rindfleischetikettierungsüberwachungsgesetz", "переосвидетельствование", "0123456789abcdef" * 8],
+)
+def test_a_long_word_is_found_as_a_whole(tmp_path, english_model, word):
+    texts = [*CORPORA["de"][0], f"Hier steht {word} in einem Satz, den es sonst nicht gibt."]
+    index = cdesearch.build(write(tmp_path / "docs", texts), model=english_model)
+    assert [hit.chunk.path for hit in index.search(word, mode="text")] == ["3.md"]
+
+
 def test_most_of_a_mixed_corpus_chooses_the_stemmer_and_updates_keep_it(tmp_path, english_model):
     texts = CORPORA["de"][0]
     folder = write(tmp_path / "docs", [*(f"{text} {number}" for number in range(6) for text in ENGLISH), texts[0]])
@@ -123,12 +142,12 @@ def test_most_of_a_mixed_corpus_chooses_the_stemmer_and_updates_keep_it(tmp_path
     assert full_text(folder)["language"] == "German"
 
 
-def test_an_english_index_has_the_full_text_that_it_had_before(tmp_path, english_model):
+def test_an_english_index_has_the_full_text_of_lancedb_with_longer_words(tmp_path, english_model):
     folder = write(tmp_path / "docs", ENGLISH)
     index = cdesearch.build(folder, model=english_model)
     rows = Index.open(folder).chunks.to_arrow().select(["text"])
     table = lancedb.connect(tmp_path / "plain").create_table("texts", rows)
-    table.create_index("text", config=FTS(with_position=False), name="text_idx")
+    table.create_index("text", config=FTS(with_position=False, max_token_length=129), name="text_idx")
     assert full_text(folder) == table.list_indices()[0].index_details
     rows = table.search("sorted files", query_type="fts").limit(5).to_list()
     found = index.search("sorted files", k=5, mode="text")

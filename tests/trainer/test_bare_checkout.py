@@ -198,7 +198,7 @@ def test_a_slot_that_stores_nothing_new_asks_for_more_minutes(recipe_file, capsy
         (recipe.run.out / "data" / "one.npz").touch()
         raise OutOfTime
 
-    monkeypatch.setattr("trainer.train.train", fail)
+    monkeypatch.setattr("trainer.rounds.train", fail)
     command = [str(recipe_file), "--resume", "--minutes", "2"]
     assert main(command) == 0
     last = capsys.readouterr().err.splitlines()[-1]
@@ -209,7 +209,7 @@ def test_a_slot_that_stores_nothing_new_asks_for_more_minutes(recipe_file, capsy
 
 
 def test_under_torchrun_the_command_to_continue_has_as_many_processes(recipe_file, capsys, monkeypatch):
-    monkeypatch.setattr("trainer.train.train", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr("trainer.rounds.train", Mock(side_effect=KeyboardInterrupt))
     for name, value in {"WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "3", "RANK": "0"}.items():
         monkeypatch.setenv(name, value)
     assert main([str(recipe_file)]) == 130
@@ -256,7 +256,7 @@ def test_a_defect_has_exit_code_70_and_ctrl_c_130(recipe_file, capsys, monkeypat
         def fail(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr("trainer.train.train", fail)
+        monkeypatch.setattr("trainer.rounds.train", fail)
         assert main([str(recipe_file)]) == code
         (line,) = capsys.readouterr().err.splitlines()
     assert line == (
@@ -268,7 +268,7 @@ def test_a_defect_has_exit_code_70_and_ctrl_c_130(recipe_file, capsys, monkeypat
         (recipe.run.out / "state.pt").write_bytes(b"")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trainer.train.train", save_and_stop)
+    monkeypatch.setattr("trainer.rounds.train", save_and_stop)
     assert main([str(recipe_file)]) == 130
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"Stopped. To continue: python -m trainer {recipe_file} --resume"

@@ -1,6 +1,7 @@
 import os
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from conftest import make_model
@@ -8,7 +9,7 @@ from conftest import make_model
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.contextual.model import load_checkpoint
 from trainer.export import FILES, export
-from trainer.merge import main, merge
+from trainer.merge import main, merge, slerp
 from trainer.replacing import UNFINISHED
 
 
@@ -23,6 +24,44 @@ def test_the_mean_of_two_checkpoints_is_theirs_weight_by_weight(tiny_checkpoint,
         merge({tiny_checkpoint: 1, closed_checkpoint: 1})
     with pytest.raises(InputError, match="negative"):
         merge({tiny_checkpoint: 1, tmp_path / "other": -1})
+
+
+def arc(one, other, share):
+    """Spherical interpolation in NumPy; a line if the tensors are nearly parallel."""
+    one, other = (tensor.numpy().astype(float) for tensor in (one, other))
+    lengths = np.linalg.norm(one) * np.linalg.norm(other)
+    cosine = (one * other).sum() / lengths if lengths else 1.0
+    if abs(cosine) > 0.9995:
+        return (1 - share) * one + share * other
+    angle = np.arccos(cosine)
+    return (np.sin((1 - share) * angle) * one + np.sin(share * angle) * other) / np.sin(angle)
+
+
+def test_two_checkpoints_are_merged_along_an_arc_tensor_by_tensor(tiny_checkpoint, tmp_path):
+    export(make_model(seed=1), tiny_checkpoint / "tokenizer.json", tmp_path / "other")
+    folders = [tiny_checkpoint, tmp_path / "other"]
+    assert main([str(tmp_path / "out"), f"{folders[0]}=3", f"{folders[1]}=1", "--slerp"]) == 0
+    one, other, merged = (load_checkpoint(folder).state_dict() for folder in (*folders, tmp_path / "out"))
+    means = 0
+    for name, tensor in merged.items():
+        np.testing.assert_allclose(tensor.numpy(), arc(one[name], other[name], 0.25), atol=1e-5, err_msg=name)
+        means += torch.allclose(tensor, 0.75 * one[name] + 0.25 * other[name], atol=1e-5)
+    assert 0 < means < len(merged), "tensors that are equal or zero, and others"
+
+
+def test_an_arc_keeps_the_length_and_a_line_takes_its_place_where_there_is_none():
+    one, other = torch.eye(2)
+    for share in (0.0, 0.3, 1.0):
+        assert slerp(one, other, share).norm() == pytest.approx(1)
+    torch.testing.assert_close(slerp(one, other, 0.5), torch.full((2,), 0.5**0.5))
+    torch.testing.assert_close(slerp(one, torch.tensor([1.0, 0.01]), 0.5), torch.tensor([1.0, 0.005]))
+    torch.testing.assert_close(slerp(one, -one, 0.25), 0.5 * one)
+    torch.testing.assert_close(slerp(one, torch.zeros(2), 0.25), 0.75 * one)
+
+
+def test_an_arc_needs_two_checkpoints(tiny_checkpoint, tmp_path, capsys):
+    assert main([str(tmp_path / "out"), f"{tiny_checkpoint}=1", "--slerp"]) == 2
+    assert "--slerp merges two checkpoints, not 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("share", ["nan", "inf", "-inf", "much", "1e999"])

@@ -1,145 +1,194 @@
 import gzip
 import json
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
+from hidden_libraries import run_module_without
 from random_biencoder import biencoder_folder
 
 from cdesearch.progress import Silent
+from trainer import mine as module
+from trainer.command import mine as command
+from trainer.data.pairs.answers import Answers
+from trainer.data.pairs.reading import Pair
 from trainer.data.surrogate.model import open_surrogate
-from trainer.mine import main, nearest
+from trainer.data.surrogate.plain_bm25 import PlainWordScores
+from trainer.mine import NO_CANDIDATE, Mining, drawn, with_negatives
 from trainer.recipe import load_recipe
 from trainer.replacing import UNFINISHED
 from trainer.run.log import read_log
 from trainer.train import train
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
-EPS = 0.05
+MARGIN = 0.05
 
 
 @pytest.fixture(scope="module")
-def recipe_file(tmp_path_factory):
+def folder(tmp_path_factory):
+    """Pairs among which queries and documents occur several times, and a biencoder."""
     folder = tmp_path_factory.mktemp("mining")
     random = np.random.default_rng(0)
     texts = [" ".join(random.choice(WORDS, size=3)) for _ in range(60)]
     rows = [{"query": f"{text.split()[0]} {number % 20}", "document": text} for number, text in enumerate(texts)]
-    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, [*rows, {"query": "cat 1", "document": "the dog"}])))
+    rows += [{"query": "cat 1", "document": "The dog"}, {"query": "river 2", "document": "the  dog", "group": "a"}]
+    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
     biencoder_folder(folder / "bert")
-    (folder / "recipe.toml").write_text(
-        f"""
-        [data]
-        pairs = ["{folder}/pairs.jsonl"]
-        [model]
-        start = "{folder}/bert"
-        [batches]
-        size = 20
-        max_tokens = 32
-        [run]
-        out = "{folder}/out"
-        """
-    )
-    return folder / "recipe.toml"
+    return folder
 
 
-def mined(recipe_file, out, *options):
-    assert main([str(recipe_file), str(out), *options, "--eps", str(EPS)]) == 0
+def mined(folder, out, **options):
+    command(folder / "pairs.jsonl", out, **{"margin": MARGIN, **options})
     with gzip.open(out / "pairs.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def test_negatives_are_the_nearest_documents_that_the_filter_leaves(recipe_file, tmp_path):
-    rows = mined(recipe_file, tmp_path, "--negatives", "4")
-    encoder = open_surrogate(recipe_file.with_name("bert"), torch.device("cpu")).truncated_to(32)
-    queries = encoder.encode([row["query"] for row in rows], "query", None)
-    documents = encoder.encode([row["document"] for row in rows], "document", None)
+def scores_of(rows, folder, by_model):
+    queries, documents = ([row[name] for row in rows] for name in ("query", "document"))
+    if not by_model:
+        return PlainWordScores.fit(dict.fromkeys(documents, None)).scores(queries), list(dict.fromkeys(documents))
+    encoder = open_surrogate(folder / "bert", torch.device("cpu"))
+    return encoder.encode(queries, "query", None) @ encoder.encode(documents, "document", None).T, documents
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+def test_negatives_are_the_best_documents_that_may_not_answer_the_query(folder, tmp_path, by_model):
+    rows = mined(folder, tmp_path, count=4, depth=4, **({"model": folder / "bert"} if by_model else {}))
+    assert [row.get("group") for row in rows[-2:]] == [None, "a"]
+    answers = {}
+    for row in rows:
+        answers.setdefault(row["query"], set()).add(" ".join(row["document"].lower().split()))
+    texts = dict.fromkeys(row["document"] for row in rows if row["document"] != "the  dog")
+    scores, documents = scores_of(
+        [{**row, "document": row["document"].replace("the  ", "The ")} for row in rows], folder, by_model
+    )
     for number, row in enumerate(rows):
-        of_query = {other["document"] for other in rows if other["query"] == row["query"]}
-        own = float(queries[number] @ documents[number])
-        allowed = {}
-        for other, vector in zip(rows, documents, strict=True):
-            score = float(queries[number] @ vector)
-            if other["document"] not in of_query and score <= own + EPS * abs(own) + 1e-6:
-                allowed[other["document"]] = score
+        of_texts = dict(zip(documents, scores[number].tolist(), strict=True))
+        own = of_texts[row["document"].replace("the  ", "The ")]
+        allowed = {
+            text: of_texts[text]
+            for text in texts
+            if text.lower() not in answers[row["query"]] and 0 < of_texts[text] <= own + MARGIN * abs(own) + 1e-6
+        }
         best = sorted(allowed.values(), reverse=True)[:4]
         assert len(row["negatives"]) == len(set(row["negatives"])) == len(best)
         np.testing.assert_allclose([allowed[text] for text in row["negatives"]], best, atol=1e-5)
 
 
-def test_mined_pairs_are_trained_on_with_their_negatives(recipe_file, tmp_path):
-    mined(recipe_file, tmp_path / "mined", "--negatives", "2")
-    changes = {
-        "data.pairs": json.dumps([str(tmp_path / "mined")]),
-        "batches.hard_negatives": "2",
-        "learning.steps": "2",
-        "run.out": json.dumps(str(tmp_path / "out")),
-    }
-    train(load_recipe(recipe_file, changes), Silent())
+def test_as_many_as_wanted_are_drawn_from_the_best_by_the_seed():
+    scores = np.float32([5, NO_CANDIDATE, 4, 3, 2, 9, NO_CANDIDATE, 1])
+    seen = set()
+    for seed in range(40):
+        chosen = drawn(scores, Mining(depth=4, count=2), np.random.default_rng(seed))
+        assert chosen == drawn(scores, Mining(depth=4, count=2), np.random.default_rng(seed))
+        assert len(chosen) == 2 and set(chosen) <= {5, 0, 2, 3} and scores[chosen[0]] > scores[chosen[1]]
+        seen |= set(chosen)
+    assert seen == {5, 0, 2, 3}
+    assert drawn(scores, Mining(depth=100, count=100), np.random.default_rng(0)) == [5, 0, 2, 3, 4, 7]
+
+
+def test_a_document_of_the_same_query_is_never_drawn_from_another_pair():
+    pairs = [Pair("who", "moon light"), Pair("Who ", "water"), Pair("what", "WATER"), Pair("what", "moon river who")]
+    answers = Answers.of(pairs)
+    assert answers.texts == ["moon light", "water", "moon river who"]
+    assert [rows.tolist() for rows in answers.of_queries(slice(0, 4))] == [[0, 1], [0, 1], [1, 2], [1, 2]]
+
+
+def test_negatives_that_a_pair_has_are_kept_and_alternate_with_new_ones(tmp_path):
+    pairs = [Pair("cat moon", "cat moon dog", ("old", "older", "cat")), Pair("dog", "cat"), Pair("moon", "moon")]
+    (found, *_) = with_negatives("pairs", pairs, tmp_path, Mining(), Silent())
+    assert found.negatives[1::2] == ("old", "older") and {*found.negatives} == {"old", "older", "cat", "moon"}
+
+
+def test_mined_pairs_are_trained_on_with_their_negatives(folder, tmp_path):
+    mined(folder, tmp_path / "mined", count=2, model=folder / "bert")
+    (tmp_path / "recipe.toml").write_text(
+        f"""
+        [data]
+        pairs = ["{tmp_path}/mined"]
+        [model]
+        start = "{folder}/bert"
+        [batches]
+        size = 20
+        max_tokens = 32
+        hard_negatives = 2
+        [learning]
+        steps = 2
+        [run]
+        out = "{tmp_path}/out"
+        """
+    )
+    train(load_recipe(tmp_path / "recipe.toml"), Silent())
     assert sum("loss" in line for line in read_log(tmp_path / "out")) == 2
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [(("--negatives", "0"), "Name a number above 0"), (("--set", "data.pairs"), "has no value")],
+    ("arguments", "message"),
+    [
+        (["pairs.jsonl", "out", "--count", "0"], "--count"),
+        (["none.jsonl", "out"], "There is no pair file or folder none.jsonl"),
+        (["empty.jsonl", "out"], "empty has no pairs of texts"),
+        (["pairs.jsonl", "out", "--model", "nowhere"], "nowhere"),
+    ],
 )
-def test_bad_options_are_one_line_and_exit_code_2(recipe_file, tmp_path, capsys, options, message):
-    assert main([str(recipe_file), str(tmp_path), *options]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
+def test_bad_options_are_one_line_and_exit_code_2(folder, arguments, message):
+    (folder / "empty.jsonl").write_text("")
+    run = subprocess.run(
+        [sys.executable, "-m", "cdesearch", "mine", *arguments], check=False, cwd=folder, capture_output=True
+    )
+    error = run.stderr.decode()
+    assert run.returncode == 2 and message in error and error.count("\n") - ("Mining" in error) <= 1
+    assert not list(folder.glob("out/*.gz"))
 
 
-def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(recipe_file, tmp_path, capsys):
-    pairs = recipe_file.with_name("pairs.jsonl")
+def test_words_alone_need_no_torch(folder, tmp_path):
+    pairs = str(folder / "pairs.jsonl")
+    run = run_module_without("torch", "cdesearch", "mine", pairs, "words", cwd=tmp_path)
+    assert run.returncode == 0 and "62 pairs" in run.stdout
+    run = run_module_without("torch", "cdesearch", "mine", pairs, "out", "--model", str(folder / "bert"), cwd=tmp_path)
+    assert run.returncode == 2 and run.stderr.startswith("error: torch is not installed")
+
+
+def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(folder, tmp_path):
     (tmp_path / "pairs").mkdir()
-    (tmp_path / "pairs" / "pairs.jsonl.gz").write_bytes(gzip.compress(pairs.read_bytes()))
+    (tmp_path / "pairs" / "pairs.jsonl.gz").write_bytes(gzip.compress((folder / "pairs.jsonl").read_bytes()))
     (tmp_path / "link").symlink_to(tmp_path / "pairs")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "pairs.jsonl.gz").write_text("mine")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    named = f'--set=data.pairs=["{tmp_path}/pairs"]'
-    where = f"--set=run.out={tmp_path / 'run'}"
     for out, message in (
         ("pairs", "which is an input"),
         ("link", "which is an input"),
         ("other", "jsonl.gz exists and would be overwritten"),
         ("other/pairs.jsonl.gz", "is not a folder"),
     ):
-        assert main([str(recipe_file), str(tmp_path / out), named, where]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert message in line
-    assert main([str(recipe_file), str(tmp_path / "pairs"), where]) == 2  # not the pairs of this recipe
-    assert "pairs.jsonl.gz exists and would be overwritten" in capsys.readouterr().err
+        with pytest.raises(module.InputError, match=message):
+            command(tmp_path / "pairs", tmp_path / out)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_mining_that_is_stopped_leaves_nothing_and_can_be_started_again(recipe_file, tmp_path, monkeypatch, number):
-    rows = recipe_file.with_name("pairs.jsonl").read_text()
+def test_mining_that_is_stopped_leaves_no_pairs_and_can_be_started_again(folder, tmp_path, monkeypatch, number):
+    rows = (folder / "pairs.jsonl").read_text()
     (tmp_path / "pairs").mkdir()
     for name in ("first", "second"):
         (tmp_path / "pairs" / f"{name}.jsonl").write_text(rows)
-    arguments = [str(recipe_file), str(tmp_path / "out"), f'--set=data.pairs=["{tmp_path}/pairs"]']
-    arguments.append(f"--set=run.out={tmp_path / 'run'}")
 
-    def stopped_in_second(domain, *others):
-        for count, row in enumerate(nearest(domain, *others)):
-            if domain.name == "second" and count == 20:
+    def stopped_in_second(name, *others):
+        for count, pair in enumerate(with_negatives(name, *others)):
+            if name == "second" and count == 20:
                 signal.raise_signal(number)
-            yield row
+            yield pair
 
     with monkeypatch.context() as patched:
-        patched.setattr("trainer.mine.nearest", stopped_in_second)
-        assert main(arguments) == 128 + number
-    assert list((tmp_path / "out").iterdir()) == []
+        patched.setattr("trainer.mine.with_negatives", stopped_in_second)
+        with pytest.raises(SystemExit) as stopped:
+            command(tmp_path / "pairs", tmp_path / "out")
+    assert stopped.value.code == 128 + number
+    assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["mining"]
     (tmp_path / "out" / f"first.jsonl.gz{UNFINISHED}").write_text("of a command that was killed")
-    assert main(arguments) == 0
+    command(tmp_path / "pairs", tmp_path / "out")
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"first.jsonl.gz", "second.jsonl.gz"}
-
-
-def test_mining_keeps_its_data_in_the_folder_of_a_run(recipe_file, tmp_path, capsys):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "thesis.txt").write_text("mine")
-    assert main([str(recipe_file), str(tmp_path / "out"), f"--set=run.out={tmp_path / 'run'}"]) == 2
-    assert "not the folder of a run" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]

@@ -57,3 +57,21 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
 def test_the_recipe_of_the_paper_has_a_clustered_batch_for_each_gpu():
     batches = load_recipe(Path(__file__).parents[2] / "trainer" / "recipes" / "paper.toml").batches
     assert batches.processes == "own" and batches.clustered
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("margin = -1", r"objective\.margin: input should be at least 0"),
+        ("quantise = 'int4'", r"objective\.quantise: input should be 'none', 'int8' or 'binary'"),
+        ("quantise_scale = 0", r"objective\.quantise_scale: input should be above 0"),
+        ("matryoshka = [64, 0]", r"objective\.matryoshka has a number below 1"),
+        ("matryoshka = ['all']", r"objective\.matryoshka\.0: input should be a valid integer"),
+        ("symetric = true", r"did you mean symmetric"),
+        ("teacher_scope = 'own'", r"objective\.teacher_scope: input should be 'batch' or 'local'"),
+    ],
+)
+def test_an_objective_that_makes_no_sense_is_named(tmp_path, keys, message):
+    (tmp_path / "r.toml").write_text(f"{RECIPE}[objective]\n{keys}\n")
+    with pytest.raises(InputError, match=message):
+        load_recipe(tmp_path / "r.toml")

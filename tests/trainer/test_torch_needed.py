@@ -8,7 +8,7 @@ from hidden_libraries import run_code_without, run_module_without
         ["cdesearch", "train", "recipe.toml"],
         ["trainer.start"],
         ["trainer.merge", "x", "y=1"],
-        ["trainer.mine", "x", "y"],
+        ["cdesearch", "mine", "x", "y", "--model", "z"],
         ["trainer.bundle", "x", "y"],
     ],
     ids=" ".join,
@@ -21,7 +21,7 @@ def test_without_torch_a_command_names_the_extra_in_one_line(command, tmp_path):
     assert (run.returncode, run.stdout, run.stderr) == (2, "", expected)
 
 
-@pytest.mark.parametrize("program", ["mine", "merge", "start", "bundle"])
+@pytest.mark.parametrize("program", ["merge", "start", "bundle"])
 @pytest.mark.parametrize("absent", ["torch", "torch numpy tokenizers safetensors onnxruntime lancedb pyarrow"])
 def test_without_torch_help_shows_how_a_program_is_called_and_what_it_needs(program, absent, tmp_path):
     run = run_module_without(absent, f"trainer.{program}", "--help", cwd=tmp_path)
@@ -31,7 +31,7 @@ def test_without_torch_help_shows_how_a_program_is_called_and_what_it_needs(prog
     assert last == "torch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`."
 
 
-@pytest.mark.parametrize("program", ["mine", "merge", "start", "bundle"])
+@pytest.mark.parametrize("program", ["merge", "start", "bundle"])
 def test_with_torch_alone_a_program_names_what_it_needs_in_one_line(program, tmp_path):
     run = run_module_without("numpy tokenizers safetensors", f"trainer.{program}", "x", "y=1", cwd=tmp_path)
     remedy = "Run `pip install torch numpy tokenizers safetensors`."

@@ -754,3 +754,87 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
     texts = ["the cat water", "moon bread", "engine the stone"]
     context = encoder.make_context(texts, texts, texts, encoder.count_tokens(texts), seed=0)
     np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))
+
+
+OBJECTIVES = {
+    "objective.query_negatives": "true",
+    "objective.margin": "0.1",
+    "objective.symmetric": "true",
+    "objective.quantise": "'int8'",
+    "objective.matryoshka": "[4, 16]",
+    "learning.schedule": "'wsd'",
+}
+
+
+def test_all_objectives_together_are_trained_with_and_the_run_can_be_resumed(recipe_file, tmp_path):
+    changes = {**OBJECTIVES, "learning.steps": "40", "run.out": str(tmp_path / "out")}
+    train(load_recipe(recipe_file, changes), Silent())
+    losses = [row["loss"] for row in read_log(tmp_path / "out") if "loss" in row]
+    assert sum(losses[-5:]) < sum(losses[:5])
+    train(load_recipe(recipe_file, {**changes, "learning.steps": "42"}), Silent(), resume=True)
+    with pytest.raises(InputError, match=r"objective\.margin: 0\.1 -> 0\.2"):
+        train(load_recipe(recipe_file, {**changes, "objective.margin": "0.2"}), Silent(), resume=True)
+
+
+def test_vectors_cannot_be_cut_to_more_dimensions_than_there_are(recipe_file, tmp_path):
+    changes = {"objective.matryoshka": "[8, 32]", "run.out": str(tmp_path / "out")}
+    with pytest.raises(InputError, match=r"objective\.matryoshka has 32, but .* has 16 dimensions"):
+        train(load_recipe(recipe_file, changes), Silent())
+
+
+@pytest.fixture
+def scored_pairs(recipe_file, tmp_path):
+    """Pairs with one hard negative, and a teacher that prefers the negative."""
+    rows = [json.loads(line) for line in recipe_file.with_name("pairs.jsonl").read_text().splitlines()]
+    for row, other in zip(rows, [*rows[8:], *rows[:8]], strict=True):
+        row |= {"negatives": [other["document"]], "scores": [0.0, 6.0]}
+    (tmp_path / "scored.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return tmp_path / "scored.jsonl"
+
+
+def test_the_scores_of_pairs_are_what_the_model_learns(recipe_file, scored_pairs, tmp_path):
+    """Alone in the loss, a teacher that prefers the hard negative makes own documents rank lower."""
+    accuracies = {}
+    for teacher in ("surrogate", "pairs"):
+        changes = {
+            "data.pairs": json.dumps([str(scored_pairs)]),
+            "batches.hard_negatives": "1",
+            "learning.epochs": "6",
+            "learning.teacher_weight": "1.0",
+            "learning.teacher_temperature": "1.0",
+            "objective.teacher": f"'{teacher}'",
+            "run.out": str(tmp_path / teacher),
+        }
+        train(load_recipe(recipe_file, changes), Silent())
+        found = [row["accuracy"] for row in read_log(tmp_path / teacher) if "accuracy" in row]
+        accuracies[teacher] = sum(found[-8:]) / 8
+    assert accuracies["pairs"] < 0.1 < accuracies["surrogate"]
+
+
+def test_a_teacher_of_pairs_needs_scores(recipe_file, tmp_path):
+    changes = {"learning.teacher_weight": "0.5", "objective.teacher": "'pairs'", "run.out": str(tmp_path / "out")}
+    with pytest.raises(InputError, match="pairs has pairs without `scores`"):
+        train(load_recipe(recipe_file, changes), Silent())
+
+
+def test_weights_of_domains_change_the_steps_of_an_epoch(recipe_file, tmp_path):
+    def steps(**changes):
+        recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), **changes})
+        return prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent()).stream.steps_per_epoch
+
+    assert steps(**{"data.weights": "{pairs = 0.5}"}) * 2 == steps() == 8
+    with pytest.raises(InputError, match=r"data\.weights\.pairs is not above 0"):
+        steps(**{"data.weights": "{pairs = 0}"})
+    recipe = load_recipe(recipe_file, {"data.weights": "{pears = 2}", "run.out": str(tmp_path / "out")})
+    with pytest.raises(InputError, match=r"data\.weights names pears, which data\.pairs does not have"):
+        train(recipe, Silent())
+
+
+def test_surrogate_vectors_are_not_computed_if_nothing_reads_them(recipe_file, tmp_path):
+    stored = []
+    for clustered in ("false", "true"):
+        out = tmp_path / clustered
+        changes = {"batches.clustered": clustered, "learning.steps": "1", "run.out": str(out)}
+        train(load_recipe(recipe_file, changes), Silent())
+        stored.append((out / "data" / "surrogate").exists())
+    assert stored == [False, True]

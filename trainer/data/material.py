@@ -60,6 +60,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
     prefixes = Prefixes.of_recipe(recipe.data, model.config, map(domain_name, files))
     domains = _read_domains(recipe, files, display)
+    _check_scores(recipe, domains)
     tokens = _tokens(recipe, tokenizer, prefixes, domains, display)
     with evaluation_mode(model):
         surrogates = _surrogates(recipe, model, tokenizer, domains, display)
@@ -77,7 +78,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     stream = BatchStream(recipe, parts, contexts)
     held_out: list[Batch] = []
     if held:
-        other = BatchStream(recipe, held, contexts)
+        other = BatchStream(replace(recipe, data=replace(recipe.data, weights={})), held, contexts)
         batches = [other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))]
         in_context = [batch for batch in batches if batch.context_tokens is not None or not contexts]
         held_out = [batch.without_null_slots() for batch in in_context]
@@ -103,6 +104,17 @@ def _read_domains(recipe: Recipe, files: Sequence[Path], display: Display) -> di
         if dropped:
             display.note(f"Left out of {domain.name}: {dropped}.")
     return domains
+
+
+def _check_scores(recipe: Recipe, domains: Mapping[str, Domain]) -> None:
+    """Raise InputError if the teacher's scores are to come from pairs that have none."""
+    if recipe.objective.teacher == "pairs" and recipe.learning.teacher_weight:
+        for name, domain in domains.items():
+            if not domain.is_scored():
+                raise InputError(
+                    f"{name} has pairs without `scores`, and objective.teacher is pairs.",
+                    "Score all pairs, or leave objective.teacher out.",
+                )
 
 
 def _check_length(recipe: Recipe, model: ContextualModel) -> None:
@@ -171,7 +183,9 @@ def _n_texts(negatives: Mapping[str, list[list[str]]]) -> int:
 
 def _digest(recipe: Recipe, domain: Domain) -> str:
     columns = [domain.column(name) for name in ("query", "document", "document_id")]
-    return digest_of(text for texts in (*columns, *_negatives(recipe, domain)) for text in (str(len(texts)), *texts))
+    scores = domain.pairs.column("scores") if recipe.objective.teacher == "pairs" else []
+    lists = (*columns, *_negatives(recipe, domain), *scores)
+    return digest_of(text for texts in lists for text in (str(len(texts)), *texts))
 
 
 def _negatives(recipe: Recipe, domain: Domain) -> list[list[str]]:
@@ -185,13 +199,16 @@ def _surrogates(
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     cache = recipe.run.data_folder / "surrogate"
     negatives = {name: _negatives(recipe, domain) for name, domain in domains.items()}
-    advance = display.stage("Surrogate vectors", _n_texts(negatives))
+    needs_vectors = _needs_vectors(recipe)
+    advance = display.stage("Surrogate vectors", _n_texts(negatives) if needs_vectors else 0)
 
     def vectors(name: str, texts: list[str], role: Role) -> Floats:
+        if not needs_vectors:
+            return np.zeros((len(texts), 1), np.float32)
         return surrogate_vectors(name, texts, role, encoder, cache, advance)
 
     def lexical(name: str, domain: Domain) -> WordScores | None:
-        if recipe.batches.filter not in ("text", "fused") and not recipe.learning.teacher_weight:
+        if recipe.batches.filter not in ("text", "fused") and not _has_surrogate_teacher(recipe):
             return None
         texts = [*domain.column("document"), *(text for row in negatives[name] for text in row)]
         return kept_word_scores(recipe.run.data_folder / "words" / name, texts, advance)
@@ -207,6 +224,17 @@ def _surrogates(
         )
         for name, domain in domains.items()
     }
+
+
+def _needs_vectors(recipe: Recipe) -> bool:
+    """Whether anything reads the surrogate's vectors: the filter, the teacher, clusters, or a context from clusters."""
+    batches = recipe.batches
+    in_clusters = (batches.clustered and not batches.sparse) or batches.by_document or batches.context == "cluster"
+    return batches.filter in ("dense", "fused") or in_clusters or _has_surrogate_teacher(recipe)
+
+
+def _has_surrogate_teacher(recipe: Recipe) -> bool:
+    return bool(recipe.learning.teacher_weight) and recipe.objective.teacher == "surrogate"
 
 
 def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:

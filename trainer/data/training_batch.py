@@ -12,6 +12,7 @@ from torch import Tensor
 
 from trainer.data.pairs.reading import Pair
 
+UNKNOWN = -1e4  # a teacher's logit of a document that it has not scored: probability 0
 TOKENIZED_AT_ONCE = 64  # texts; until it is truncated, an encoding holds a whole text at a hundred bytes per token
 
 
@@ -64,6 +65,7 @@ class Batch:
     is_null: Tensor  # (J,) true for slots of `context_texts` that hold the null vector
     excluded: Tensor  # (B, D) true for false negatives
     teacher: Tensor | None = None  # (B, D) logits
+    owners: Tensor | None = None  # (D,) the row of the query to which each document or hard negative belongs
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
     context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: the documents at `context`
 
@@ -97,6 +99,20 @@ class Batch:
 def documents_of(pairs: Sequence[Pair]) -> list[str]:
     """The documents of the pairs, then the hard negatives of all pairs."""
     return [pair.document for pair in pairs] + [text for pair in pairs for text in pair.negatives]
+
+
+def owners_of(pairs: Sequence[Pair]) -> Tensor:
+    """(D,) the index of the pair of each text in `documents_of`."""
+    of_negatives = [index for index, pair in enumerate(pairs) for _ in pair.negatives]
+    return torch.tensor([*range(len(pairs)), *of_negatives])
+
+
+def teacher_of_pairs(pairs: Sequence[Pair], temperature: float) -> Tensor:
+    """(B, D) logits from the scores of the pairs, over `temperature`; documents of other pairs have probability 0."""
+    owners = owners_of(pairs)
+    own = torch.arange(len(pairs))[:, None] == owners
+    scores = [pair.scores[0] for pair in pairs] + [score for pair in pairs for score in pair.scores[1:]]
+    return torch.where(own, torch.tensor(scores) / temperature, UNKNOWN)
 
 
 def siblings_of(pairs: Sequence[Pair]) -> Tensor:

@@ -1,8 +1,13 @@
 """What is the loss of a batch? Each part of it has gradients.
 
-contrastive     the contrastive loss with a teacher; the place for another loss
-batch_loss      the loss of a batch: whitening, document context, then the contrastive loss
-whitening_head  corpus-statistics whitening
-document        document context
-token_weights   idf pooling
+batch_loss       the loss of a batch: whitening, document context, then the objective of the recipe
+contrastive      the contrastive loss with a teacher; the place for another loss
+margin           false negatives by the model's own cosines
+query_negatives  the other queries of a batch as negatives
+matryoshka       the first components of vectors
+quantisation     vectors rounded as they are stored
+teacher          the documents of which a teacher knows
+whitening_head   corpus-statistics whitening
+document         document context
+token_weights    idf pooling
 """

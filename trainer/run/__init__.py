@@ -5,6 +5,7 @@ checkpoint    the state of a run on disk
 folder        the folder of a run, with a marker
 sources       what a run was started from, by contents
 log           the numbers of a run
+tracker       the numbers of the log in trackio
 plot          a chart of the log
 watch         held-out losses with true, random and no context
 evaluate      nDCG@10 on BEIR folders

@@ -25,7 +25,16 @@ STATE = "state.pt"
 BEST = "best.pt"
 NO_SOURCES: Mapping[str, Source] = {}
 # Settings that may differ on resume: how long the run takes, and where its folder is, which may have been copied.
-MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience", "run.workers", "run.out", "run.work", "run.evaluate")
+MAY_CHANGE = (
+    "learning.steps",
+    "learning.epochs",
+    "run.patience",
+    "run.workers",
+    "run.out",
+    "run.work",
+    "run.evaluate",
+    "run.trackio",
+)
 # Settings that say where pairs and models are, and which pairs are used. The digests of the contents decide.
 BY_CONTENTS = ("data.pairs", "data.leave_out", "data.keep_out", "data.groups", "model.start", "run.surrogate")
 

@@ -24,6 +24,21 @@ REMEDY = "Set run.out to a new or empty folder."
 LOCK_SECONDS = 10.0  # processes that prepare batches hold the lock for so long after a kill of their run
 
 
+def mined_folder(out: Path, number: int) -> Path:
+    """The folder of the pairs that were mined for a round."""
+    return out / f"mined-{number}"
+
+
+def round_folder(out: Path, number: int) -> Path:
+    """The folder of the run of a round before the last."""
+    return out / f"round-{number}"
+
+
+def has_begun(run: RunSettings) -> bool:
+    """Whether the folder of a run has a state, or mined pairs of a run in rounds, with which it can continue."""
+    return (run.out / STATE).exists() or mined_folder(run.out, 1).exists()
+
+
 def claim_folder(folder: Path, *, resume: bool = False) -> None:
     """Create the folder of a run if it does not exist, and write the marker into it.
 
@@ -80,12 +95,13 @@ def kept_data(run: RunSettings) -> str:
 def stored_blocks(run: RunSettings) -> set[tuple[Path, int]]:
     """What later calls need not do again: the files that end a block of prepared data by size, the state by time."""
     blocks = set()
-    for file in run.data_folder.rglob("*") if is_first() else ():
-        with suppress(FileNotFoundError):  # another run may be writing to the folder
-            if file.suffix in (".npz", ".json"):
-                blocks.add((file, file.stat().st_size))
-    state = run.out / STATE
-    return blocks | {(state, state.stat().st_mtime_ns)} if state.exists() else blocks
+    for folder in (run.data_folder, *run.out.glob("mined-*")) if is_first() else ():
+        for file in folder.rglob("*"):
+            with suppress(FileNotFoundError):  # another run may be writing to the folder
+                if file.suffix in (".npz", ".json"):
+                    blocks.add((file, file.stat().st_size))
+    states = [state for state in (run.out / STATE, *run.out.glob(f"round-*/{STATE}")) if state.exists()]
+    return blocks | {(state, state.stat().st_mtime_ns) for state in states}
 
 
 def next_step(checkpoint: Path) -> str:

@@ -1,4 +1,4 @@
-"""The log of a run: log.jsonl, and files of TensorBoard if it is installed."""
+"""The log of a run: log.jsonl, files of TensorBoard if it is installed, and a project of trackio if there is one."""
 
 import json
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Any
 
 from cdesearch.errors import InputError
 from trainer.replacing import writing
+from trainer.run.tracker import Tracker
 
 FILE = "log.jsonl"
 BOARD = "tensorboard"  # the folder of the files of TensorBoard
@@ -16,7 +17,8 @@ BOARD = "tensorboard"  # the folder of the files of TensorBoard
 class Log:
     """Appends the numbers of a run, one line at a time; `anew` deletes the lines of an earlier run."""
 
-    def __init__(self, folder: Path, *, anew: bool) -> None:
+    def __init__(self, folder: Path, *, anew: bool, project: str | None = None) -> None:
+        """`project` is one of trackio; None: no project."""
         self._file = folder / FILE
         if anew:
             self._file.unlink(missing_ok=True)
@@ -27,6 +29,7 @@ class Log:
             from torch.utils.tensorboard import SummaryWriter
 
             self._board = SummaryWriter(folder / BOARD)
+        self._tracker = Tracker(project, folder, anew=anew) if project is not None else None
 
     def write(self, step: int, seconds: float, figures: dict[str, Any]) -> None:
         """Append a line; `seconds` is the training time so far."""
@@ -36,6 +39,13 @@ class Log:
         if self._board is not None:
             for name, value in _numbers(figures):
                 self._board.add_scalar(name, value, step)
+        if self._tracker is not None:
+            self._tracker.write(step, dict(_numbers(figures)))
+
+    def finish(self) -> None:
+        """Wait until all numbers are stored."""
+        if self._tracker is not None:
+            self._tracker.finish()
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:

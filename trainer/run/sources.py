@@ -11,7 +11,7 @@ from shlex import quote
 
 from cdesearch.errors import InputError, ModelError, StorageError
 from trainer.data.material import Material
-from trainer.data.pairs.reading import domain_files, domain_name
+from trainer.data.pairs.reading import domain_files, domain_name, parts_of
 from trainer.recipe import Recipe
 from trainer.run.parts import is_split
 
@@ -39,7 +39,7 @@ def sources_of(recipe: Recipe, material: Material) -> dict[str, Source]:
 
 def check_joined(recipe: Recipe) -> None:
     """Raise InputError if a file of the pairs, the start or the surrogate is a list of parts that nobody has joined."""
-    files = domain_files(recipe.data.pairs, recipe.data.leave_out)
+    files = [part for file in domain_files(recipe.data.pairs, recipe.data.leave_out) for part in parts_of(file)]
     for model in filter(None, (recipe.model.start, recipe.run.surrogate)):
         files += [file for file in model.rglob("*") if file.is_file()]
     for file in files:

@@ -52,7 +52,8 @@ class TrainingRun:
         self._sources = sources_of(recipe, material)
         if resume:
             self._progress = load_state(recipe.run.out, recipe, trainee.modules, self._steps.optimizer, self._sources)
-        self._log = Log(recipe.run.out, anew=not self._progress.step) if is_first() else None
+        anew, project = not self._progress.step, recipe.run.trackio
+        self._log = Log(recipe.run.out, anew=anew, project=project) if is_first() else None
         # (r, n): of every n batches this process takes number r.
         self._turn = (rank(), world()) if recipe.batches.processes == "own" else (0, 1)
         of_epoch, steps = material.stream.steps_per_epoch // self._turn[1], recipe.learning.steps
@@ -121,8 +122,9 @@ class TrainingRun:
         Each folder is written completely or not at all.
         """
         folder = self._recipe.run.out / "checkpoint"
-        if not is_first():
+        if self._log is None:
             return folder
+        self._log.finish()
         self._export(folder)
         best, progress = folder.with_name("best"), self._progress
         if not math.isfinite(progress.best_loss):

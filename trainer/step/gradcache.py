@@ -4,47 +4,32 @@
     (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
-Every forward pass that is repeated replays its random state, so dropout is the same both times. The first and longest
-micro-batches of each kind of text are not repeated: their graphs are kept. With several processes, each encodes a part
-of the texts. Vectors are gathered and gradients are summed, so that all processes take the same step.
+Each network runs over its texts as a `CachedPass`, which repeats it with the same random states. With several
+processes, each encodes a part of the texts. Vectors are gathered and gradients are summed, so that all processes take
+the same step.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.backbones.packed import Packing, has_kernel, pack_texts, packed_mean
+from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.training_batch import Batch, Tokens, sent
-from trainer.execution.distributed import alone, gather, rows_of_process, total, world
+from trainer.data.training_batch import Batch, sent
+from trainer.execution.distributed import alone, total, world
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.token_weights import context_frequencies, features_of
 from trainer.loss.whitening_head import WhiteningHead
+from trainer.step.cached_pass import CachedPass, Network, Passing, Text
 from trainer.step.cast_once import cast_once
 from trainer.step.memory import release_freed_memory
 from trainer.step.prepared_context import PreparedContext
-from trainer.step.random_state import random_state, replayed, same_random_state
-
-TIDY_EVERY = 4  # micro-batches between two releases of freed memory
+from trainer.step.random_state import same_random_state
 
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss
-
-Text = Tokens | Packing  # the texts of a micro-batch, on the device
-Network = Callable[[Text, Tensor], Tensor]  # from texts and their rows in the batch to one result for each text
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A micro-batch and the random state before its forward pass."""
-
-    indices: Tensor  # of its texts
-    text: Text
-    state: tuple[Tensor, Tensor | None]
-    graph: Tensor | None = None  # the output with its graph, if it was kept
 
 
 class GradCache:
@@ -91,7 +76,7 @@ class GradCache:
         made_weights = token_weights()
         weights = made_weights.detach().requires_grad_(made_weights.requires_grad)
         embed_context = self._context_network(batch)
-        vectors, context_seen = self._first_stage(batch, embed_context)  # (a)
+        vectors, context_pass = self._first_stage(batch, embed_context)  # (a)
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
 
@@ -105,22 +90,22 @@ class GradCache:
         def embed_document(text: Text, rows: Tensor) -> Tensor:
             return self._pooled(text, weights, prepared, None if siblings is None else siblings[rows])
 
-        n_kept, packs = self._kept_graphs, self._packs
-        queries, queries_seen = self._run(batch.queries, embed_query, n_kept, packs=packs)  # (b)
-        documents, documents_seen = self._run(batch.documents, embed_document, n_kept, packs=packs)
-        queries, documents = queries.requires_grad_(), documents.requires_grad_()
+        passing = self._passing(self._kept_graphs, packs=self._packs)
+        query_pass = CachedPass(embed_query, batch.queries, passing)  # (b)
+        document_pass = CachedPass(embed_document, batch.documents, passing)
+        queries, documents = (one.vectors.requires_grad_() for one in (query_pass, document_pass))
         output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])  # (c)
         (output.loss / world()).backward()
-        self._tidy()
-        repeated = (documents, documents_seen, embed_document), (queries, queries_seen, embed_query)
-        for whole, pieces, network in repeated:  # (d)
-            assert whole.grad is not None
-            self._replay(pieces, whole.grad.mul_(world()), network)
+        if self._device.type == "cpu":
+            release_freed_memory()
+        for one in (document_pass, query_pass):  # (d)
+            assert one.vectors.grad is not None
+            one.replay(one.vectors.grad.mul_(world()))
         if weights.grad is not None:
             made_weights.backward(weights.grad)
         prepared.backward()
-        if leaf.grad is not None and not self._freeze_first_stage:  # (e)
-            self._replay(context_seen, total(leaf.grad), embed_context)
+        if leaf.grad is not None and context_pass is not None and not self._freeze_first_stage:  # (e)
+            context_pass.replay(total(leaf.grad))
         return output
 
     def sum_gradients(self) -> None:
@@ -139,7 +124,7 @@ class GradCache:
             return None
         return sent(batch.sibling_mask, self._device)
 
-    def _first_stage(self, batch: Batch, network: Network) -> tuple[Tensor, list[_Piece]]:
+    def _first_stage(self, batch: Batch, network: Network) -> tuple[Tensor, CachedPass | None]:
         """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
 
         Most models read first-stage vectors (J, d). Statistics (1, F) never get a gradient, as in the whitening.
@@ -147,14 +132,20 @@ class GradCache:
         context = batch.documents if self._model.second_stage.reads_siblings else batch.context_texts
         shape = self._model.config.context_shape
         if not batch.is_contextual or not self._reads_context:
-            return torch.zeros(len(context), *shape, device=self._device), []
+            return torch.zeros(len(context), *shape, device=self._device), None
         n_kept = 0 if self._freeze_first_stage else self._kept_graphs
         packs = self._packs and not self._model.second_stage.reads_tokens
         if self._model.second_stage.film is not None:
-            vectors, _ = self._run(context, network, 0, packs=packs)
+            vectors = CachedPass(network, context, self._passing(0, packs=packs)).vectors
             frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary)
-            return features_of(vectors[sent((~batch.is_null).nonzero()[:, 0], self._device)], frequencies), []
-        return self._run(context, network, n_kept, packs=packs, shape=shape)
+            return features_of(vectors[sent((~batch.is_null).nonzero()[:, 0], self._device)], frequencies), None
+        made = CachedPass(network, context, self._passing(n_kept, packs=packs, shape=shape))
+        return made.vectors, made
+
+    def _passing(self, n_kept: int, *, packs: bool, shape: tuple[int, ...] | None = None) -> Passing:
+        """How texts pass through a stage; the result of one text is a vector (d,) unless `shape` is given."""
+        shape = shape or (self._model.config.backbone.dimension,)
+        return Passing(self._device, self._micro_batch, shape, n_kept, packs)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> PreparedContext:
         all_null = bool(is_null.all())  # computed on the host, which must not wait for the device
@@ -171,51 +162,6 @@ class GradCache:
                 return PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
             keys, values = stage.cache(vectors, is_null)
         return PreparedContext(vectors, is_null, (keys, values))
-
-    def _run(
-        self, texts: Tokens, network: Network, n_kept: int, *, packs: bool, shape: tuple[int, ...] | None = None
-    ) -> tuple[Tensor, list[_Piece]]:
-        """The results (n, d), or (n, *shape), of all processes without gradient, and the pieces of this process.
-
-        The graphs of the `n_kept` longest pieces are kept.
-        """
-        mine = rows_of_process(len(texts))
-        shape = shape or (self._model.config.backbone.dimension,)
-        vectors = torch.empty(mine.stop - mine.start, *shape, device=self._device)
-        parts = texts.micro_batches(mine, self._micro_batch)
-        # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
-        pieces = [
-            _Piece(sent(indices, self._device), self._send(part, packs=packs), random_state(self._device))
-            for indices, part in parts
-        ]
-        for number, piece in enumerate(pieces):
-            for kept, now in zip(piece.state, random_state(self._device), strict=True):
-                if kept is not None and now is not None:
-                    kept.copy_(now)
-            with torch.set_grad_enabled(number < n_kept):
-                made = network(piece.text, piece.indices + mine.start)
-            vectors[piece.indices] = made.detach()
-            if made.requires_grad:
-                pieces[number] = replace(piece, graph=made)
-            self._tidy(number)
-        return gather(vectors), pieces
-
-    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Network) -> None:
-        """Run backward through every piece, from the gradient (n, ...) at the results of all processes."""
-        rows = rows_of_process(len(gradient))
-        mine = gradient[rows]
-        for number, piece in enumerate(pieces):
-            made = piece.graph
-            if made is None:
-                with replayed(piece.state, self._device):
-                    made = network(piece.text, piece.indices + rows.start)
-            made.backward(mine[piece.indices])
-            self._tidy(number)
-
-    def _tidy(self, number: int = 0) -> None:
-        """Release freed memory after every TIDY_EVERY micro-batches, starting with the first, which needs the most."""
-        if self._device.type == "cpu" and number % TIDY_EVERY == 0:
-            release_freed_memory()
 
     def _context_network(self, batch: Batch) -> Network:
         """The network that computes what the second stage reads of texts of the context, (B, *context_shape)."""
@@ -245,12 +191,6 @@ class GradCache:
             else:
                 states = stage.states(text.ids, text.mask, prepared.keys, prepared.values, bias, prepared.norms)
         return mean_pool(states.float(), weights[text.ids] * text.mask)
-
-    def _send(self, tokens: Tokens, *, packs: bool) -> Text:
-        """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""
-        if packs:
-            return pack_texts(tokens.ids, tokens.mask).to(self._device)
-        return tokens.to(self._device)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:

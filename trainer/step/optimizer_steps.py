@@ -14,6 +14,7 @@ from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import Recipe
 from trainer.step.gradcache import GradCache, LossFn
 from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.schedule import rate_factor
 from trainer.step.step_figures import StepFigures
 
 
@@ -47,7 +48,8 @@ class OptimizerSteps:
         self.optimizer = make_optimizer(self._groups, learning)
         special = sorted(trainee.tokenizer.get_added_tokens_decoder())
         self.weights = TokenWeights(model.config.backbone.vocabulary, special, trainee.device)
-        self.loss = BatchLoss(head, model.config.document_weight, learning.temperature, learning.teacher_weight)
+        weights = learning.temperature, learning.teacher_weight
+        self.loss = BatchLoss(head, model.config.document_weight, *weights, recipe.objective)
         self._cache = GradCache(
             model,
             head,
@@ -74,8 +76,6 @@ class OptimizerSteps:
         )
 
     def _set_rates(self, step: int, n_steps: int) -> None:
-        """Set the learning rates: linear warmup, then linear decay to zero."""
-        warmup = self._learning.warmup
-        factor = (step + 1) / warmup if step < warmup else (n_steps - step) / max(1, n_steps - warmup)
+        factor = rate_factor(self._learning, step, n_steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor

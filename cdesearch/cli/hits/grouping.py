@@ -12,6 +12,7 @@ SAME = 0.9  # two texts are the same if they share at least this part of all the
 FETCHED = 4  # hits that are searched at first for each group that is shown
 MAX_FETCHED = 100  # hits that a server returns at most
 
+Document = tuple[str | None, str]  # the name of the index in a search of several, and the id in the index
 Found = TypeVar("Found", SearchResult, SearchResult | None)
 
 
@@ -22,6 +23,11 @@ class HitGroup:
     best: Hit
     more: list[Hit] = field(default_factory=list)
     same: list[Hit] = field(default_factory=list)
+
+
+def group_of(hit: Hit) -> HitGroup:
+    """Return a group of one hit, with its copies in other indexes."""
+    return HitGroup(hit, same=[*hit.copies])
 
 
 def search_for_groups(search: Callable[[int], Found], k: int) -> Found:
@@ -45,34 +51,38 @@ def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
     if len(groups) == 1:
         (group,) = groups.values()
         alone, group.more = group.more[: k - 1], group.more[k - 1 :]
-        return [group, *map(HitGroup, alone)]
+        return [group, *map(group_of, alone)]
     return list(groups.values())[:k]
 
 
-def _by_document(hits: Sequence[Hit]) -> dict[str, HitGroup]:
+def _by_document(hits: Sequence[Hit]) -> dict[Document, HitGroup]:
     """Return the groups of all hits by the documents of their best hits, best first."""
-    groups: dict[str, HitGroup] = {}
+    groups: dict[Document, HitGroup] = {}
     kept: list[tuple[Hit, frozenset[tuple[str, ...]]]] = []
     for hit in hits:
         shingles = shingles_of(hit.chunk.body)
         original = next((one for one, known in kept if _is_repeated(hit, shingles, one, known)), None)
         if original is not None:
-            group = groups[original.chunk.document_id]
+            group = groups[_document(original)]
             if group.best is original:
-                group.same.append(hit)
+                group.same += (hit, *hit.copies)
             continue
         kept.append((hit, shingles))
-        group = groups.setdefault(hit.chunk.document_id, HitGroup(hit))
+        group = groups.setdefault(_document(hit), group_of(hit))
         if group.best is not hit:
             group.more.append(hit)
     return groups
+
+
+def _document(hit: Hit) -> Document:
+    return hit.index, hit.chunk.document_id
 
 
 def _is_repeated(
     hit: Hit, shingles: frozenset[tuple[str, ...]], better: Hit, known: frozenset[tuple[str, ...]]
 ) -> bool:
     """Return whether a hit repeats the text of a better hit of another document."""
-    if hit.chunk.document_id == better.chunk.document_id:
+    if _document(hit) == _document(better):
         return False
     if min(len(shingles), len(known)) < SAME * max(len(shingles), len(known)):
         return False

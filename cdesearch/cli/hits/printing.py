@@ -53,7 +53,7 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
         kept = lines[max(0, at - shown.context) : at + shown.context + 1] or [best]
         for line in kept:
             mark = ":" if line is best else "-"
-            place = _grep_place(hit.chunk, line, shown.root, mark)
+            place = _grep_place(hit.chunk, line, shown.root_of(hit), mark)
             sys.stdout.write(f"{place}{printable(shortened(line, full=shown.full).rstrip())}\n")
 
 

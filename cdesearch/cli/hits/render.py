@@ -1,7 +1,7 @@
 """Format hits as text, and convert them to JSON."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,7 +27,7 @@ class Shown:
     """What is shown of the hits of a query."""
 
     query: str
-    root: Path  # the folder to which the paths of the hits are relative
+    root: Path | Mapping[str, Path]  # the folder to which the paths of the hits are relative, or that of each index
     full: bool = False  # whether whole chunks are shown instead of passages
     context: int = 0  # lines around the passage
     around: Callable[[Hit], Surroundings] = lambda _: NOTHING  # the text around a hit, for `context`
@@ -44,7 +44,11 @@ class Shown:
     def place(self, hit: Hit) -> HitPlace:
         """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
         line = best_line(self.passage(hit), query_words(self.query))
-        return HitPlace(str(self.root), hit.chunk.path, line.number, hit.chunk.anchor_at(line.row))
+        return HitPlace(str(self.root_of(hit)), hit.chunk.path, line.number, hit.chunk.anchor_at(line.row))
+
+    def root_of(self, hit: Hit) -> Path:
+        """Return the folder to which the path of a hit is relative."""
+        return self.root[hit.index or ""] if isinstance(self.root, Mapping) else self.root
 
     def row(self, hit: Hit) -> int:
         """Return the line of the chunk whose place is shown: that of its passage with most words of the query."""
@@ -73,10 +77,19 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
 
 
 def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
-    """Return a JSON object with the scores, the place and the text of a hit."""
+    """Return a JSON object with the scores, the place and the text of a hit.
+
+    In a search of several indexes, it has the name of the index of the hit, and the places of its copies.
+    """
     passage = shown_lines(hit, query_words(query), full=False)
     row = best_line(passage, query_words(query)).row
-    return {
+    several: dict[str, Any] = {}
+    if hit.index is not None:
+        copies = [
+            {"index": copy.index, "path": copy.chunk.path, "location": copy.chunk.location} for copy in hit.copies
+        ]
+        several = {"index": hit.index, "copies": copies}
+    return several | {
         "rank": hit.rank,
         "score": hit.score,
         "dense_score": hit.dense_score,
@@ -133,7 +146,7 @@ def as_percentage(confidence: float) -> str:
 
 
 def _place(shown: Shown, hit: Hit, passage: Sequence[Line]) -> str:
-    return shown_place(hit.chunk, location_of(hit.chunk, passage, shown.row(hit)), shown.root)
+    return shown_place(hit.chunk, location_of(hit.chunk, passage, shown.row(hit)), shown.root_of(hit))
 
 
 def location_of(chunk: Chunk, passage: Sequence[Line], row: int) -> str:
@@ -149,7 +162,7 @@ def _first_line(passage: Sequence[Line]) -> int | None:
 
 def link(shown: Shown, hit: Hit) -> str:
     """Return the address of the file, with the page or the anchor at which a program can open it."""
-    address, chunk = (shown.root / hit.chunk.path).as_uri(), hit.chunk
+    address, chunk = (shown.root_of(hit) / hit.chunk.path).as_uri(), hit.chunk
     if chunk.page is not None:
         return f"{address}#page={chunk.page}"
     anchor = chunk.anchor_at(shown.row(hit))
@@ -174,7 +187,7 @@ def further(shown: Shown, group: HitGroup) -> Iterator[str]:
         places = ", ".join(map(str, numbers)) + ", …" * (len(group.more) > len(named))
         yield f"+{len(group.more)} more" + (f": {name} {places}" if numbers else "")
     if group.same:
-        paths = {hit.chunk.path for hit in (group.best, *group.same)}
+        paths = {(hit.index, hit.chunk.path) for hit in (group.best, *group.same)}
         noun = f"{'file' if len(paths) > len(group.same) else 'document'}{'s' * (len(group.same) > 1)}"
         places = ", ".join(_place(shown, hit, shown.passage(hit)) for hit in group.same)
         yield f"same text in {len(group.same)} other {noun}: {places}"

@@ -31,7 +31,6 @@ def write_graph(graph: nn.Module, inputs: Inputs, outputs: Sequence[str], file: 
             output_names=list(outputs),
             dynamic_axes={name: axes for name, (_, axes) in inputs.items() if axes},
             opset_version=17,
-            custom_opsets={"com.microsoft": 1},
             dynamo=False,
         )
         if precision == "int8":

@@ -41,7 +41,20 @@ class BiencoderFamily:
         files = [inner / "config.json", inner / "model.safetensors", inner / TOKENIZER]
         files += sorted({parent / name for name in _SETTINGS for parent in (folder, inner)})
         files += [layer.folder / name for layer in model.dense for name in ("config.json", "model.safetensors")]
-        return LoadedModel(model.config, inner / TOKENIZER, hash_files(files), lambda: _load_network(folder, model))
+        return LoadedModel(
+            model.config,
+            inner / TOKENIZER,
+            hash_files(files),
+            lambda: _load_network(folder, model),
+            remark=None if model.states_pooling else _unstated_pooling(folder),
+        )
+
+
+def _unstated_pooling(folder: Path) -> str:
+    return (
+        f"{folder} does not state how the states of tokens are pooled. Their mean is used, as sentence-transformers"
+        " does."
+    )
 
 
 def _load_network(folder: Path, model: PublishedModel) -> Network:

@@ -6,7 +6,7 @@ everything that is not known is refused by its name.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import read_fields_text
-from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.config import MIN_TEXT_TOKENS, NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.published_fields import (
     DOWNLOAD_AGAIN,
     MAX_LAYERS,
@@ -60,6 +60,7 @@ class PublishedModel:
     pooling: Pooling
     dense: tuple[Dense, ...]
     config: ModelConfig  # without statistics and document context
+    states_pooling: bool  # whether the files say how states are pooled; otherwise it is by the mean
 
 
 def read_folder(folder: Path) -> PublishedModel:
@@ -68,7 +69,9 @@ def read_folder(folder: Path) -> PublishedModel:
         modules = _modules(folder)
         paths = {kind: folder / path for kind, path in modules}
         transformer = paths.get("Transformer", folder)
-        pooling = _pooling(read_fields(paths.get("Pooling", folder / POOLING) / "config.json"))
+        pooling_file = paths.get("Pooling", folder / POOLING) / "config.json"
+        _check_pooling_file(pooling_file, [kind for kind, _ in modules])
+        pooling = _pooling(read_fields(pooling_file))
         dense = tuple(_dense(folder / path) for kind, path in modules if kind == "Dense")
         query, document = _prompts(read_fields(folder / PROMPTS), "Normalize" in paths)
         backbone = _shapes(transformer, dense)
@@ -82,7 +85,7 @@ def read_folder(folder: Path) -> PublishedModel:
         query_prefix=query,
         document_prefix=document,
     )
-    return PublishedModel(transformer, pooling, dense, config)
+    return PublishedModel(transformer, pooling, dense, config, pooling_file.is_file())
 
 
 def _modules(folder: Path) -> list[tuple[str, str]]:
@@ -109,6 +112,14 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
 def _kind(module: str) -> str:
     """The class name of a module of sentence-transformers, which has moved its classes; else the full name."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
+
+
+def _check_pooling_file(file: Path, kinds: Sequence[str]) -> None:
+    """Raise ModelError if modules of these kinds, as modules.json lists them, lack the settings of the pooling."""
+    if kinds and "Pooling" not in kinds:
+        raise ModelError(f"{MODULES} names no Pooling.", _OTHER)
+    if kinds and not file.is_file():
+        raise ModelError(f"{MODULES} names a Pooling, but {file} is missing.", DOWNLOAD_AGAIN)
 
 
 def _pooling(fields: dict[str, Any]) -> Pooling:
@@ -205,9 +216,20 @@ def _max_tokens(transformer: Path, fields: Mapping[str, Any]) -> int:
     settings = read_fields(transformer / "sentence_bert_config.json")
     supported = {"do_lower_case": (False,), "transformer_task": ("feature-extraction",), "query_expansion": (False,)}
     refuse_unsupported(settings, supported, "sentence-transformers")
-    positions = min((whole_number(fields, name, _UNKNOWN_LENGTH) for name in _POSITIONS), default=_UNKNOWN_LENGTH)
+    positions = min(whole_number(fields, name, _UNKNOWN_LENGTH) for name in _POSITIONS)
     if fields.get("model_type") in _SHIFTED_POSITIONS:
         positions -= 1 + whole_number(fields, "pad_token_id", 1)
-    limit = read_fields(transformer / "tokenizer_config.json").get("model_max_length")
-    known = min(int(limit), _UNKNOWN_LENGTH) if isinstance(limit, int | float) else _UNKNOWN_LENGTH
-    return max(1, min(positions, whole_number(settings, "max_seq_length", known)))
+    stated = read_fields(transformer / "tokenizer_config.json").get("model_max_length")
+    known = _UNKNOWN_LENGTH
+    if isinstance(stated, int | float) and not math.isnan(stated):
+        known = int(min(stated, _UNKNOWN_LENGTH))
+    name = "model_max_length" if settings.get("max_seq_length") is None else "max_seq_length"
+    limits = {name: whole_number(settings, "max_seq_length", known), "The number of positions": positions}
+    name = min(limits, key=limits.__getitem__)
+    if limits[name] < MIN_TEXT_TOKENS:
+        raise ModelError(
+            f"{name} is {limits[name]}, but a text needs at least {MIN_TEXT_TOKENS} tokens, because the special tokens"
+            " count as well.",
+            "Set it to the length for which the model was trained.",
+        )
+    return limits[name]

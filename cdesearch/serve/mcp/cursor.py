@@ -4,18 +4,18 @@ import re
 from hashlib import blake2b
 
 from cdesearch.errors import InputError
-from cdesearch.serve.indexes import ServedIndex
+from cdesearch.serve.indexes import ServedIndex, ServedTogether
 
 _FORM = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?-([0-9a-f]{8})")
 
 
-def make_cursor(served: ServedIndex, call: tuple[object, ...], start: int, offset: int = 0) -> str:
+def make_cursor(served: ServedIndex | ServedTogether, call: tuple[object, ...], start: int, offset: int = 0) -> str:
     """Return a cursor that continues `call` at the character `offset` of the item `start`. Both count from 0."""
     position = f"{start}.{offset}" if offset else f"{start}"
     return f"{position}-{_checksum(served, call)}"
 
 
-def start_of(served: ServedIndex, call: tuple[object, ...], cursor: str | None) -> tuple[int, int]:
+def start_of(served: ServedIndex | ServedTogether, call: tuple[object, ...], cursor: str | None) -> tuple[int, int]:
     """Return the item, and the character in it, at which `cursor` continues `call`. Without a cursor, both are 0.
 
     Raises InputError for a cursor of another call, or of an older state of the index.
@@ -33,6 +33,6 @@ def start_of(served: ServedIndex, call: tuple[object, ...], cursor: str | None) 
     return int(match[1]), int(match[2] or 0)
 
 
-def _checksum(served: ServedIndex, call: tuple[object, ...]) -> str:
-    state = (served.name, served.index.generation.name, *call)
+def _checksum(served: ServedIndex | ServedTogether, call: tuple[object, ...]) -> str:
+    state = (served.name, served.state, *call)
     return blake2b(repr(state).encode(), digest_size=4).hexdigest()

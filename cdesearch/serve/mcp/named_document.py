@@ -25,6 +25,19 @@ class NamedDocument:
     ranges: Mapping[Unit, str] = field(default_factory=dict)
 
 
+def index_and_path(indexes: ServedIndexes, name: str | None, typed: str) -> tuple[ServedIndex, str]:
+    """Return the index with this name, and the path.
+
+    Without a name, the path may begin with that of its index, as in the answer of a search of several indexes. Raises
+    InputError for an unknown name.
+    """
+    for served in indexes:
+        prefix = f"{served.name}: "
+        if name is None and typed.startswith(prefix):
+            return served, typed.removeprefix(prefix)
+    return indexes[name], typed
+
+
 def find_document(indexes: ServedIndexes, served: ServedIndex, typed: str) -> NamedDocument:
     """Find the document that `typed` names, such as "a.md" or "a.md:10-20".
 

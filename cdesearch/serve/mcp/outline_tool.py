@@ -12,7 +12,7 @@ from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
 from cdesearch.serve.mcp.document_lines import DocumentLines
 from cdesearch.serve.mcp.headings import headings_of
-from cdesearch.serve.mcp.named_document import entries_of, find_document, relative_path
+from cdesearch.serve.mcp.named_document import entries_of, find_document, index_and_path, relative_path
 from cdesearch.terminal import counted
 
 INDENT = 2  # spaces for each level of headings
@@ -28,8 +28,8 @@ class Item:
 
 def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     """Return the outline of a document or folder, or as much of it as fits into the budget; raises CdesearchError."""
-    served = indexes[values["index"]]
-    path = relative_path(served, values["path"] or "")
+    served, typed = index_and_path(indexes, values["index"], values["path"] or "")
+    path = relative_path(served, typed)
     entries = entries_of(served, path)
     if not path or any(entry.path != path for entry in entries):
         about, items = f"{path or served.name}  {counted(len(entries), 'document')}", _children(path, entries)

@@ -9,7 +9,7 @@ from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
 from cdesearch.serve.mcp.document_lines import DocumentLines, Unit, parse_range
-from cdesearch.serve.mcp.named_document import NamedDocument, find_document
+from cdesearch.serve.mcp.named_document import NamedDocument, find_document, index_and_path
 
 UNITS: tuple[Unit, ...] = ("lines", "page", "part")
 _PLURALS = {"lines": "lines", "page": "pages", "part": "parts"}
@@ -17,8 +17,8 @@ _PLURALS = {"lines": "lines", "page": "pages", "part": "parts"}
 
 def read(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     """Return the requested range of a document, or as much of it as fits into the budget; raises CdesearchError."""
-    served = indexes[values["index"]]
-    named = find_document(indexes, served, values["path"])
+    served, path = index_and_path(indexes, values["index"], values["path"])
+    named = find_document(indexes, served, path)
     asked = {unit: values[unit] for unit in UNITS if values[unit] is not None} or dict(named.ranges)
     document = DocumentLines.of(named.chunks)
     positions = _positions(named.path, document, asked)

@@ -16,7 +16,7 @@ from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.sentences import split_sentences
 from cdesearch.search.word_forms import pieces, word_stem
-from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.serve.indexes import ServedIndex, ServedIndexes, ServedTogether
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
 from cdesearch.store.folder import shown_path
@@ -30,21 +30,17 @@ MAX_SNIPPET = 240  # characters
 
 def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     """Return the passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
-    served = indexes[values["index"]]
+    served = indexes.together([] if values["index"] is None else [values["index"]])
     call = tuple(values[name] for name in ("query", "mode", "path", "type", "since"))
     offset, _ = start_of(served, call, values["cursor"])
-    files = FileFilter(
-        None if values["path"] is None else globs_of(values["path"], served.index),
-        None if values["type"] is None else suffixes_of((values["type"],)),
-        None if values["since"] is None else time_of(values["since"]),
-    )
+    files = {member.name: _filter(values, member.index) for member in served.members}
+    has_filter = not all(one.is_empty for one in files.values())
     result = served.search(values["query"], offset + values["k"] + 1, values["mode"], files)
     hits = result.hits[offset : offset + values["k"]]
-    if not hits and not offset and not files.is_empty and not served.has_file(files):
+    if not hits and not offset and has_filter and not served.has_file(files):
         raise InputError(
             f"No indexed file matches {_filters(values)}.",
-            f"Paths and globs are relative to {shown_path(served.index.root)}."
-            " The tool `outline` lists folders and files.",
+            f"Paths and globs are relative to {_roots(served)}. The tool `outline` lists folders and files.",
         )
     notes = []
     if result.truncated_to is not None:
@@ -59,6 +55,20 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     is_brief = values["detail"] == "low"
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes), is_brief)
     return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.tokenizer))
+
+
+def _filter(values: dict[str, Any], index: Index) -> FileFilter:
+    return FileFilter(
+        None if values["path"] is None else globs_of(values["path"], index),
+        None if values["type"] is None else suffixes_of((values["type"],)),
+        None if values["since"] is None else time_of(values["since"]),
+    )
+
+
+def _roots(served: ServedIndex | ServedTogether) -> str:
+    """Return the folders to which paths are relative, with the names of the indexes if there are several."""
+    roots = [(member.name, shown_path(member.index.root)) for member in served.members]
+    return roots[0][1] if len(roots) == 1 else ", ".join(f"{root} ({name})" for name, root in roots)
 
 
 def _filters(values: dict[str, Any]) -> str:
@@ -94,7 +104,7 @@ def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
 class _Page:
     """Consecutive hits of a search, and how their passages become an answer."""
 
-    served: ServedIndex
+    served: ServedIndex | ServedTogether
     call: tuple[object, ...]
     offset: int  # the number of hits before these
     hits: tuple[Hit, ...]
@@ -105,11 +115,14 @@ class _Page:
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
         """Return the answer that consists of `passages`."""
         cursor = self._cursor({name for one in passages for name in one.passage.chunk_ids})
-        root = shown_path(self.served.index.root)
+        root = _roots(self.served)
+        several = len(self.served.members) > 1
         notes = [*self.notes, *([] if passages else ["Nothing was found."])]
         end = [*notes]
         if passages:
             end.append(f"Paths are relative to {readable(root)}.")
+            if several:
+                end.append("Each path follows the name of its index: `read` and `outline` understand both together.")
             following = (
                 f'For more passages, repeat the call with cursor="{cursor}", or better use a narrower query or path.'
             )
@@ -137,6 +150,7 @@ def _data(one: LocatedPassage, is_brief: bool) -> dict[str, Any]:
     best = one.best
     parts = (None, None) if is_brief else (best.dense_score, best.text_score)
     values = {
+        "index": best.index,
         "rank": best.rank,
         "path": one.passage.path,
         "record": one.passage.document_id if one.passage.record is not None else None,
@@ -150,23 +164,24 @@ def _data(one: LocatedPassage, is_brief: bool) -> dict[str, Any]:
         "text_score": None if parts[1] is None else round(parts[1], 2),
         "confidence": None if best.confidence is None else round(best.confidence, 2),
         "text": readable(one.passage.text),
+        "copies": [readable(place) for place in one.copies] or None,
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _with_neighbours(served: ServedIndex, hits: Sequence[Hit]) -> Iterator[Hit]:
+def _with_neighbours(served: ServedIndex | ServedTogether, hits: Sequence[Hit]) -> Iterator[Hit]:
     """Yield each hit, and then the chunks after and before it, unless they are hits themselves.
 
     The added chunks have the rank and score of the hit.
     """
     known = {hit.chunk.id for hit in hits}
-    documents: dict[str, tuple[Chunk, ...]] = {}
+    documents: dict[tuple[str | None, str], tuple[Chunk, ...]] = {}
     for hit in hits:
         yield hit
-        name = hit.chunk.document_id
-        if name not in documents:
-            documents[name] = served.read(partial(_document, name))
-        near = [chunk for chunk in documents[name] if _is_neighbour(chunk, hit.chunk) and chunk.id not in known]
+        key = hit.index, hit.chunk.document_id
+        if key not in documents:
+            documents[key] = served.of(hit).read(partial(_document, hit.chunk.document_id))
+        near = [chunk for chunk in documents[key] if _is_neighbour(chunk, hit.chunk) and chunk.id not in known]
         known |= {chunk.id for chunk in near}
         near.sort(key=lambda chunk: -chunk.ordinal)
         yield from (replace(hit, chunk=chunk, passage_line=None) for chunk in near)

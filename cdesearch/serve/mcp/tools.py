@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from cdesearch.search.reader import Mode
-from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.indexes import ALL, ServedIndexes
 from cdesearch.serve.mcp import outline_tool, read_tool, search_tool, status_tool
 from cdesearch.serve.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, Answer
 from cdesearch.serve.mcp.parameters import Parameter, checked, schema_of
@@ -68,6 +68,10 @@ class Tool:
 def make_tools(names: Sequence[str]) -> dict[str, Tool]:
     """Return the tools by name, for indexes with these names. The first index is the default."""
     index = Parameter("index", f"The name of the index. Default: {names[0]}.", choices=tuple(names))
+    searched = index
+    if len(names) > 1:
+        default = f"The name of the index, or {ALL} to search all of them as one. Default: {names[0]}."
+        searched = Parameter("index", default, choices=tuple(dict.fromkeys((ALL, *names))))
     max_tokens = Parameter(
         "max_tokens",
         "The maximum length of the answer.",
@@ -78,7 +82,7 @@ def make_tools(names: Sequence[str]) -> dict[str, Tool]:
     cursor = Parameter("cursor", "Continues an earlier answer to the same call. Copy the cursor from that answer.")
     several = f" Indexes: {', '.join(names)}." if len(names) > 1 else ""
     tools = (
-        _search(several, index, max_tokens, cursor),
+        _search(several, searched, max_tokens, cursor),
         _read(several, index, max_tokens, cursor),
         _outline(several, index, max_tokens, cursor),
         Tool(
@@ -118,6 +122,7 @@ def _search(several: str, *common: Parameter) -> Tool:
     )
     passage = _object(
         ("rank", "path", "score", "text"),
+        index=_TEXT,
         rank=_INTEGER,
         path=_TEXT,
         record=_TEXT,
@@ -129,6 +134,7 @@ def _search(several: str, *common: Parameter) -> Tool:
         text_score=_NUMBER,
         confidence=_NUMBER,
         text=_TEXT,
+        copies=_list(_TEXT),
     )
     result = _object(
         ("index", "passages"), index=_TEXT, root=_TEXT, passages=_list(passage), notes=_list(_TEXT), cursor=_TEXT

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from cdesearch.search.context_map import ContextMap
 from cdesearch.serve.indexes import ServedIndex
-from cdesearch.serve.routes.parameters import MAX_QUERY, NumberOfHits, Scope, SearchScope
+from cdesearch.serve.routes.parameters import MAX_QUERY, IndexName, NumberOfHits, Scope, SearchScope
 from cdesearch.serve.state import state_of
 from cdesearch.store.index import Index
 
@@ -27,13 +27,14 @@ async def context_map(
     q: Annotated[str | None, Query(description="Also locate the hits of this query.", max_length=MAX_QUERY)] = None,
     k: NumberOfHits = 10,
     points: Annotated[bool, Query(description="False omits the points, which are the same for every query.")] = True,
+    index: IndexName = None,
 ) -> JSONResponse:
     """Return the first two principal components of the chunks' vectors.
 
     A large corpus is represented by about 5,000 chunks and all chunks of its context.
     """
     state = state_of(request)
-    served = state.indexes[scope.index]
+    served = state.indexes[index]
     found, hits = await state.admission.run(lambda: _map_and_hits(served, q, k, scope))
     content: dict[str, Any] = {"index": served.name, "query": q, "hits": hits, **_described(found)}
     return JSONResponse(content | ({"points": _points(found)} if points else {}))

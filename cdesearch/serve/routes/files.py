@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
+from cdesearch.serve.indexes import ServedIndex, ServedTogether
 from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.store.file_account import FileRecord, Outcome
@@ -50,11 +51,32 @@ async def files(
 
 @router.get("/facets")
 async def facets(request: Request, index: IndexName = None) -> JSONResponse:
-    """Return the names of all indexes, and the folders (two levels deep) and types of the indexed files."""
+    """Return the names of all indexes, and the folders (two levels deep) and types of the indexed files.
+
+    `*` stands for all indexes. They have types in common, but no folders.
+    """
     state = state_of(request)
-    served = state.indexes[index]
-    found = await state.admission.run(lambda: served.read(_facets))
+    served = state.indexes.together([] if index is None else [index])
+    found = await state.admission.run(lambda: _facets_of(served))
     return JSONResponse({"index": served.name, "indexes": list(state.indexes.names), **found})
+
+
+def _facets_of(served: ServedIndex | ServedTogether) -> dict[str, Any]:
+    """Return the facets of one index. Those of several have the types of all, and no folders, which differ."""
+    every = {member.name: member.read(_facets) for member in served.members}
+    if len(every) == 1:
+        return next(iter(every.values()))
+    types: Counter[str] = Counter()
+    for one in every.values():
+        types.update({shown["type"]: shown["files"] for shown in one["types"]})
+    return {
+        "root": "",
+        "roots": {name: one["root"] for name, one in every.items()},
+        "documents": sum(one["documents"] for one in every.values()),
+        "chunks": sum(one["chunks"] for one in every.values()),
+        "folders": [],
+        "types": [{"type": name, "files": files} for name, files in types.most_common(MAX_FACETS)],
+    }
 
 
 def _facets(index: Index) -> dict[str, Any]:

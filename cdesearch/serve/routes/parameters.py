@@ -7,6 +7,7 @@ from fastapi import Depends, Query
 
 from cdesearch.search.file_filter import FileFilter, time_of
 from cdesearch.search.reader import Mode
+from cdesearch.serve.indexes import ALL
 
 MAX_K = 100
 MAX_OFFSET = 1_000
@@ -31,11 +32,21 @@ MinConfidence = Annotated[
     Query(ge=0, le=1, description="Leave out hits whose confidence, the probability that they are relevant, is lower."),
 ]
 IndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: the first one.")]
+MAX_INDEXES = 100
+IndexNames = Annotated[
+    list[str] | None,
+    Query(
+        alias="index",
+        description=f"The name of an index. Repeat it to search several as one; {ALL} stands for all."
+        " Default: the first one.",
+        max_length=MAX_INDEXES,
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """How a search ranks, and which files of which index it covers."""
+    """How a search ranks, and which files it covers."""
 
     mode: Annotated[Mode, Query(description="The ranking method.")] = "hybrid"
     path: PathGlobs = None
@@ -48,7 +59,6 @@ class SearchScope:
             max_length=40,
         ),
     ] = None
-    index: IndexName = None
 
     @property
     def files(self) -> FileFilter:

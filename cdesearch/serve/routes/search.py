@@ -6,12 +6,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.passage_lines import best_line, query_words, shown_lines
-from cdesearch.cli.hits.render import location_of, result_as_json
+from cdesearch.cli.hits.render import hit_as_json, location_of, result_as_json
 from cdesearch.search.result import SearchResult
-from cdesearch.serve.indexes import ServedIndex
-from cdesearch.serve.routes.parameters import MAX_OFFSET, MinConfidence, NumberOfHits, QueryText, Scope
+from cdesearch.serve.indexes import ServedIndex, ServedTogether
+from cdesearch.serve.routes.parameters import MAX_OFFSET, IndexNames, MinConfidence, NumberOfHits, QueryText, Scope
 from cdesearch.serve.routes.places import places_as_json
 from cdesearch.serve.state import state_of
+from cdesearch.store.schema import Hit
 
 router = APIRouter(tags=["search"])
 
@@ -24,10 +25,15 @@ async def search(
     k: NumberOfHits = 10,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many of the best hits to skip.")] = 0,
     min_confidence: MinConfidence = 0.0,
+    index: IndexNames = None,
 ) -> JSONResponse:
-    """Return the chunks that match the query best, best first."""
+    """Return the chunks that match the query best, best first.
+
+    Several indexes are searched as one. Each hit then has the name of its `index`, and `copies` with the places of the
+    same text in the others.
+    """
     state = state_of(request)
-    served = state.indexes[scope.index]
+    served = state.indexes.together(index or ())
     result = await state.admission.run(lambda: served.search(q, offset + k, scope.mode, scope.files))
     values = _answer(served, q, scope.mode, offset, k, result)
     values["hits"] = [hit for hit in values["hits"] if hit["confidence"] is None or hit["confidence"] >= min_confidence]
@@ -35,14 +41,15 @@ async def search(
     return JSONResponse(values)
 
 
-def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, result: SearchResult) -> dict[str, Any]:
+def _answer(
+    served: ServedIndex | ServedTogether, query: str, mode: str, offset: int, k: int, result: SearchResult
+) -> dict[str, Any]:
     values = result_as_json(query, mode, result)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
-        shown["chunk"] = hit.chunk.id
-        passage = shown_lines(hit, query_words(query), full=False)
-        shown["location"] = location_of(hit.chunk, passage, best_line(passage, query_words(query)).row)
-        shown["places"] = places_as_json(hit.chunk)
-        shown["passage_line"] = hit.passage_line
+        shown.update(_places(hit, query))
+        if hit.index is not None:
+            shown["copies"] = [hit_as_json(copy, query) | _places(copy, query) for copy in hit.copies]
+    most = sum(member.index.manifest.n_chunks for member in served.members)
     return {
         "query": query,
         "mode": mode,
@@ -52,6 +59,17 @@ def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, res
         "milliseconds": values["milliseconds"],
         "truncated_to": result.truncated_to,
         "offset": offset,
-        "more": len(result.hits) == offset + k < served.index.manifest.n_chunks,
+        "more": len(result.hits) == offset + k < most,
         "hits": values["hits"][offset:],
+    }
+
+
+def _places(hit: Hit, query: str) -> dict[str, Any]:
+    """Return the id of a hit, the place of its passage, and what clients need to find the places of other lines."""
+    passage = shown_lines(hit, query_words(query), full=False)
+    return {
+        "chunk": hit.chunk.id,
+        "location": location_of(hit.chunk, passage, best_line(passage, query_words(query)).row),
+        "places": places_as_json(hit.chunk),
+        "passage_line": hit.passage_line,
     }

@@ -5,7 +5,7 @@ import { corpusOf, forgetCorpora } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
 import { forgetMap } from "./map.js";
 import { clearProblem, showProblem } from "./problem.js";
-import { onChange, state } from "./route.js";
+import { onChange, oneIndex, state } from "./route.js";
 import { searchAgain } from "./search.js";
 
 const POLL = 1000; // milliseconds between two requests for the state of a running update
@@ -28,13 +28,13 @@ function update() {
     shown = null;
     return;
   }
-  if (shown === state.index) return;
-  shown = state.index;
+  if (shown === oneIndex()) return;
+  shown = oneIndex();
   show();
 }
 
 async function show() {
-  const { index } = state;
+  const index = oneIndex();
   const view = byId("view-index");
   view.replaceChildren(el("p", { class: "note" }, "Checking the files for changes …"));
   try {
@@ -105,7 +105,7 @@ function age(hours) {
 async function startUpdate() {
   try {
     clearProblem();
-    showRun(await post("updates", { index: state.index }));
+    showRun(await post("updates", { index: oneIndex() }));
     announce("The update has started.");
   } catch (error) {
     showProblem(error);
@@ -129,7 +129,7 @@ function showRun(run) {
 
 async function poll() {
   try {
-    const run = await get("updates", { index: state.index });
+    const run = await get("updates", { index: oneIndex() });
     if (state.view !== "index") return;
     if (run.state === "running") {
       showRun(run);
@@ -152,7 +152,7 @@ async function list(outcome, offset) {
   const own = listed;
   const contains = byId("contains").value;
   try {
-    const found = await get("files", { index: state.index, outcome, contains, offset, limit: PAGE });
+    const found = await get("files", { index: oneIndex(), outcome, contains, offset, limit: PAGE });
     if (own !== listed || !byId("files")) return;
     byId("files").replaceChildren(...files(found, outcome, contains));
   } catch (error) {

@@ -11,7 +11,7 @@ export function labelButtons(hit, asked) {
       title: `Mark this hit as ${mark}, for cdesearch eval --labels` }, text);
     button.addEventListener("click", async () => {
       try {
-        await post("labels", { q: asked.q, chunk: hit.chunk, mark, index: asked.index });
+        await post("labels", { q: asked.q, chunk: hit.chunk, mark, index: hit.index ?? asked.index });
         for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
         announce(`Marked as ${mark}.`);
       } catch (error) {

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { announce, byId, counted, el, number } from "./dom.js";
 import { MapCanvas } from "./map_canvas.js";
 import { showProblem } from "./problem.js";
-import { go, href, inPage, onChange, searched, state } from "./route.js";
+import { go, href, inPage, onChange, oneIndex, searched, state } from "./route.js";
 import { icon } from "./shapes.js";
 
 const OTHERS = "all other folders";
@@ -38,13 +38,13 @@ async function update() {
   asked = key;
   sequence += 1;
   const own = sequence;
-  const needsPoints = map?.index !== state.index;
+  const needsPoints = map?.index !== oneIndex();
   if (needsPoints) {
     map = null;
     byId("view-map").replaceChildren(el("p", { class: "note" }, "Loading the map …"));
   }
   try {
-    const query = state.q.trim() ? searched() : { index: state.index };
+    const query = { ...(state.q.trim() ? searched() : {}), index: oneIndex() };
     const found = await get("map", { ...query, points: needsPoints });
     if (own !== sequence) return;
     if (needsPoints) build(found);
@@ -65,7 +65,7 @@ function build(found) {
   const canvas = el("canvas", {
     id: "map", tabindex: "0", role: "application", "aria-label": "Map of the passages", "aria-describedby": "map-about",
   });
-  map = { index: state.index, canvas: new MapCanvas(canvas), points, folders: found.folders };
+  map = { index: oneIndex(), canvas: new MapCanvas(canvas), points, folders: found.folders };
   map.canvas.setPoints(points, found.drift);
   byId("view-map").replaceChildren(
     el("p", { id: "map-about", class: "about" }, about(found)),

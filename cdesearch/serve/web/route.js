@@ -1,6 +1,7 @@
 // The state of the page is stored in its address, so that the back button, bookmarks and new tabs work.
 
-const DEFAULTS = { view: "search", q: "", mode: "hybrid", path: "", type: "", index: "", document: "", chunk: "" };
+const DEFAULTS = { view: "search", q: "", mode: "hybrid", path: "", type: "", index: "", document: "", chunk: "", of: "" };
+export const ALL = "*"; // the value of `index` that stands for all indexes
 const VIEWS = ["search", "document", "map", "index"];
 const MODES = ["hybrid", "dense", "text"];
 const listeners = [];
@@ -19,7 +20,7 @@ function read() {
 /** Returns the address of the current state with some changes. Views other than the document view omit the document. */
 export function href(changes) {
   const next = { ...state, ...changes };
-  if (next.view !== "document") next.document = next.chunk = "";
+  if (next.view !== "document") next.document = next.chunk = next.of = "";
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(next)) if (value !== DEFAULTS[name]) query.set(name, value);
   return query.size ? `/?${query}` : "/";
@@ -42,6 +43,9 @@ export function follow() {
   state = read();
   for (const listener of listeners) listener(state, before);
 }
+
+/** Returns the name of the index that views of one index show: for all indexes, "", which is the first one. */
+export const oneIndex = () => (state.index === ALL ? "" : state.index);
 
 /** Returns the parameters of a search with the names that the HTTP API uses. */
 export const searched = ({ q, mode, path, type, index } = state) => ({ q, mode, path, type, index });

@@ -6,7 +6,7 @@ import { byId, counted, el, fixed, number } from "./dom.js";
 import { labelButtons } from "./label.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
 import { clearProblem, showProblem } from "./problem.js";
-import { go, href, inPage, onChange, searched, state } from "./route.js";
+import { ALL, go, href, inPage, onChange, searched, state } from "./route.js";
 import { whyButton } from "./why.js";
 import { indented, marked, passage, wordsOf } from "./words.js";
 
@@ -90,7 +90,8 @@ async function search(offset) {
     const answer = await get("search", { ...asked, k: PAGE, offset }, controller.signal);
     const corpus = await corpusOf(asked.index);
     if (own !== sequence) return;
-    showHits(answer.hits.map((hit) => hitItem(hit, asked, offset + PAGE, corpus.root)), answer.more, offset);
+    const rootOf = (hit) => corpus.roots?.[hit.index] ?? corpus.root;
+    showHits(answer.hits.map((hit) => hitItem(hit, asked, offset + PAGE, rootOf(hit))), answer.more, offset);
     summarise(answer);
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
@@ -137,7 +138,7 @@ function summarise(answer) {
 
 function hitItem(hit, asked, k, root) {
   const words = wordsOf(asked.q);
-  const target = { view: "document", document: hit.document, chunk: hit.chunk };
+  const target = { view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" };
   const shown = passage(isCode(hit.path) ? indented(hit.text) : hit.text, words);
   const place = placeOfPassage(hit, shown);
   const extent = extentOf(place);
@@ -146,16 +147,20 @@ function hitItem(hit, asked, k, root) {
   return el("li", { class: "hit" },
     el("div", { class: "head" },
       el("h2", {},
-        el("a", { href: href(target), onclick: inPage(target), class: "open" }, pathOf(hit.path),
+        el("a", { href: href(target), onclick: inPage(target), class: "open" },
+          hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
           extent && el("span", { class: "extent" }, `, ${extent}`))),
       el("span", { class: "score" }, confidenceOf(hit),
         el("span", { title: "Score (higher is better)" }, el("span", { class: "unseen" }, "score "), fixed(hit.score)))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(shown.text, words)),
+    hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place),
       labelButtons(hit, asked)),
     why.panel);
 }
+
+const copyOf = ({ index, location }) => `${index}: ${location}`;
 
 /** The confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%. */
 function confidenceOf({ confidence }) {
@@ -173,7 +178,7 @@ async function showWelcome(index) {
     byId("welcome").replaceChildren(
       el("p", { class: "lead" }, "Ask in your own words. Nothing leaves this computer."),
       el("p", {}, el("strong", {}, corpus.index), ` contains ${counted(corpus.documents, "document")} in `
-        + `${counted(corpus.chunks, "passage")}, from `, el("code", {}, corpus.root), "."),
+        + `${counted(corpus.chunks, "passage")}`, corpus.root && [", from ", el("code", {}, corpus.root)], "."),
       el("ul", {},
         el("li", {}, el("strong", {}, "Both"), " combines the evidence of meaning and words."),
         el("li", {}, el("strong", {}, "Meaning"), " finds passages even if they use other words."),
@@ -197,7 +202,8 @@ async function fillFilters() {
   fill("folder", corpus.folders.map(({ path, files }) => [path, `${name(path)} (${number(files)})`]), state.path);
   fill("type", corpus.types.map(({ type, files }) => [type, `${type} (${number(files)})`]), state.type);
   byId("index-choice").hidden = corpus.indexes.length < 2;
-  byId("index").replaceChildren(...corpus.indexes.map((one) => el("option", { value: one }, one)));
+  byId("index").replaceChildren(...corpus.indexes.map((one) => el("option", { value: one }, one)),
+    el("option", { value: ALL }, "All"));
   byId("index").value = index || corpus.index;
 }
 

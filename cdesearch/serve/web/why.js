@@ -16,8 +16,9 @@ export function whyButton(hit, asked, k) {
     button.setAttribute("aria-expanded", String(!panel.hidden));
     if (panel.hidden || panel.childElementCount) return;
     try {
-      const explained = await get("explain", { ...asked, chunk: hit.chunk, k });
-      panel.replaceChildren(...explanation(explained));
+      const explained = await get("explain", { ...asked, index: hit.index ?? asked.index, chunk: hit.chunk, k });
+      const alone = `In a search of several indexes, scores change. This is the evidence in ${hit.index} alone.`;
+      panel.replaceChildren(...explanation(explained), hit.index ? el("p", { class: "note" }, alone) : "");
     } catch (error) {
       panel.replaceChildren(el("p", {}, `${error.message} ${error.remedy ?? ""}`));
     }

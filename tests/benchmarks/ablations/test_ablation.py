@@ -12,6 +12,7 @@ PLAN = """
 evaluate = ["beir"]
 seeds = [0, 1]
 max_tokens = 32
+stored = ["binary", "first 4"]
 [recipe.data]
 pairs = ["pairs.jsonl"]
 held_out = 0.4
@@ -56,7 +57,7 @@ def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
     assert [arm["seed"] for arm in record["arms"]] == [arm["recipe"]["run"]["seed"] for arm in record["arms"]]
     assert [arm["seed"] for arm in second] == [1, 1] and second[0]["held_out"] != without["held_out"]
     assert context["recipe"]["learning"]["steps"] == 3 and not without["recipe"]["model"]["contextual"]
-    assert without["ndcg"]["beir"].keys() == {"true", "random", "null", "document", "fused"}
+    assert without["ndcg"]["beir"].keys() == {"true", "random", "null", "document", "fused", "binary", "first 4"}
     assert len(context["held_out"]) == 2
     lines = (tmp_path / "runs" / "plan" / "context" / "log.jsonl").read_text().splitlines()
     assert sum("loss" in json.loads(line) and "held_out" not in json.loads(line) for line in lines) == 3
@@ -66,6 +67,9 @@ def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.replace("max_tokens", "tokens"))
     with pytest.raises(InputError, match="has no max_tokens"):
+        ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
+    plan.write_text(PLAN.replace("first 4", "fist 4"))
+    with pytest.raises(InputError, match="fist 4 is not a form of stored vectors"):
         ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
     plan.write_text(PLAN.replace('"model.contextual" = false', '"model.contextal" = false'))
     with pytest.raises(InputError, match="did you mean contextual"):
@@ -78,12 +82,12 @@ def made_arm(tmp_path, monkeypatch):
     plan, start = tmp_path / "plan.toml", tmp_path / "start"
     start.mkdir()
 
-    def train(recipe, *_, resume):
+    def train(recipe, *_, **__):
         (recipe.run.out / "checkpoint").mkdir()
         (recipe.run.out / "ndcg.json").write_text('{"beir": {"true": 1, "random": 1, "null": 1, "fused": 1}}')
         raise RuntimeError("trained")
 
-    monkeypatch.setattr("trainer.train.train", train)
+    monkeypatch.setattr("trainer.rounds.train", train)
 
     def make(old="", new="", start=start, data=tmp_path, out=tmp_path / "new" / "out"):
         plan.write_text(PLAN.replace(old, new) if old else PLAN)

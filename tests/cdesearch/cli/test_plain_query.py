@@ -11,7 +11,7 @@ from cdesearch.cli import main as cli
 from cdesearch.cli import query
 from cdesearch.cli.command_names import FLAGS, VALUED
 from cdesearch.cli.plain_query import read_plain
-from cdesearch.cli.query import QueryOptions
+from cdesearch.cli.query_options import QueryOptions
 
 WORDS = ["cat", "a b", "", " ", "query", "=", "x=y", "漢字", "\udcff", "~", "--", "-", "-x", "--help", "*"]
 NAMES = [*VALUED, *FLAGS, "--ful", "-kk", "--grou"]
@@ -63,7 +63,8 @@ def test_arguments_that_are_read_without_typer_mean_what_typer_reads(arguments):
         (["cat", "--type", "py", "--type=md"], QueryOptions("cat", types=("py", "md"))),
         (["cat", "--no-group", "--no-pager"], QueryOptions("cat", group=False, has_pager=False)),
         (["cat", "--mode=dense", "--full"], QueryOptions("cat", mode="dense", full=True)),
-        (["cat", "--path", "*.py", "--index", "x"], QueryOptions("cat", paths=("*.py",), index=Path("x"))),
+        (["cat", "--path", "*.py", "--index", "x"], QueryOptions("cat", paths=("*.py",), indexes=(Path("x"),))),
+        (["cat", "--index=x", "--index", "y"], QueryOptions("cat", indexes=(Path("x"), Path("y")))),
     ],
 )
 def test_common_arguments_are_read_without_typer(arguments, options):

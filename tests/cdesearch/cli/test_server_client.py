@@ -17,7 +17,7 @@ import pytest
 from background_server import runtime_folder, serve
 from command import cdesearch, cdesearch_process
 
-import cdesearch.cli.query as query_module
+import cdesearch.cli.query_answer as query_module
 from cdesearch import __version__
 from cdesearch.cli.server_client import ask_server, running_server
 from cdesearch.search.file_filter import FileFilter

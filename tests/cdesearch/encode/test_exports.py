@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from hidden_libraries import run_module_without
 from notes import Notes
 from random_biencoder import NAMES, biencoder_folder
 from small_corpus import TEXTS, write_corpus
@@ -60,6 +61,13 @@ def test_the_first_build_exports_a_model_and_later_runs_use_the_export(bert, doc
     assert load_encoder(bert, plain=True).precision == "int8", "a plain model has the same network"
     assert cdesearch.open(documents).search("water", mode="rerank")
     assert [folder.name for folder in place(bert).parent.iterdir()] == [place(bert).name]
+
+
+def test_the_export_writes_nothing_to_the_terminal(bert, capfd):
+    encoder = load_encoder(bert)
+    capfd.readouterr()
+    assert exports.export(encoder, encoder.unexported, TEXTS) is None and find_export(place(bert)) is not None
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_model_that_is_loaded_already_continues_with_the_export(bert, documents):
@@ -123,6 +131,28 @@ def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, 
                 found.encode(texts, "query", given), exact.encode(texts, "query", given), atol=1e-5
             )
     assert network.is_causal == (kind == "qwen3") and torch.is_grad_enabled()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["query", "index"])
+def test_without_its_export_and_torch_a_model_names_the_extra_that_runs_it(bert, documents, command):
+    build([documents], Options(model=bert), Silent())
+    (place(bert) / GRAPH).unlink()
+    arguments = ("query", "--index", documents, "--mode", "dense", "water") if command == "query" else ("index",)
+    run = run_module_without("torch transformers onnx", "cdesearch", *arguments, cwd=documents)
+    assert run.returncode == 2 and "Traceback" not in run.stderr
+    assert (
+        "needs torch, which is not installed" in run.stderr and f"no ONNX export of it in {place(bert)}" in run.stderr
+    )
+    assert "pip install 'cdesearch[hub]'" in run.stderr
+
+
+@pytest.mark.slow
+def test_an_exported_model_on_another_device_names_the_extra_that_runs_it(bert, documents):
+    build([documents], Options(model=bert), Silent())
+    run = run_module_without("torch transformers onnx", "cdesearch", "index", "--device", "cuda", cwd=documents)
+    assert run.returncode == 2 and "the device cuda needs it" in run.stderr
+    assert "pip install 'cdesearch[hub]'" in run.stderr
 
 
 @pytest.mark.parametrize("damage", ["truncated", "another graph", "no graph", "a link"])

@@ -34,6 +34,13 @@ def test_the_shares_of_parts_are_weighted_by_their_chunks():
     assert joined_shares([({}, 0)]) == {}
 
 
+def test_only_a_language_of_all_texts_has_the_whole_share():
+    shares = language_shares([ENGLISH] * 29_999 + [GERMAN])
+    assert shares == {"en": 0.9999} and described(shares) == "over 99% English"
+    assert joined_shares([({"en": 1.0}, 29_999), ({}, 1)]) == {"en": 0.9999}
+    assert joined_shares([({"en": 1.0}, 3), ({"en": 1.0}, 7)]) == {"en": 1.0}
+
+
 def test_a_model_whose_languages_are_unknown_misses_nothing():
     assert unread({"de": 0.9, "en": 0.1}, ["en"]) == {"de": 0.9}
     assert unread({"de": 0.9}, []) == {}
@@ -41,6 +48,8 @@ def test_a_model_whose_languages_are_unknown_misses_nothing():
 
 def test_languages_are_named_in_words():
     assert described({"de": 0.9, "en": 0.1}) == "90% German, 10% English"
+    assert described({"zh": 1.0}) == "100% Chinese"
+    assert described({"zh": 0.9951}) == "over 99% Chinese" and described({"zh": 0.9949}) == "99% Chinese"
     assert names_of(["de", "ja", "ru"]) == "German, Japanese and Russian"
     assert names_of(["de"]) == "German" and names_of([]) == ""
 

@@ -1,6 +1,7 @@
 """Ids on the hub, with the real huggingface_hub: its cache, a server on this machine, and no server."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 from command import run_here
 from conftest import make_tokenizer
 from local_hub import COMMIT, serving
-from random_biencoder import biencoder_folder
+from random_biencoder import biencoder_folder, keep_on_torch
 from random_released import config_of
+from small_corpus import write_corpus
 
 from cdesearch.errors import ModelError
 from cdesearch.models.catalog import list_models, models_reading
@@ -162,6 +164,47 @@ def test_the_list_shows_what_the_card_and_the_export_of_a_model_say(cache, tmp_p
     (row,) = (row for row in list_models() if row.name == "me/model")
     assert (row.licence, row.languages, row.dimension, row.speed) == ("mit", "en, de", "32", "123 texts/s")
     assert row.description == "biencoder (mpnet)"
+
+
+def test_a_model_to_fetch_has_the_licence_and_the_languages_of_its_card(cache):
+    rows = {row.name: row for row in list_models()}
+    for known in KNOWN_MODELS:
+        assert (rows[known.name].licence, rows[known.name].languages) == (known.licence, known.shown_languages)
+        assert known.licence in ("apache-2.0", "mit")
+
+
+def test_the_known_models_are_those_of_the_registry_of_mteb():
+    """Except the context model of pplx-embed, which mteb does not have."""
+    mteb = pytest.importorskip("mteb")
+    for known in KNOWN_MODELS:
+        if "context" not in known.name:
+            meta = mteb.get_model_meta(known.name, fetch_from_hf=False)
+            assert (meta.embed_dim, meta.license) == (known.dimension, known.licence)
+            assert known.languages == ("en",) if meta.languages == ["eng-Latn"] else known.languages != ("en",)
+
+
+def test_a_folder_that_an_index_uses_is_listed_with_the_speed_of_its_build(cache, tmp_path, monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own_cache"))
+    monkeypatch.setattr("indexer.embedding.fill.MEASURED_FROM", 4)
+    model = biencoder_folder(tmp_path / "model")
+    (model / "README.md").write_text("---\nlicense: mit\n---\n")
+    keep_on_torch(model)
+    build([write_corpus(tmp_path / "documents")], Options(model=model), Silent())
+    build([write_corpus(tmp_path / "others")], Options(), Silent())
+    for words in (["models"], ["models", str(model)]):
+        (row,) = (line for line in run_here(words, tmp_path).stdout.splitlines() if str(model) in line)
+        assert row.startswith("folder") and " mit " in row and re.search(r" [1-9]\d* texts/s ", row)
+    (default,) = (row for row in list_models() if row.state == "ships")
+    assert re.fullmatch(r"[1-9]\d* texts/s", default.speed)
+
+
+def test_a_folder_without_a_model_and_an_unknown_action_are_one_line(cache, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for words, named in ((["models", "empty"], "has no config.json"), (["models", "fetched"], "not a folder")):
+        run = run_here(words, tmp_path)
+        assert run.returncode == 2 and named in run.stderr and run.stderr.count("\n") == 1
 
 
 def test_the_advised_readers_of_languages_are_known_models_and_those_in_the_cache_come_first(cache, tiny_checkpoint):

@@ -15,7 +15,7 @@ class Held(ServedIndex):
     """An index whose searches wait until an event is set."""
 
     def __init__(self, served):
-        super().__init__(served.name, served._searcher)
+        super().__init__(served.name, served.searcher)
         self.event, self.n_running = threading.Event(), 0
 
     def search(self, *arguments, **options):

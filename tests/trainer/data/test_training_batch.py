@@ -1,7 +1,7 @@
 import numpy as np
 
 from trainer.data.pairs.reading import Pair
-from trainer.data.training_batch import choose_context, siblings_of
+from trainer.data.training_batch import UNKNOWN, choose_context, siblings_of, teacher_of_pairs
 
 
 def test_siblings_are_chunks_of_one_document():
@@ -16,3 +16,14 @@ def test_the_context_is_shared_and_sometimes_absent():
     assert len(set(indices.tolist())) == 32 and not is_null.any()
     assert choose_context(3, 32, 0.0, 0.0, random)[0].tolist() == [0, 1, 2]
     assert choose_context(100, 32, 0.0, 1.0, random)[1].all()
+
+
+def test_a_teacher_of_pairs_knows_the_documents_that_it_has_scored():
+    pairs = [
+        Pair("q", "d", ("n", "m"), scores=(3.0, 1.0, 2.0)),
+        Pair("r", "e", scores=(5.0,)),
+        Pair("s", "f", ("o",), scores=(4.0, -1.0)),
+    ]
+    u = UNKNOWN
+    expected = [[6.0, u, u, 2.0, 4.0, u], [u, 10.0, u, u, u, u], [u, u, 8.0, u, u, -2.0]]
+    assert teacher_of_pairs(pairs, 0.5).tolist() == expected

@@ -17,8 +17,9 @@ from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.contextual.second_stage import SecondStage
 from trainer.loss.contrastive import contrastive
 from trainer.loss.token_weights import context_frequencies, features_of
-from trainer.step import gradcache
-from trainer.step.gradcache import TIDY_EVERY, GradCache
+from trainer.step import cached_pass, gradcache
+from trainer.step.cached_pass import TIDY_EVERY
+from trainer.step.gradcache import GradCache
 
 TESTS = Path(__file__).parents[2]
 SHARED = ["cached", "sink", "tokens", "siblings", "joint"]  # variants whose batch is divided among two processes
@@ -240,7 +241,9 @@ def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, mon
     def run(kernel):
         tensors, positions, packed = [], [], []
         monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor) or kernel)
-        monkeypatch.setattr(gradcache, "pack_texts", lambda ids, mask: packed.append(len(ids)) or pack_texts(ids, mask))
+        monkeypatch.setattr(
+            cached_pass, "pack_texts", lambda ids, mask: packed.append(len(ids)) or pack_texts(ids, mask)
+        )
         model, head = make_student(replace(VARIANTS[variant], first_stage=first_stage))
         embed = model.second_stage.backbone.embed
         model.second_stage.backbone.embed = lambda ids, places=None: positions.append(places) or embed(ids, places)
@@ -397,7 +400,8 @@ def test_attention_by_matrix_products_gives_the_gradient_of_flash_attention(vari
 def test_freed_memory_is_released_after_every_few_micro_batches(monkeypatch):
     order = []
     real = gradcache.release_freed_memory
-    monkeypatch.setattr(gradcache, "release_freed_memory", lambda: order.append("tidy") or real())
+    for module in (gradcache, cached_pass):
+        monkeypatch.setattr(module, "release_freed_memory", lambda: order.append("tidy") or real())
     model, head = make_student()
     model.own_first_stage.register_forward_hook(lambda *_: order.append("text"))
     cached(model, head, make_batch(), 1)
@@ -519,25 +523,6 @@ def test_everything_stays_on_the_device_of_the_model(variant, is_null, monkeypat
     if model.own_first_stage is not None:
         assert not any(gradient is None for gradient in found)
         assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
-
-
-def test_a_process_gives_the_network_the_rows_of_its_texts_in_the_whole_batch(monkeypatch):
-    """The process has the last 8 of 12 texts."""
-    monkeypatch.setattr(gradcache, "rows_of_process", lambda n: slice(4, n))
-    monkeypatch.setattr(gradcache, "gather", lambda vectors: vectors)
-    cache = GradCache(*make_student(), 3)
-    learned, rows = torch.ones(TINY.backbone.dimension, requires_grad=True), []
-
-    def network(text, places):
-        rows.append(places)
-        return learned * torch.ones(len(places), 1)
-
-    vectors, pieces = cache._run(make_batch().queries, network, 0, packs=False)
-    assert vectors.shape == (8, TINY.backbone.dimension)
-    cache._replay(pieces, torch.ones(12, TINY.backbone.dimension), network)
-    for part in rows[:3], rows[3:]:
-        assert sorted(torch.cat(part).tolist()) == list(range(4, 12))
-    assert learned.grad.tolist() == [8.0] * TINY.backbone.dimension
 
 
 def test_the_texts_of_which_only_statistics_are_read_keep_no_graph():

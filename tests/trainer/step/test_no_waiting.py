@@ -17,7 +17,7 @@ from trainer.data import training_batch
 from trainer.loss import batch_loss, token_weights
 from trainer.loss.batch_loss import BatchLoss
 from trainer.recipe import Learning
-from trainer.step import gradcache
+from trainer.step import cached_pass, gradcache
 from trainer.step.gradcache import GradCache
 from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
 from trainer.step.step_figures import StepFigures
@@ -91,7 +91,7 @@ def take_step(monkeypatch, variant, packs, n_null=1):
     def sent(tensor, device):
         return mode.put(tensor.clone())
 
-    for module in (training_batch, gradcache, batch_loss, token_weights):
+    for module in (training_batch, cached_pass, gradcache, batch_loss, token_weights):
         monkeypatch.setattr(module, "sent", sent)
     monkeypatch.setattr(
         packed.Packing,

@@ -1,5 +1,6 @@
 """Packing clusters into batches of equal size, each of one domain (CDE section 10.5)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +14,7 @@ from trainer.data.random_stream import random_stream
 
 Order = Literal["random", "tour"]
 Rows = NDArray[np.int64]
+NO_WEIGHTS: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,18 @@ class Packed:
     rows: Rows  # (B,)
 
 
-def pack(clusters: Mapping[str, Clusters], batch_size: int, order: Order, seed: int, epoch: int) -> list[Packed]:
+def pack(
+    clusters: Mapping[str, Clusters],
+    batch_size: int,
+    order: Order,
+    seed: int,
+    epoch: int,
+    weights: Mapping[str, float] = NO_WEIGHTS,
+) -> list[Packed]:
     """The batches of one epoch in random order. Every epoch packs them again.
+
+    A domain has a share of the batches by its number of pairs, times its weight, which is 1 by default. With a weight
+    below 1, an epoch has some of its batches, drawn at random; above 1, its pairs are packed several times.
 
     The pairs of a domain are concatenated cluster by cluster, from a random start, and cut into batches. Large clusters
     are split, and small ones share a batch with their neighbours, which are similar if `order` is `tour`. The N mod
@@ -33,12 +45,21 @@ def pack(clusters: Mapping[str, Clusters], batch_size: int, order: Order, seed: 
     batches = []
     for number, (domain, found) in enumerate(sorted(clusters.items())):
         random = random_stream(seed, "pairs of an epoch", epoch, number)
-        row = _row(found, order, random)
-        row = np.roll(row, -int(random.integers(len(row)))) if len(row) else row
-        whole = len(row) // batch_size * batch_size
-        batches += [Packed(domain, rows) for rows in row[:whole].reshape(-1, batch_size)]
+        weight = weights.get(domain, 1.0)
+        packed = np.concatenate([_packed(found, batch_size, order, random) for _ in range(max(1, math.ceil(weight)))])
+        if weight != 1:
+            n_batches = round(weight * (len(found.assignment) // batch_size))
+            packed = packed[random.permutation(len(packed))[:n_batches]]
+        batches += [Packed(domain, rows) for rows in packed]
     random = random_stream(seed, "batches of an epoch", epoch)
     return [batches[index] for index in random.permutation(len(batches))]
+
+
+def _packed(found: Clusters, batch_size: int, order: Order, random: np.random.Generator) -> Rows:
+    """The rows (n, batch_size) of all whole batches."""
+    row = _row(found, order, random)
+    row = np.roll(row, -int(random.integers(len(row)))) if len(row) else row
+    return row[: len(row) // batch_size * batch_size].reshape(-1, batch_size)
 
 
 def _row(found: Clusters, order: Order, random: np.random.Generator) -> Rows:

@@ -18,7 +18,15 @@ from trainer.data.pairs.domains import Domain
 from trainer.data.pairs.reading import Pair
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import Surrogate
-from trainer.data.training_batch import Batch, choose_context, documents_of, padded, siblings_of
+from trainer.data.training_batch import (
+    Batch,
+    choose_context,
+    documents_of,
+    owners_of,
+    padded,
+    siblings_of,
+    teacher_of_pairs,
+)
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
@@ -95,6 +103,7 @@ class BatchStream:
             is_null=is_null,
             excluded=torch.from_numpy(excluded),
             teacher=teacher,
+            owners=owners_of(pairs),
             siblings=siblings_of(pairs) if recipe.by_document else None,
         )
         return batch if self._contexts is None else self._in_context(batch, packed, documents, random)
@@ -118,7 +127,8 @@ class BatchStream:
         return replace(batch, context_tokens=tokens, is_null=torch.from_numpy(is_null))
 
     def _cut(self, pair: Pair) -> Pair:
-        return replace(pair, negatives=pair.negatives[: self._recipe.batches.hard_negatives])
+        n = self._recipe.batches.hard_negatives
+        return replace(pair, negatives=pair.negatives[:n], scores=pair.scores[: n + 1])
 
     def _surrogate_scores(
         self, packed: Packed, pairs: Sequence[Pair], documents: list[str]
@@ -128,7 +138,8 @@ class BatchStream:
         queries = [pair.query for pair in pairs]
         view = self._parts[packed.domain].surrogate.view(packed.rows, pairs)
         excluded = np.empty((len(queries), len(documents)), np.bool_)
-        teacher = np.empty(excluded.shape, np.float32) if learning.teacher_weight else None
+        is_surrogate = bool(learning.teacher_weight) and self._recipe.objective.teacher == "surrogate"
+        teacher = np.empty(excluded.shape, np.float32) if is_surrogate else None
         for first in range(0, len(queries), ROWS):
             rows = slice(first, first + ROWS)
             scores = view.scores(batches.filter, rows)
@@ -136,13 +147,16 @@ class BatchStream:
             if teacher is not None:
                 fused = scores if batches.filter == "fused" else view.scores("fused", rows)
                 teacher[rows] = fused * (0.1 / learning.teacher_temperature)
+        if learning.teacher_weight and not is_surrogate:
+            return excluded, teacher_of_pairs(pairs, learning.teacher_temperature)
         return excluded, None if teacher is None else torch.from_numpy(teacher)
 
     def _pack(self, epoch: int) -> list[Packed]:
         if epoch != self._epoch:
             recipe = self._recipe
             clusters = {name: part.clusters for name, part in self._parts.items()}
-            self._packed = pack(clusters, recipe.batches.size, recipe.batches.order, recipe.run.seed, epoch)
+            settings = recipe.batches.size, recipe.batches.order, recipe.run.seed, epoch
+            self._packed = pack(clusters, *settings, recipe.data.weights)
             self._epoch = epoch
         return self._packed
 

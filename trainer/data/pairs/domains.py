@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.leaks import Leaks
-from trainer.data.pairs.reading import Pair, domain_name, read_pairs
+from trainer.data.pairs.reading import Pair, domain_name, parts_of, read_pairs
 from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs, stored_files
 from trainer.data.random_stream import random_stream
 from trainer.data.stored import BLOCK, check_sums, damaged, kept_arrays, load_json, save_sums
@@ -42,9 +42,10 @@ class Domain:
     def take(self, rows: Sequence[int]) -> list[Pair]:
         """The pairs at `rows`."""
         found = self.pairs.take(rows)
-        columns = (found.column(name) for name in ("query", "document", "negatives", "document_id"))
+        columns = (found.column(name) for name in ("query", "document", "negatives", "document_id", "scores"))
         return [
-            Pair(query, document, tuple(texts), name) for query, document, texts, name in zip(*columns, strict=True)
+            Pair(query, document, tuple(texts), name, tuple(map(float, scores)))
+            for query, document, texts, name, scores in zip(*columns, strict=True)
         ]
 
     def shuffled(self, random: np.random.Generator) -> list[int]:
@@ -64,6 +65,10 @@ class Domain:
     def column(self, name: str) -> list[str]:
         """The column `name`: all queries, documents or document ids."""
         return self.pairs.column(name)
+
+    def is_scored(self) -> bool:
+        """Whether every pair has scores of a teacher."""
+        return all(self.pairs.column("scores"))
 
     def negatives(self) -> list[list[str]]:
         """The hard negatives of every pair."""
@@ -130,8 +135,11 @@ def _read_counts(file: Path) -> dict[str, int]:
 
 def _file_digest(file: Path) -> str:
     try:
-        with open_plain(file) as opened:
-            return hashlib.file_digest(opened, "blake2b").hexdigest()
+        digests = []
+        for part in parts_of(file):
+            with open_plain(part) as opened:
+                digests.append(hashlib.file_digest(opened, "blake2b").hexdigest())
+        return " ".join(digests)
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
 
@@ -143,15 +151,15 @@ def _write(
     seen: set[bytes] = set()
     with PairWriter(out) as writer:
         for number, block in enumerate(iter(lambda: list(islice(pairs, BLOCK)), [])):
-            are_leaks, negatives = _leaks_among(block, _parts(out) / f"{number}.npz", leaks)
-            for pair, is_leak, kept in zip(block, are_leaks, negatives, strict=True):
+            are_leaks, cleaned = _leaks_among(block, _parts(out) / f"{number}.npz", leaks)
+            for pair, is_leak, kept in zip(block, are_leaks, cleaned, strict=True):
                 reason = _unusable(pair, seen) or ("leaks" if is_leak else None)
                 if reason:
                     dropped[reason] += 1
                     continue
-                if n_leaks := len(pair.negatives) - len(kept):
+                if n_leaks := len(pair.negatives) - len(kept.negatives):
                     dropped["leaks among hard negatives"] += n_leaks
-                writer.write(asdict(replace(pair, negatives=kept)))
+                writer.write(asdict(kept))
             advance(len(block))
     return dict(dropped)
 
@@ -161,10 +169,8 @@ def _parts(made: Path) -> Path:
     return made.with_name(f"{made.name}.parts")
 
 
-def _leaks_among(
-    block: Sequence[Pair], file: Path, leaks: Callable[[], Leaks]
-) -> tuple[list[bool], list[tuple[str, ...]]]:
-    """For each pair of a block whether it is a leak, and its hard negatives that are none; stored in `file`."""
+def _leaks_among(block: Sequence[Pair], file: Path, leaks: Callable[[], Leaks]) -> tuple[list[bool], list[Pair]]:
+    """For each pair of a block whether it is a leak, and the pair without hard negatives that are; kept in `file`."""
 
     def find() -> dict[str, NDArray[np.bool_]]:
         negatives = [leaks().in_texts(text) for pair in block for text in pair.negatives]
@@ -174,8 +180,14 @@ def _leaks_among(
     if len(found["pairs"]) != len(block) or len(found["negatives"]) != sum(len(pair.negatives) for pair in block):
         raise damaged(file)
     of_negatives = iter(found["negatives"].tolist())
-    kept = [tuple(text for text in pair.negatives if not next(of_negatives)) for pair in block]
-    return found["pairs"].tolist(), kept
+    return found["pairs"].tolist(), [_without(pair, [next(of_negatives) for _ in pair.negatives]) for pair in block]
+
+
+def _without(pair: Pair, are_leaks: Sequence[bool]) -> Pair:
+    """The pair without the hard negatives that are leaks, and without their scores."""
+    kept = [number for number, is_leak in enumerate(are_leaks) if not is_leak]
+    scores = (pair.scores[0], *(pair.scores[1 + number] for number in kept)) if pair.scores else ()
+    return replace(pair, negatives=tuple(pair.negatives[number] for number in kept), scores=scores)
 
 
 def _unusable(pair: Pair, seen: set[bytes]) -> str | None:

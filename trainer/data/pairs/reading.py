@@ -5,17 +5,21 @@ read_pairs(file)  ->  Pair, Pair, ...
 
 import gzip
 import json
+import math
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from cdesearch.errors import SourceError
+from trainer.data.pairs.saved_dataset import shard_rows, shards_of
 from trainer.plain_file import open_plain
 
-ROWS = 4096  # of a .parquet file, read at once
+# Columns of sentence-transformers that count as ours.
+OTHER_NAMES = {"query": "anchor", "document": "positive"}
+_NEGATIVE = re.compile(r"negative(_\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +30,14 @@ class Pair:
     document: str
     negatives: tuple[str, ...] = ()
     document_id: str = ""  # of the long document that `document` is a chunk of, or empty
+    scores: tuple[float, ...] = ()  # of a teacher, for `document` and then for each of the negatives; or none
+    group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
 def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> list[Path]:
     """The pair files among `sources`, files and folders, without the domains in `leave_out`.
+
+    A data set in a folder of the library `datasets` counts as one file.
 
     Raises SourceError, also for a domain to leave out that no file has.
     """
@@ -37,10 +45,9 @@ def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> li
     for source in sources:
         if not source.exists():
             raise SourceError(f"There is no pair file or folder {source}.", "Check the recipe's `pairs`.")
-        inside = sorted(file for file in source.iterdir() if _format(file)) if source.is_dir() else [source]
-        files += inside
+        files += _inside(source) if source.is_dir() and not shards_of(source) else [source]
     for file in files:
-        if _format(file) is None:
+        if _format(file) is None and not shards_of(file):
             raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
     if not files:
         raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
@@ -60,6 +67,15 @@ def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> li
     if not chosen:
         raise SourceError("data.leave_out names every domain.", "Leave at least one domain out of it.")
     return chosen
+
+
+def _inside(folder: Path) -> list[Path]:
+    return sorted(entry for entry in folder.iterdir() if _format(entry) or (entry.is_dir() and shards_of(entry)))
+
+
+def parts_of(file: Path) -> list[Path]:
+    """The files on disk that a pair file consists of: itself, or those of a data set. Raises SourceError."""
+    return shards_of(file) or [file]
 
 
 def domain_name(file: Path) -> str:
@@ -84,15 +100,35 @@ def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
 
 
 def _pair(row: Mapping[str, Any], location: str) -> Pair:
-    query, document = row.get("query"), row.get("document")
+    query, document = (row.get(name, row.get(other)) for name, other in OTHER_NAMES.items())
     if not isinstance(query, str) or not isinstance(document, str):
         raise SourceError(f"{location} has no text in `query` and `document`.", "Correct or remove the line.")
-    negatives = row.get("negatives") or []
+    negatives = row.get("negatives") or [row[name] for name in row if _NEGATIVE.fullmatch(name)]
     if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
         raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
     return Pair(
-        query.strip(), document.strip(), tuple(text.strip() for text in negatives), str(row.get("document_id") or "")
+        query.strip(),
+        document.strip(),
+        tuple(text.strip() for text in negatives),
+        document_id=str(row.get("document_id") or ""),
+        scores=_scores(row, 1 + len(negatives), location),
+        group=str(row.get("group") or ""),
     )
+
+
+def _scores(row: Mapping[str, Any], n: int, location: str) -> tuple[float, ...]:
+    """The teacher's scores of the document and of n - 1 negatives, if there are any; raises SourceError."""
+    scores = row.get("scores") or []
+    if not isinstance(scores, list) or not all(_is_number(score) for score in scores) or len(scores) not in (0, n):
+        raise SourceError(
+            f"{location} has `scores` that are not one number for the document and one for each of its negatives.",
+            "Correct the line.",
+        )
+    return tuple(map(float, scores))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
@@ -100,7 +136,8 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
         chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
-            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
+            group = str(row.get("group") or "")
+            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]), group=group)
     except (KeyError, TypeError, AttributeError) as error:
         needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
         raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
@@ -111,27 +148,17 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
     number = 0
     packed = file.name.lower().endswith(".gz")
     try:
+        if shards := shards_of(file) if file.is_dir() else [file] if _format(file) == "parquet" else []:
+            for shard in shards:
+                yield from shard_rows(shard)
+            return
         with open_plain(file) as stream, gzip.open(stream) if packed else stream as lines:
-            if _format(file) == "parquet":
-                yield from _table_rows(stream, file)
-                return
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _parsed(line, f"{file}:{number}")
     except (OSError, EOFError, zlib.error) as error:
         after = f" after line {number}" if number else ""
         raise SourceError(f"{file} cannot be read{after} ({error}).", "Copy the file again.") from None
-
-
-def _table_rows(stream: BinaryIO, file: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        for batch in pq.ParquetFile(stream).iter_batches(ROWS):
-            yield from batch.to_pylist()
-    except (pa.ArrowException, ValueError) as error:
-        raise SourceError(f"{file} is not a readable Parquet file ({error}).", "Copy the file again.") from None
 
 
 def _parsed(line: bytes, location: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from trainer.data.stored import load_offsets, save_array
 from trainer.replacing import make_folder, refuse_link, replacing
 
 TEXTS = ("query", "document", "document_id")  # columns with one text per pair
-LISTS = ("negatives",)  # columns with any number of texts per pair
+LISTS = ("negatives", "scores")  # columns with any number of texts per pair; numbers are written as texts
 COLUMNS = (*TEXTS, *LISTS)
 
 Offsets = NDArray[np.int64]
@@ -88,7 +88,7 @@ class PairWriter:
         for name in TEXTS:
             self._append(name, (row[name],))
         for name in LISTS:
-            self._append(name, row[name])
+            self._append(name, map(str, row[name]))
             self._first[name].append(len(self._starts[name]) - 1)
 
     def _append(self, name: str, texts: Iterable[str]) -> None:

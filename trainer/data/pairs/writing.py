@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cdesearch.errors import InputError
 from trainer.data.pairs.reading import Pair, domain_name
@@ -37,8 +38,7 @@ def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[Write]:
             gzip.open(stream, "wt", encoding="utf-8") as lines,
         ):
             for pair in pairs:
-                row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
-                lines.write(json.dumps(row | {"negatives": pair.negatives}, ensure_ascii=False) + "\n")
+                lines.write(json.dumps(_row(pair), ensure_ascii=False) + "\n")
         return complete
 
     finished: list[Path] = []
@@ -68,3 +68,10 @@ def _check(out: Path, inputs: Sequence[Path]) -> None:
 def _targets(out: Path, domain: str) -> tuple[Path, Path]:
     """The file of a domain, and the name that it has until it is complete."""
     return out / f"{domain}.jsonl.gz", out / f"{domain}.jsonl.gz{UNFINISHED}"
+
+
+def _row(pair: Pair) -> dict[str, Any]:
+    row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
+    group = {"group": pair.group} if pair.group else {}
+    scores = {"scores": pair.scores} if pair.scores else {}
+    return row | group | {"negatives": pair.negatives} | scores

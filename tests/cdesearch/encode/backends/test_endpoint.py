@@ -1,5 +1,6 @@
 """Vectors from a real HTTP server, which fails in every way that servers do."""
 
+import base64
 import email.utils
 import threading
 import time
@@ -13,7 +14,7 @@ from cdesearch.encode.backends.endpoint import EmbeddingServer, Endpoint, Patien
 from cdesearch.errors import InputError, ModelServerError, TextRefusedError
 
 SECRET = "sk-very-secret"
-QUICK = Patience(tries=3, silence_seconds=5.0, wait_seconds=2.0)
+QUICK = Patience(tries=3, answer_seconds=5.0, wait_seconds=2.0)
 TEXTS = [f"the {word} {number}" for number in range(30) for word in ("cat", "dog", "moon", "river water")]
 
 
@@ -127,10 +128,24 @@ def test_a_wait_longer_than_the_caller_has_patience_for_ends_the_request(server)
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("part", ["headers", "body", "chunks"])
+def test_the_time_limit_holds_for_a_whole_answer_that_arrives_byte_by_byte(server, part):
+    server.misbehave = lambda handler, texts: handler.drip(part, seconds=3)
+    started = time.monotonic()
+    slow = Patience(tries=3, answer_seconds=0.4, wait_seconds=2)
+    assert "did not answer within 0.4 seconds. Check the log" in failure_of(server, patience=slow)
+    assert time.monotonic() - started < 1.5 and len(server.requests) == 1
+
+
+def test_an_answer_that_arrives_in_pieces_within_the_time_is_read(server, tiny_encoder):
+    server.misbehave = lambda handler, texts: handler.embed(texts, pieces=20) or True
+    np.testing.assert_allclose(asked(server), tiny_encoder.encode_each(TEXTS, "document", None), atol=1e-6)
+
+
 def test_a_server_that_is_away_and_one_that_is_silent_are_named(server):
     server.misbehave = lambda handler, texts: handler.delay(0.5)
-    silent = Patience(tries=1, silence_seconds=0.1, wait_seconds=0)
-    assert "did not answer for 0.1 seconds" in failure_of(server, patience=silent)
+    silent = Patience(tries=1, answer_seconds=0.1, wait_seconds=0)
+    assert "did not answer within 0.1 seconds" in failure_of(server, patience=silent)
     with serving(None) as gone:
         pass
     gone.server_close()
@@ -159,33 +174,83 @@ def test_a_redirect_is_not_followed_so_that_the_key_reaches_no_other_host(server
         assert not other.requests
 
 
+BASE64_OF_16 = base64.b64encode(np.ones(16, "<f4").tobytes()).decode()
+DATA = 'in "data" instead of an object with an "embedding"'
+
+
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        (lambda rows: rows[1:], "returned 2 vectors for 3 texts"),
-        (lambda rows: [rows[0], *rows[:2]], "whose numbers (index) are not those of the texts"),
+        (lambda rows: rows[1:], "returned 2 embeddings for 3 texts"),
+        (lambda rows: rows * 2, "returned 6 embeddings for 3 texts"),
+        (lambda rows: [rows[0], *rows[:2]], "whose numbers (index) are not those of the texts, 0 to 2"),
         (lambda rows: [row | {"index": "0"} for row in rows], "whose numbers (index) are not those"),
-        (lambda rows: [row | {"embedding": [float("nan")] * 16} for row in rows], "that are not finite"),
-        (lambda rows: [row | {"embedding": [1e300] * 16} for row in rows], "that are not finite"),
-        (lambda rows: [row | {"embedding": [0.0] * 16} for row in rows], "a vector of zeros"),
-        (lambda rows: [*rows[:2], rows[2] | {"embedding": [1.0] * 15}], "different lengths (15, 16)"),
-        (lambda rows: [row | {"embedding": []} for row in rows], "impossible or different lengths (0)"),
-        (lambda rows: [row | {"embedding": [[1.0] * 16]} for row in rows], "sent an answer without embeddings"),
-        (lambda rows: [row | {"embedding": "?"} for row in rows], "sent an answer without embeddings"),
-        (lambda rows: None, "sent an answer without embeddings"),
+        (lambda rows: [row | {"index": [0]} for row in rows], "whose numbers (index) are not those"),
+        (lambda rows: [*rows[:2], rows[2] | {"embedding": [1.0] * 15}], "of different lengths: 15 and 16 numbers"),
+        (lambda rows: [row | {"embedding": []} for row in rows], "embeddings of 0 numbers, not of 1 to 65,536"),
+        (lambda rows: ["?"], "sent a text " + DATA),
+        (lambda rows: [None], "sent null " + DATA),
+        (lambda rows: [[1.0, 2.0]], "sent a list " + DATA),
+        (lambda rows: [{"vector": [1.0], "id": 3}], "sent an object with the keys vector, id " + DATA),
+        (lambda rows: None, "sent an object with the keys object, data, model instead of an object with embeddings"),
     ],
 )
-def test_an_answer_that_is_not_a_vector_for_each_text_is_refused(server, change, part):
+def test_an_answer_that_is_not_an_embedding_for_each_text_is_refused(server, change, part):
     server.misbehave = lambda handler, texts: handler.embed(texts, change) or True
-    assert part in failure_of(server, "the cat", "the dog", "the moon")
+    assert f"The embedding model at {server.address} " in (failed := failure_of(server, "the cat", "a dog", "the moon"))
+    assert part in failed and failed.endswith("Check that --model is the URL of an OpenAI-compatible embeddings API.")
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("embedding", "part"),
+    [
+        ([[1.0] * 16], "returned a list with a list instead of numbers as embedding 2 of 3"),
+        (["1.0"] * 16, "returned a list with a text instead of numbers as embedding 2 of 3"),
+        ([True] * 16, "returned a list with true or false instead of numbers as embedding 2 of 3"),
+        ([1.0, None] * 8, "returned a list with null instead of numbers as embedding 2 of 3"),
+        ("?", "returned a text that is not base64 of 32-bit numbers as embedding 2 of 3"),
+        (BASE64_OF_16[:-5], "returned a text that is not base64 of 32-bit numbers as embedding 2 of 3"),
+        (None, "returned null instead of a list of numbers as embedding 2 of 3"),
+        ({"values": [1.0]}, "returned an object with the keys values instead of a list of numbers as embedding 2 of 3"),
+        ([float("nan")] * 16, "numbers that are not finite (NaN or infinity) in embedding 2 of 3"),
+        ([1e300] * 16, "numbers that are not finite (NaN or infinity) in embedding 2 of 3"),
+        ([10**400] * 16, "numbers that are not finite (NaN or infinity) in embedding 2 of 3"),
+        ([0.0] * 16, "returned only zeros, which have no direction, as embedding 2 of 3"),
+    ],
+)
+def test_an_embedding_that_is_not_a_list_of_numbers_is_named_with_what_came(server, embedding, part):
+    change = lambda rows: [rows[0], rows[1] | {"embedding": embedding}, rows[2]]  # noqa: E731
+    server.misbehave = lambda handler, texts: handler.embed(texts, change) or True
+    assert part in failure_of(server, "the cat", "a dog", "the moon")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"<html>\n<title>Welcome</title>", "sent no JSON with embeddings, but '<html> <title>Welcome</title>'"),
+        (b"", "sent nothing"),
+        (b"[" * 100_000, "sent no JSON with embeddings, but '[[["),
+        ([[0.1, 0.2]], 'sent a list of lists instead of an object with embeddings in the list "data"'),
+        ({"embeddings": [[0.1]], "model": "m"}, "sent an object with the keys embeddings, model instead of an object"),
+        ({}, "sent an empty object instead of an object with embeddings"),
+        (
+            {"error": f"Unexpected endpoint or method. (POST /v1/embeddings) {SECRET}"},  # of LM Studio, with HTTP 200
+            "sent an error instead of embeddings: Unexpected endpoint or method. (POST /v1/embeddings) ***. Check that",
+        ),
+    ],
+)
+def test_an_answer_of_another_api_is_named_with_what_came(server, content, part):
+    server.misbehave = lambda handler, texts: handler.reply(200, content)
+    assert part in failure_of(server)
 
 
 def test_another_dimension_than_before_is_refused(server):
     client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
     asked(server, ["the cat"], client=client)
     server.encode = lambda texts: np.ones((len(texts), 8), np.float32)
-    with pytest.raises(ModelServerError, match=r"different lengths \(8, 16\)"):
+    with pytest.raises(ModelServerError, match="returned embeddings of 8 numbers, and before of 16"):
         asked(server, ["the dog"], client=client)
 
 
@@ -194,7 +259,7 @@ def test_a_server_with_a_smaller_limit_of_texts_gets_smaller_requests(server, ti
     client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
     expected = tiny_encoder.encode_each(TEXTS, "document", None)
     np.testing.assert_allclose(asked(server, client=client), expected, atol=1e-6)
-    assert sorted(server.embedded) == sorted(TEXTS)
+    assert sorted(text for text in server.embedded if text != endpoint.SHORT_TEXT) == sorted(TEXTS)
     server.requests.clear()
     np.testing.assert_allclose(asked(server, client=client), expected, atol=1e-6)
     assert max(map(len, server.requests)) <= 10, "the limit is remembered"
@@ -212,8 +277,32 @@ def test_a_text_that_the_server_refuses_is_found_and_the_others_have_their_vecto
             found += indices.tolist()
     assert caught.value.position == 40
     assert f"refuses a text of 12 characters (HTTP {status}: at most 512 tokens)" in str(caught.value)
-    assert sorted(texts[index] for index in found) == sorted(server.embedded)
-    assert server.embedded
+    assert sorted(texts[index] for index in found) == sorted(set(server.embedded) - {endpoint.SHORT_TEXT})
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "texts"),
+    [
+        (500, "boom", ["the cat"]),
+        (500, "boom", TEXTS),
+        (424, "DriverError(CUDA_ERROR_OUT_OF_MEMORY)", TEXTS),
+        (400, "this model does not support embeddings", TEXTS),
+    ],
+)
+def test_a_server_that_refuses_every_text_is_said_to_fail_and_no_text_is_blamed(server, status, reason, texts):
+    server.misbehave = lambda handler, texts: handler.reply(status, {"error": reason})
+    failed = failure_of(server, *texts)
+    assert f"computes no vector, not even of a short text (HTTP {status}: {reason})" in failed
+    assert "Check the log of the server, and whether tiny (--model-name) computes embeddings." in failed
+    assert "refuses a text" not in failed
+
+
+def test_a_server_that_begins_to_fail_in_the_middle_of_a_build_is_said_to_fail(server):
+    client = Endpoint(EmbeddingServer.parse(server.url, "tiny", SECRET))
+    asked(server, ["the cat"], client=client)
+    server.misbehave = lambda handler, texts: handler.reply(500, {"error": "boom"})
+    assert "computes no vector, not even of a short text (HTTP 500: boom)" in failure_of(server, client=client)
 
 
 def test_vectors_of_requests_under_way_come_before_the_error_of_another(server):
@@ -238,7 +327,7 @@ def test_vectors_of_requests_under_way_come_before_the_error_of_another(server):
 
 def test_a_connection_that_the_server_has_closed_meanwhile_costs_no_attempt(server):
     client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
-    once = Patience(tries=1, silence_seconds=5, wait_seconds=0)
+    once = Patience(tries=1, answer_seconds=5, wait_seconds=0)
 
     def answer_and_close(handler, texts):
         handler.close_connection = True

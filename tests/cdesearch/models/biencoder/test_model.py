@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_tokenizer
+from notes import Notes
 from random_biencoder import NAMES, keep_on_torch, save_backbone
 from small_corpus import CORPUS, TEXTS, assert_finds_what_it_holds
 from tokenizers.processors import TemplateProcessing
@@ -160,6 +161,10 @@ def test_minilm_has_the_vectors_of_sentence_transformers(library):
         ("modules.json", [{"type": "custom.Transformer", "path": ""}], r"supported: custom\.Transformer"),
         ("modules.json", [{"type": "sentence_transformers.models.Pooling", "path": ""}], "order"),
         ("modules.json", {}, "modules.json cannot be read"),
+        ("modules.json", [{"type": "sentence_transformers.models.Transformer", "path": ""}], "names no Pooling"),
+        ("sentence_bert_config.json", {"max_seq_length": 2}, "max_seq_length is 2, but a text needs at least 4 tokens"),
+        ("tokenizer_config.json", {"model_max_length": 1}, "model_max_length is 1, but a text needs"),
+        ("config.json", {"max_position_embeddings": 3}, "The number of positions is 3, but a text needs"),
     ],
 )
 def test_what_is_not_supported_is_named_in_one_line(library, tmp_path, file, change, named):
@@ -169,6 +174,38 @@ def test_what_is_not_supported_is_named_in_one_line(library, tmp_path, file, cha
     with pytest.raises(ModelError, match=named) as caught:
         load_encoder(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_the_settings_of_its_pooling_is_refused(library, tmp_path):
+    folder, _ = biencoder(library, tmp_path, "bert")
+    missing = folder / "1_Pooling" / "config.json"
+    missing.unlink()
+    with pytest.raises(ModelError) as caught:
+        load_encoder(folder)
+    assert f"modules.json names a Pooling, but {missing} is missing" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_backbone_alone_is_pooled_by_the_mean_and_the_build_says_so(library, tmp_path, documents):
+    folder = tmp_path / "backbone"
+    save_backbone("bert", folder)
+    keep_on_torch(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = library.SentenceTransformer(str(folder), device="cpu")
+    np.testing.assert_allclose(
+        Embedder(folder, plain=True).encode(TEXTS, "query"),
+        theirs.encode_query(TEXTS, normalize_embeddings=True),
+        atol=1e-5,
+    )
+    notes = Notes()
+    build([documents], Options(model=folder), notes)
+    said = [line for line in notes.lines if "does not state how the states of tokens are pooled" in line]
+    assert len(said) == 1 and str(folder) in said[0]
+    (documents / "new.md").write_text("an update says nothing")
+    again = Notes()
+    build([documents], Options(), again)
+    assert not any("pooled" in line for line in again.lines)
 
 
 def test_code_in_the_folder_of_an_architecture_that_the_library_has_does_not_run(library, tmp_path):

@@ -159,3 +159,25 @@ def test_a_question_that_nothing_answers_gets_a_note(agent):
     assert 0 < passages(answered)[0]["confidence"] < 1 and "notes" not in answered.structured_content
     (note,) = foreign.structured_content["notes"]
     assert note.startswith("Nothing here seems to answer that") and note in text_of(foreign)
+
+
+def test_all_indexes_are_searched_as_one_and_their_passages_can_be_read(agent):
+    result = search(agent, "buy bread and water", index="*")
+    found = passages(result)
+    assert {passage["index"] for passage in found} == {"corpus", "notes"}
+    assert result.structured_content["index"] == "corpus, notes"
+    assert "(notes)" in text_of(result) and "Each path follows the name of its index" in text_of(result)
+    shown = next(line for line in text_of(result).splitlines() if "notes: todo.md" in line)
+    location = shown.partition("] ")[2].partition("  ")[0]
+    assert "Buy bread" in text_of(call(agent, "read", {"path": location}))
+    assert not call(agent, "outline", {"path": "notes: todo.md"}).is_error
+
+
+def test_a_cursor_and_the_text_around_passages_of_all_indexes(agent):
+    first = search(agent, "bread and water", index="*", k=1)
+    second = search(agent, "bread and water", index="*", k=1, cursor=first.structured_content["cursor"])
+    assert [one["rank"] for one in passages(second)] == [2]
+    assert {one["index"] for one in passages(search(agent, "bread", index="*", detail="full"))} == {"corpus", "notes"}
+    assert "todo.md" in text_of(search(agent, "bread", index="*", path="todo.md"))
+    wrong = search(agent, "bread", index="*", path="no.md")
+    assert wrong.is_error and "(corpus)" in text_of(wrong) and "(notes)" in text_of(wrong)

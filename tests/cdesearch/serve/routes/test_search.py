@@ -3,7 +3,9 @@ import subprocess
 import sys
 
 import pytest
+from running_server import running_server
 
+import cdesearch
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -99,3 +101,41 @@ def test_hits_below_a_confidence_are_left_out(server, searcher):
 def test_a_value_that_is_no_confidence_is_refused(server, value):
     response = server.get("search", params={"q": "stone", "min_confidence": value})
     assert response.status_code == 422 and "min_confidence" in response.text
+
+
+@pytest.fixture(scope="module")
+def together(pages, tmp_path_factory, tiny_checkpoint):
+    """A server of two indexes, of which the second has one text of the first."""
+    root = tmp_path_factory.mktemp("other") / "other"
+    root.mkdir()
+    first = next(path for path in sorted(pages.rglob("*.md")))
+    (root / "copy.md").write_text(first.read_text())
+    (root / "own.md").write_text("The river of the other index.")
+    cdesearch.build(root, model=tiny_checkpoint).close()
+    with running_server([pages, root]) as running:
+        yield running
+
+
+def test_all_indexes_or_some_are_searched_as_one(together):
+    every = together.json("search", q="the river", index="*", k=50)
+    named = together.json("search", q="the river", index=["pages", "other"], k=50)
+    assert every["hits"] == named["hits"] and every["index"] == "pages, other"
+    assert {hit["index"] for hit in every["hits"]} == {"pages", "other"}
+    assert every["generation"] == " ".join(served.index.generation.name for served in together.indexes)
+    (copied,) = (hit for hit in every["hits"] if hit["copies"])
+    (copy,) = copied["copies"]
+    assert {copied["index"], copy["index"]} == {"pages", "other"} and copy["chunk"] and copy["places"]
+    second = together.json("search", q="the river", index="*", k=3, offset=3)
+    assert second["hits"] == every["hits"][3:6] and second["more"]
+
+
+def test_without_a_name_the_first_index_is_searched_alone(together):
+    assert all("index" not in hit for hit in together.json("search", q="the river")["hits"])
+    assert together.json("search", q="the river", index="other")["index"] == "other"
+    assert together.get("search", params={"q": "river", "index": ["pages", "moon"]}).status_code == 400
+
+
+def test_the_facets_of_all_indexes_are_their_types_and_sizes(together):
+    every, *alone = (together.json("facets", index=name) for name in ("*", "pages", "other"))
+    assert every["chunks"] == sum(one["chunks"] for one in alone) and every["folders"] == []
+    assert every["roots"] == {one["index"]: one["root"] for one in alone}

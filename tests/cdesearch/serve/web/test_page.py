@@ -5,7 +5,9 @@ import pytest
 from browser import DESK, PHONE
 from running_server import running_server
 from selenium.webdriver.common.keys import Keys
+from served_pages import write_pages
 
+import cdesearch
 from cdesearch.serve.settings import ServeSettings
 
 VIEWS = ["/", "/?q=pruning+roses", "/?view=map&q=pruning+roses", "/?view=index", "/api"]
@@ -338,3 +340,38 @@ def test_a_hit_shows_the_line_at_which_its_passage_begins(browser, notes):
     assert shown
     for extent, text in shown:
         assert lines[int(re.search(r"line (\d+)", extent)[1]) - 1].strip() == text.strip()
+
+
+def test_all_indexes_are_searched_as_one(browser, notes, tmp_path):
+    other = write_pages(
+        tmp_path / "other",
+        {
+            "hedges.md": "# Hedges\n\nPrune hedges in late summer.",
+            "more/bread.md": (notes / "kitchen" / "bread.md").read_text(),
+        },
+    )
+    cdesearch.build(other).close()
+    own = browser.url
+    with running_server([notes, other]) as server:
+        try:
+            browser.url = server.url
+            browser.open("/?index=*")
+            browser.wait(lambda: "notes, other contains" in browser.text("#welcome"))
+            hits = browser.search("when to prune hedges and roses")
+            assert {name.partition(":")[0] for name in names(hits[:2])} == {"notes", "other"}
+            browser.one(".hit .open").click()
+            browser.wait(
+                lambda: "Hedges" in browser.text("#view-document") or "Roses" in browser.text("#view-document")
+            )
+            browser.one("#view-document .back").click()
+            browser.wait(lambda: "index=*" in browser.driver.current_url and len(names(browser.every(".hit"))) > 1)
+            browser.search("knead the dough")
+            assert "Same text in" in browser.text("#hits")
+            browser.one(".hit .actions button").click()
+            browser.wait(lambda: "This is the evidence in" in browser.text(".why"))
+            for view in ("map", "index"):
+                browser.open(f"/?index=*&view={view}")
+                browser.one(READY["/?view=index"] if view == "index" else "#map")
+        finally:
+            browser.url = own
+            browser.open()

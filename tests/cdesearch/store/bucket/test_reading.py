@@ -97,7 +97,7 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
     name = next(name for name in bucket.list("generations") if "chunks.lance/data" in name)
     content = bucket.read(name)
     bucket.write(name, content[:-1])
-    with pytest.raises(IndexDamagedError, match=r"bytes instead of .* `cdesearch index --rebuild PATH --index s3://"):
+    with pytest.raises(IndexDamagedError, match=r"bytes instead of .* `cdesearch index --rebuild --index s3://"):
         hits(index, tiny_encoder)
     bucket.remove([name])
     with pytest.raises(IndexDamagedError, match="is missing"):

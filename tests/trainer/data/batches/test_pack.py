@@ -156,3 +156,24 @@ def test_batches_stand_in_the_order_that_their_own_random_stream_draws():
     for seed, epoch in ((1, 0), (2, 0), (1, 3)):
         drawn = random_stream(seed, "batches of an epoch", epoch).permutation(9)
         assert [batch.domain for batch in pack(domains, 4, "tour", seed, epoch)] == [f"d{number}" for number in drawn]
+
+
+@pytest.mark.parametrize(("weight", "n_batches", "most"), [(0.5, 5, 1), (1.0, 10, 1), (2.0, 20, 2), (2.5, 25, 3)])
+def test_a_weight_multiplies_the_batches_of_a_domain(weight, n_batches, most):
+    domains = {"d": clusters_of(83, 7), "other": clusters_of(40, 3)}
+    batches = pack(domains, 8, "tour", 1, 0, {"d": weight})
+    of_domain = [batch for batch in batches if batch.domain == "d"]
+    assert len(of_domain) == n_batches and len(batches) == n_batches + 5
+    assert max(Counter(row for batch in of_domain for row in batch.rows.tolist()).values()) == most
+    again = pack(domains, 8, "tour", 1, 1, {"d": weight})
+    assert len(again) == len(batches), "every epoch has as many steps"
+
+
+def test_other_domains_are_packed_as_without_weights():
+    domains = {"d": clusters_of(83, 7), "other": clusters_of(40, 3)}
+    plain, weighted = (pack(domains, 8, "tour", 1, 0, weights) for weights in ({}, {"d": 3.0}))
+
+    def rows(batches):
+        return sorted(batch.rows.tolist() for batch in batches if batch.domain == "other")
+
+    assert rows(plain) == rows(weighted)

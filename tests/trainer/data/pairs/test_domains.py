@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from unicodedata import normalize
 
 import numpy as np
@@ -71,11 +72,20 @@ def test_short_texts_of_evaluation_sets_and_leaks_among_hard_negatives_are_dropp
         {"query": "a", "document": short},
         {"query": "b", "document": "title: nine of clubs"},
         {"query": "c", "document": "Nine of Clubs."},
-        {"query": "d", "document": "nine of clubs and more", "negatives": ["fine", short, long + " end", "nine"]},
+        {
+            "query": "d",
+            "document": "nine of clubs and more",
+            "negatives": ["fine", short, long + " end", "nine"],
+            "scores": [5, 4, 3, 2, 0.25],
+        },
         {"query": "e", "document": "..."},
     ]
     (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / "work", [beir])
-    assert domain.take([0, 1]) == [Pair("d", "nine of clubs and more", ("fine", "nine")), Pair("e", "...")]
+    assert domain.take([0, 1]) == [
+        Pair("d", "nine of clubs and more", ("fine", "nine"), scores=(5.0, 4.0, 0.25)),
+        Pair("e", "..."),
+    ]
+    assert not domain.is_scored() and replace(domain, pairs=domain.pairs.take([0])).is_scored()
     assert len(domain) == 2 and domain.dropped == {"leaks": 3, "leaks among hard negatives": 2}
     (whole,) = prepare([tmp_path / "d.jsonl"], tmp_path / "work")
     assert len(whole) == 5 and whole.dropped == {}

@@ -137,3 +137,13 @@ def test_a_domain_to_leave_out_that_does_not_exist_is_refused_with_those_that_do
         domain_files([tmp_path], ["catz"])
     with pytest.raises(SourceError, match=r"data\.leave_out names every domain"):
         domain_files([tmp_path], ["cats", "dogs"])
+
+
+@pytest.mark.parametrize("scores", ["[1]", "[1, 2, 3]", '["1", 2]', "[true, 2]", "[NaN, 2]", "3"])
+def test_scores_must_be_one_number_for_each_text(tmp_path, scores):
+    file = tmp_path / "d.jsonl"
+    file.write_text(f'{{"query": "q", "document": "d", "negatives": ["n"], "scores": {scores}}}')
+    with pytest.raises(SourceError, match=r"d\.jsonl:1 has `scores` that are not one number for the document"):
+        list(read_pairs(file))
+    file.write_text(file.read_text().replace(scores, "[3, -1.5]"))
+    assert [pair.scores for pair in read_pairs(file)] == [(3.0, -1.5)]

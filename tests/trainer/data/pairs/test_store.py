@@ -6,7 +6,13 @@ from trainer.data.pairs.store import PairWriter, open_pairs
 
 texts = st.text(max_size=5)
 rows = st.fixed_dictionaries(
-    {"query": texts, "document": texts, "document_id": texts, "negatives": st.lists(texts, max_size=3)}
+    {
+        "query": texts,
+        "document": texts,
+        "document_id": texts,
+        "negatives": st.lists(texts, max_size=3),
+        "scores": st.lists(st.floats(allow_nan=False), max_size=3),
+    }
 )
 
 
@@ -23,9 +29,11 @@ def test_stored_pairs_are_read_in_any_order(tmp_path_factory, rows, random):
     for chosen, found in ((range(len(rows)), table), (order, table.take(order)), (order[::2], every_second)):
         for name in ("query", "document", "document_id", "negatives"):
             assert found.column(name) == [rows[row][name] for row in chosen]
+        numbers = [[float(score) for score in scores] for scores in found.column("scores")]
+        assert numbers == [rows[row]["scores"] for row in chosen]
 
 
 def test_a_lone_surrogate_becomes_a_question_mark(tmp_path):
     with PairWriter(tmp_path) as writer:
-        writer.write({"query": "a\ud800b", "document": "", "document_id": "", "negatives": ()})
+        writer.write({"query": "a\ud800b", "document": "", "document_id": "", "negatives": (), "scores": ()})
     assert open_pairs(tmp_path).column("query") == ["a?b"]

@@ -1,0 +1,30 @@
+"""Open several indexes by unique names."""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from cdesearch.store.folder import shown_path
+from cdesearch.store.index import Index
+from cdesearch.store.trust import real
+
+
+def open_each(folders: Iterable[Path | None]) -> dict[str, Index]:
+    """Open the index of each folder, as `Index.open` finds it, and return the indexes by name.
+
+    An index that is named twice is opened once. Raises IndexStateError if any of them cannot be opened.
+    """
+    opened: dict[Path, Index] = {}
+    for folder in folders:
+        index = Index.open(folder)
+        opened.setdefault(real(index.folder), index)
+    named: dict[str, Index] = {}
+    for index in opened.values():
+        named[free_name(index, named)] = index
+    return named
+
+
+def free_name(index: Index, taken: Collection[str]) -> str:
+    """Return the name of the indexed folder, with a number appended if another index already has this name."""
+    base = shown_path(Path(index.root.name)) if index.root.name else "index"
+    names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)

@@ -1,0 +1,81 @@
+"""Which model a run uses: what the user names, completed by what the index names."""
+
+import shlex
+from contextlib import suppress
+from pathlib import Path
+
+from cdesearch.errors import CdesearchError, IndexMismatchError
+from cdesearch.models.checkpoint_files import DEFAULT_MODEL
+from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel, Model
+from cdesearch.models.hub import is_id
+from cdesearch.progress import Display
+from cdesearch.store.folder import absolute
+from cdesearch.store.index import Index
+from cdesearch.store.manifest import Manifest
+from cdesearch.store.trust import TrustRequest, check_confirmed
+
+
+def complete_model(named: Model | None, stored: Index | None, folder: Path, progress: Display) -> Model | None:
+    """The model that the user names, with what it lacks from the model of the index in `folder`.
+
+    `stored` is this index, or None if the run replaces its settings: then only its server is used, if none is named.
+    Raises InputError if no server is known, and IndexUntrustedError for one that only the index names.
+    """
+    if not isinstance(named, EndpointModel):
+        return named
+    before = None if stored is None else stored.manifest
+    if before is None and not named.url:
+        with suppress(CdesearchError, OSError):  # there is no index, or it cannot be read
+            before = Index(folder).manifest
+    if before is None or before.served is None or before.model is None:
+        return named.completed_by(None)
+    if not named.url:
+        check_confirmed(folder, TrustRequest(before.model))
+    built = before.served.at(before.model)
+    complete = named.completed_by(built)
+    names_prefixes = (named.query_prefix, named.document_prefix) != (None, None)
+    if any(built.prefixes) and complete.name != built.name and not names_prefixes:
+        progress.note(
+            f"The prefixes of {built.name:.80} are not used for {complete.name:.80}. If it needs any, add"
+            " --query-prefix and --document-prefix."
+        )
+    return complete
+
+
+def model_to_open(named: Model | None, stored: Index | None) -> Model | None:
+    """The complete model of a run, as `load_encoder` takes it; `named` is what `complete_model` returned.
+
+    Raises ModelError if that of the `stored` index is not here.
+    """
+    if named is None:
+        return None if stored is None else stored.model_to_open
+    return None if named == DEFAULT_MODEL else named
+
+
+def stored_name(model: Model | None) -> str | None:
+    """The model as the index stores it: an id of the hub unchanged, because the cache may be moved."""
+    if model is None or model == DEFAULT_MODEL:
+        return None
+    if isinstance(model, EndpointModel):
+        return model.url
+    return model.as_posix() if is_id(model) else str(absolute(model))
+
+
+def check_named_model(named: Model | None, manifest: Manifest) -> None:
+    """Raise IndexMismatchError if the user names another model than that of the index, for a run that keeps vectors."""
+    if named is None:
+        return
+    built = manifest.served.at(manifest.model) if manifest.served and manifest.model else None
+    if isinstance(named, EndpointModel) and built is not None:
+        one, other = built.options | {"--model": ""}, named.options | {"--model": ""}  # the server may have moved
+        for option in (option for option in one if one[option] != other[option]):
+            raise IndexMismatchError(
+                f"The index was built with {option} {shlex.quote(one[option])}, not {shlex.quote(other[option])}.",
+                "Add --rebuild to embed all texts again, or leave the option out.",
+            )
+    elif stored_name(named) != manifest.model:
+        shown = [name or f"{DEFAULT_NAME}, the one that ships" for name in (manifest.model, stored_name(named))]
+        raise IndexMismatchError(
+            f"The index was built by the model {shown[0]}. This is {shown[1]}.",
+            "Add --rebuild to embed all texts again, or leave out --model.",
+        )

@@ -1,0 +1,125 @@
+"""The places of an index: its folder, its sources, and the root to which paths are relative."""
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdesearch.errors import IndexUntrustedError, InputError, SourceError
+from cdesearch.store.filesystem import is_available, is_mount
+from cdesearch.store.finding import chosen_folder, find_index
+from cdesearch.store.folder import FOLDER
+from cdesearch.store.fresh_build import removal_command
+from cdesearch.store.index import Index
+from cdesearch.store.manifest import MOST_SOURCES
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places that a run reads."""
+
+    root: Path  # the paths of chunks are relative to it
+    missing: tuple[Path, ...]  # those of the sources that do not exist or are not mounted now
+    mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
+
+    @classmethod
+    def of(
+        cls, sources: Sequence[Path], stored: Index | None, folder: Path, absent: Collection[Path], *, keeps_root: bool
+    ) -> "Places":
+        """The places of the `sources` of the index in `folder`, of which those in `absent` count as missing.
+
+        The root of the `stored` index is kept if `keeps_root`, or if a source is missing, and if all sources are in it.
+        """
+        were_mounts = frozenset() if stored is None else stored.mounts
+        missing = tuple(
+            source
+            for source in sources
+            if source in absent or not is_available(source, was_mount=source in were_mounts)
+        )
+        mounts = tuple(
+            source for source in sources if (source in were_mounts if source in missing else is_mount(source))
+        )
+        return cls(_root(sources, stored, folder, keeps=keeps_root or bool(missing)), missing, mounts)
+
+    def check_missing(self, stored: Index | None, *, reads_all: bool) -> None:
+        """Raise SourceError for a missing source whose documents a run could not keep.
+
+        `reads_all` is whether its options make it read every source again.
+        """
+        if not self.missing:
+            return
+        first = self.missing[0]
+        if stored is None or first not in stored.sources:
+            raise SourceError(f"There is no folder or file {first}.", "Check the spelling.")
+        if reads_all or not stored.manifest.is_complete or self.root != stored.root:
+            state = "is not mounted" if os.path.lexists(first) else "does not exist"
+            raise SourceError(
+                f"{first} {state}, and this run would have to read it.",
+                f"Put it back, or first run {removal_command(first, stored.sources, stored.folder, stored.manifest)}.",
+            )
+
+
+def index_folder(paths: Sequence[Path], named: Path | None) -> Path:
+    """The folder of the index that is `named`, or of `paths`, or the nearest one upward. Raises IndexNotFoundError."""
+    if named is not None:
+        return chosen_folder(named)
+    if paths:
+        return common_folder(paths) / FOLDER
+    folder = find_index(Path.cwd())
+    _check_owner(folder)
+    return folder
+
+
+def _check_owner(folder: Path) -> None:
+    """Raise IndexUntrustedError if the index that was found above the working directory belongs to another user.
+
+    Otherwise anybody who may write to /tmp or a shared folder could make everybody who works below it index and read
+    the files there.
+    """
+    if os.name == "nt":
+        return
+    sudo = os.environ.get("SUDO_UID", "")
+    own_ids = {os.geteuid(), int(sudo) if sudo.isdecimal() else os.geteuid()}
+    if folder.lstat().st_uid not in own_ids:
+        raise IndexUntrustedError(
+            f"The nearest index, {folder}, belongs to another user.", f"If you mean it, add --index {folder}."
+        )
+
+
+def common_folder(paths: Sequence[Path]) -> Path:
+    """The deepest folder that contains all of `paths`."""
+    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
+
+
+def joined_sources(paths: Sequence[Path], stored: Index | None, removed: Collection[Path]) -> tuple[Path, ...]:
+    """The sources of an index, to which `paths` are added, without those to remove; raises InputError for too many."""
+    sources = tuple(source for source in _all_sources(paths, stored) if source not in removed)
+    if len(sources) > MOST_SOURCES:
+        raise InputError(
+            f"An index can have {MOST_SOURCES:,} sources at most.", "Name the folder of the files instead."
+        )
+    return sources
+
+
+def _all_sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
+    if stored is None:
+        return tuple(dict.fromkeys(paths))
+    before = stored.sources
+    fresh = [path for path in paths if not any(path.is_relative_to(source) for source in before)]
+    kept = [source for source in before if not any(source.is_relative_to(path) for path in fresh)]
+    return tuple(dict.fromkeys([*kept, *fresh]))
+
+
+def _root(sources: Sequence[Path], stored: Index | None, folder: Path, *, keeps: bool) -> Path:
+    """The folder that paths are relative to. With `keeps`, that of the stored index is kept if all sources are in it.
+
+    Otherwise, it is the root that the index would have if it had been made without the sources that are removed now.
+    """
+    if stored is None:
+        return common_folder(sources)
+    if not keeps:
+        # A `.cdesearch` is at the root of what is indexed beside it.
+        beside = folder.name == FOLDER and any(source.is_relative_to(folder.parent) for source in sources)
+        return common_folder([*sources, folder.parent] if beside else sources)
+    fresh = [source for source in sources if not source.is_relative_to(stored.root)]
+    return common_folder([*fresh, stored.root]) if fresh else stored.root

@@ -1,0 +1,218 @@
+"""Several indexes that are searched as one."""
+
+import json
+import shutil
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+import cdesearch
+from cdesearch.encode.encoder import Encoder
+from cdesearch.errors import IndexStateError, QueryError
+from cdesearch.search.searcher import Searcher
+from cdesearch.search.several import SeveralSearcher
+from cdesearch.store.index import Index
+from cdesearch.store.named_indexes import open_each
+
+MODES = ("hybrid", "dense", "text", "rerank")
+QUERIES = ("the cat", "water in the river", "stone light engine", '"the moon" bread', "nothing")
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+
+
+def write(folder, numbers):
+    folder.mkdir(parents=True)
+    for number in numbers:
+        words = " ".join(WORDS[(number * step) % len(WORDS)] for step in range(1, 5))
+        (folder / f"{number:02}.md").write_text(f"# Page {number}\n\nthe {words} {number} in the moon\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, tiny_checkpoint):
+    """An index of all pages."""
+    folder = write(tmp_path_factory.mktemp("whole") / "docs", range(40))
+    cdesearch.build(folder, model=tiny_checkpoint).close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shards(whole, tmp_path_factory, tiny_checkpoint):
+    """Two indexes in the context of the whole one, each of half of the pages."""
+    folders = []
+    for half in range(2):
+        folder = shutil.copytree(whole, tmp_path_factory.mktemp("shard") / f"half{half}")
+        for page in sorted(folder.glob("*.md"))[half::2]:
+            page.unlink()
+        with cdesearch.open(folder, model=tiny_checkpoint) as opened:
+            opened.update()
+        folders.append(folder)
+    return folders
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory, tiny_checkpoint):
+    """An index with a context of its own, of which some texts are also in the whole one."""
+    folder = write(tmp_path_factory.mktemp("other") / "docs", range(30, 50))
+    cdesearch.build(folder, model=tiny_checkpoint).close()
+    return folder
+
+
+def search(folders, model, *arguments, **options):
+    with cdesearch.open(folders, model=model) as opened:
+        return opened.search(*arguments, **options)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_one_index_has_the_hits_that_it_has_alone(whole, tiny_checkpoint, mode, query):
+    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
+        expected = alone.search(query, mode=mode)
+    found = search([whole], tiny_checkpoint, query, mode=mode)
+    assert tuple(replace(hit, index=None) for hit in found) == expected.hits
+    assert all(hit.index == "docs" for hit in found)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_shards_in_the_same_context_have_the_dense_order_of_one_index(whole, shards, tiny_checkpoint, query):
+    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
+        expected = alone.search(query, k=20, mode="dense")
+    found = search(shards, tiny_checkpoint, query, k=20, mode="dense")
+    assert [hit.chunk.id for hit in found] == [hit.chunk.id for hit in expected]
+    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
+    assert [hit.confidence for hit in found] == pytest.approx([hit.confidence for hit in expected], abs=1e-6)
+    assert {hit.index for hit in found} == {"half0", "half1"}
+
+
+def test_shards_in_the_same_context_have_nearly_the_hybrid_hits_of_one_index(whole, shards, tiny_checkpoint):
+    for query in QUERIES[:3]:
+        with cdesearch.open(whole, model=tiny_checkpoint) as alone:
+            expected = [hit.chunk.path for hit in alone.search(query, k=10)]
+        found = [hit.chunk.path for hit in search(shards, tiny_checkpoint, query, k=10)]
+        assert len(set(found) & set(expected)) >= 8  # the frequencies of words differ
+
+
+def test_hits_are_ranked_by_one_score_and_confidences_by_the_common_rank(whole, other, tiny_checkpoint):
+    found = search([whole, other], tiny_checkpoint, "water in the river", k=30)
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True) and {hit.index for hit in found} == {"docs", "docs-2"}
+    assert [hit.rank for hit in found] == list(range(1, 31))
+    assert len({(hit.chunk.text) for hit in found}) == 30
+
+
+def test_the_same_text_in_two_indexes_is_one_hit_that_names_both_places(whole, other, tiny_checkpoint):
+    found = search([whole, other], tiny_checkpoint, "the cat", k=100)
+    texts = Counter(hit.chunk.text for hit in found)
+    assert len(found) == 50 and set(texts.values()) == {1}
+    copied = [hit for hit in found if hit.copies]
+    assert {hit.chunk.path for hit in copied} == {f"{number}.md" for number in range(30, 40)}
+    for hit in copied:
+        (copy,) = hit.copies
+        assert copy.chunk.text == hit.chunk.text and {hit.index, copy.index} == {"docs", "docs-2"}
+
+
+def test_the_same_text_twice_in_one_index_stays_two_hits(tmp_path, tiny_checkpoint, other):
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("bread and stone")
+    cdesearch.build(folder, model=tiny_checkpoint).close()
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    alone = [hit for hit in search([folder, other], tiny_checkpoint, "bread", k=70) if hit.index == "twice"]
+    assert sorted(hit.chunk.path for hit in alone) == ["a.txt", "b.txt"]
+    both = search([folder, copy], tiny_checkpoint, "bread")
+    assert sorted(hit.chunk.path for hit in both) == ["a.txt", "b.txt"]
+    assert sum(len(hit.copies) for hit in both) == 2
+
+
+def test_a_quoted_phrase_of_one_index_leaves_out_the_others(tmp_path, whole, tiny_checkpoint):
+    folder = tmp_path / "phrase"
+    folder.mkdir()
+    (folder / "a.txt").write_text("the bread of heaven is light")
+    cdesearch.build(folder, model=tiny_checkpoint).close()
+    for mode in ("hybrid", "text"):
+        found = search([whole, folder], tiny_checkpoint, '"bread of heaven"', mode=mode)
+        assert [hit.chunk.path for hit in found] == ["a.txt"]
+
+
+def test_the_query_is_encoded_once_for_each_context(whole, shards, other, tiny_checkpoint, monkeypatch):
+    encoded = []
+    encode_each = Encoder.encode_each
+
+    def counting(encoder, texts, role, context):
+        encoded.append(context.fingerprint)
+        return encode_each(encoder, texts, role, context)
+
+    monkeypatch.setattr(Encoder, "encode_each", counting)
+    search([*shards, whole, other], tiny_checkpoint, "the moon")
+    assert len(encoded) == len(set(encoded)) == 2
+
+
+def test_indexes_of_different_models_are_compared_by_deviations(whole, tmp_path, tiny_checkpoint, closed_checkpoint):
+    folder = write(tmp_path / "closed", range(40, 80))
+    cdesearch.build(folder, model=closed_checkpoint).close()
+    one, two = Searcher(Index.open(whole), model=tiny_checkpoint), Searcher(Index.open(folder), model=closed_checkpoint)
+    with closing(SeveralSearcher({"one": one, "two": two})) as several:
+        found = several.search("the cat", k=80, mode="dense")
+        assert {hit.index for hit in found} == {"one", "two"} and len(found) == 80
+        scales = {name: one._newest.scale for name, one in several.searchers.items()}
+        for hit in found:
+            assert hit.score == pytest.approx(scales[hit.index].deviation(hit.dense_score))
+        with pytest.raises(QueryError, match="rerank needs indexes of the same model"):
+            several.search("the cat", mode="rerank")
+        assert len(several.search("the cat", k=5)) == 5
+
+
+def test_an_index_that_cannot_be_read_is_an_error_that_names_it(whole, other, tmp_path, tiny_checkpoint):
+    damaged = shutil.copytree(other, tmp_path / "damaged")
+    with cdesearch.open([whole, damaged], model=tiny_checkpoint) as opened:
+        shutil.rmtree(opened.indexes["damaged"].generation / "tables")
+        with pytest.raises(IndexStateError, match="This is the index damaged; the others can be searched without it"):
+            opened.search("the cat")
+    with pytest.raises(IndexStateError, match="missing"):
+        cdesearch.open([whole, tmp_path / "missing"])
+
+
+def test_an_empty_index_and_one_of_a_single_text_take_part(whole, tmp_path, tiny_checkpoint):
+    small = write(tmp_path / "small", [90])
+    cdesearch.build(small, model=tiny_checkpoint).close()
+    empty = write(tmp_path / "empty", [91])
+    with cdesearch.build(empty, model=tiny_checkpoint) as opened:
+        (empty / "91.md").unlink()
+        opened.update()
+    for mode in MODES:
+        found = search([small, whole, empty], tiny_checkpoint, "page 90", mode=mode)
+        assert found and (mode == "rerank" or found[0].index == "small" or mode == "dense")
+    assert not search([empty, empty], tiny_checkpoint, "page 90")
+
+
+def test_a_filter_holds_in_each_index_and_an_update_is_noticed(shards, tmp_path, tiny_checkpoint):
+    own = [shutil.copytree(folder, tmp_path / folder.name) for folder in shards]
+    with cdesearch.open(own, model=tiny_checkpoint) as opened:
+        assert {hit.chunk.path for hit in opened.search("the cat", k=40, path="0*.md")} == {
+            f"{number:02}.md" for number in range(10)
+        }
+        (own[0] / "new.txt").write_text("the dog barks at the stone")
+        cdesearch.build(own[0], model=tiny_checkpoint).close()
+        assert opened.search("dog barks", mode="text")[0].chunk.path == "new.txt"
+        assert [len(result) for result in opened.search_many(["the cat", "moon"], k=3)] == [3, 3]
+    with pytest.raises(QueryError, match="closed"):
+        opened.search("the cat")
+
+
+def test_records_with_documents_share_evidence_only_within_their_index(tmp_path, whole, tiny_checkpoint):
+    folder = tmp_path / "records"
+    folder.mkdir()
+    rows = [{"id": f"{n}", "document": f"d{n // 2}", "text": f"the {WORDS[n % 9]} record {n}"} for n in range(20)]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    cdesearch.build(folder, model=tiny_checkpoint, text_column="text", document_column="document").close()
+    query = "the record 7 of the cat"
+    found = search([folder, whole], tiny_checkpoint, query, k=60)
+    (alone,) = search([folder], tiny_checkpoint, query, k=1)
+    assert len(found) == 60
+    assert next(hit for hit in found if hit.index == "records").chunk == alone.chunk
+
+
+def test_names_are_unique_and_an_index_is_opened_once(whole, other):
+    assert list(open_each([whole, other, whole / ".cdesearch"])) == ["docs", "docs-2"]

@@ -1,0 +1,39 @@
+"""An index finds its model, also after the folder of the model was moved."""
+
+import pytest
+from random_biencoder import biencoder_folder, keep_on_torch
+from small_corpus import write_corpus
+
+import cdesearch
+from cdesearch.errors import ModelError
+from cdesearch.progress import Silent
+from indexer.build import build
+from indexer.settings import Options
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """Indexed documents, and the new place of the model that built the index."""
+    pytest.importorskip("transformers")
+    documents, model = write_corpus(tmp_path / "documents"), biencoder_folder(tmp_path / "model")
+    keep_on_torch(model)
+    build([documents], Options(model=model), Silent())
+    return documents, model.rename(tmp_path / "elsewhere")
+
+
+def test_a_query_and_an_update_name_the_lost_folder_of_the_model_and_the_command_for_its_new_place(moved):
+    documents, model = moved
+    for use in (lambda: cdesearch.open(documents).search("water"), lambda: build([documents], Options(), Silent())):
+        with pytest.raises(ModelError) as caught:
+            use()
+        assert f"in {model.with_name('model')}, and there is no such folder any more" in str(caught.value)
+        assert f"`cdesearch index --model NEW_FOLDER --index {documents / '.cdesearch'}`" in str(caught.value)
+        assert f"`cdesearch index --rebuild --model default --index {documents / '.cdesearch'}`" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_index_goes_on_with_its_model_in_another_folder_and_encodes_nothing_again(moved):
+    documents, model = moved
+    report = build([], Options(model=model, index=documents / ".cdesearch"), Silent())
+    assert report.embedded == 0
+    assert cdesearch.open(documents).search("water")

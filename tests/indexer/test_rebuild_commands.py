@@ -1,0 +1,113 @@
+"""The commands that messages print rebuild an index with its own model, and work when they are copied."""
+
+import shlex
+import shutil
+
+import pytest
+from built import write_documents
+from command import cdesearch
+from embedding_server import serving
+
+from cdesearch.errors import IndexMismatchError
+from cdesearch.models.endpoint_model import EndpointModel
+from cdesearch.progress import Silent
+from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
+from cdesearch.store.index import Index
+from cdesearch.store.trust import trust_file
+from indexer.build import build
+from indexer.settings import Options
+
+
+@pytest.fixture(autouse=True)
+def _no_confirmations(tmp_path, monkeypatch):
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "config"))
+
+
+@pytest.fixture
+def server(tiny_encoder):
+    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+        yield server
+
+
+@pytest.fixture
+def docs(tmp_path, server):
+    docs = write_documents(tmp_path / "the docs")
+    (docs / "old.jsonl").write_text('{"text": "the moon"}\n')
+    model = EndpointModel(server.url, "tiny", "query: ")
+    build([docs], Options(model=model, index=tmp_path / "index"), Silent())
+    return docs
+
+
+def run_printed(text, cwd, **replaced):
+    """Run the last command of `cdesearch index` in a message, with the placeholders that it explains replaced."""
+    arguments = shlex.split(text[text.rindex("`cdesearch index ") :].split("`")[1])[1:]
+    assert "PATH" not in arguments or "PATH" in replaced, text
+    cdesearch(*[replaced.get(argument, argument) for argument in arguments], cwd=cwd)
+
+
+def model_of(index):
+    manifest = Index(index).manifest
+    return manifest.model, manifest.served.name, manifest.served.query_prefix
+
+
+def test_without_its_column_a_file_is_indexed_again_with_the_model_of_the_index(docs, server, tmp_path):
+    (docs / "new.csv").write_text("text,abstract\nthe cat,the dog\n")
+    index = tmp_path / "index"
+    shown = cdesearch("index", "--index", index, "--text-column", "abstract", cwd=tmp_path).stderr
+    line = next(line for line in shown.splitlines() if "return to the usual names of columns" in line)
+    run_printed(line, tmp_path)
+    assert Index(index).manifest.columns["text"] is None and Index(index).sources == (docs,)
+    assert model_of(index) == (server.url, "tiny", "query: ")
+
+
+def test_a_source_that_is_gone_is_replaced_with_the_model_of_the_index(docs, server, tmp_path):
+    index = tmp_path / "index"
+    moved = docs.rename(tmp_path / "texts")
+    shown = cdesearch("status", "--index", index, cwd=tmp_path).stderr
+    assert "Its documents stay in the index until you run" in shown
+    run_printed(shown, tmp_path, PATH=moved)
+    assert Index(index).sources == (moved,) and model_of(index) == (server.url, "tiny", "query: ")
+
+
+def test_the_server_of_an_index_that_nobody_has_confirmed_is_not_part_of_a_command(docs, server, tmp_path):
+    docs.rename(tmp_path / "texts")
+    trust_file().unlink()
+    shown = cdesearch("status", "--index", tmp_path / "index", cwd=tmp_path).stderr
+    assert f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`" in shown and server.url not in shown
+
+
+def test_a_checkpoint_that_has_changed_is_used_again_with_the_printed_command(
+    tmp_path, tiny_checkpoint, closed_checkpoint
+):
+    docs = write_documents(tmp_path / "docs")
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "model")
+    build([docs], Options(model=model), Silent())
+    shutil.rmtree(model)
+    shutil.copytree(closed_checkpoint, model)
+    with pytest.raises(IndexMismatchError) as caught:
+        build([], Options(index=docs / ".cdesearch"), Silent())
+    assert f"If --model names another model than {model}, leave it out." in str(caught.value)
+    run_printed(str(caught.value), tmp_path)
+    assert Index(docs / ".cdesearch").manifest.model == str(model)
+
+
+def test_advice_about_languages_is_one_command(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(3):
+        (docs / f"{number}.txt").write_text("The file is deleted when the user logs out and the session has ended.")
+    build([docs], Options(), Silent())
+    for number in range(9):
+        (docs / f"de{number}.txt").write_text(
+            "Die Dateien werden gelöscht, wenn der Benutzer sich abmeldet und die Sitzung zu Ende ist."
+        )
+    build([docs], Options(), Silent())
+    index = Index.open(docs)
+    where = f"--index {index.folder}`."
+    assert unread_languages(index).endswith(
+        f" reads them: `cdesearch index --rebuild --model intfloat/multilingual-e5-small {where}"
+    )
+    assert unfit_text_language(index).endswith(f"not of German: `cdesearch index --rebuild {where}")
+    run_printed(unfit_text_language(index), tmp_path)
+    assert Index.open(docs).manifest.text_language == "de"

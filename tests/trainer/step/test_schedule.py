@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from trainer.recipe import Learning
+from trainer.step.schedule import rate_factor
+
+
+def factors(n_steps, **keys):
+    return [rate_factor(Learning(**keys), step, n_steps) for step in range(n_steps)]
+
+
+def test_linear_rises_to_one_and_falls_to_zero_in_lines():
+    expected = np.interp(np.arange(10), [-1, 3, 4, 10], [0, 1, 1, 0])
+    np.testing.assert_allclose(factors(10, warmup=4), expected)
+
+
+def test_warmup_stable_decay_falls_in_a_half_cosine_over_the_last_steps():
+    found = factors(20, warmup=4, schedule="wsd", cooldown=0.25)
+    np.testing.assert_allclose(found[:4], [0.25, 0.5, 0.75, 1])
+    assert found[4:16] == [1.0] * 12
+    np.testing.assert_allclose(found[15:], (1 + np.cos(np.pi * np.arange(5) / 5)) / 2)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "wsd"])
+@pytest.mark.parametrize("cooldown", [0.0, 1.0])
+def test_every_step_has_a_rate_above_zero(schedule, cooldown):
+    for n_steps in (1, 2, 7):
+        assert all(0 < one <= 1 for one in factors(n_steps, warmup=2, schedule=schedule, cooldown=cooldown))

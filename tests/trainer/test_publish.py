@@ -1,0 +1,76 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import InputError, ModelError
+from cdesearch.models.model_card import read_card
+from trainer.publish import assemble
+
+
+def test_the_assembled_folder_is_the_checkpoint_and_its_card(tiny_checkpoint, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(tiny_checkpoint, run / "checkpoint")
+    (run / "checkpoint" / "notes.txt").write_text("mine")
+    log = [
+        {"step": 0, "held_out": {"true": 2.5}},
+        {"step": 0, "evaluation": "scifact", "ndcg_true": 60.0, "ndcg_null": 59.0},
+        {"step": 1200, "held_out": {"true": 1.25}},
+        {"step": 1200, "evaluation": "scifact", "ndcg_true": 64.04, "ndcg_null": 61.0},
+    ]
+    (run / "log.jsonl").write_text("\n".join(map(json.dumps, log)) + "\n")
+    written = assemble(run / "checkpoint", "someone/small-model", None, tmp_path / "out")
+    names = {file.relative_to(tmp_path / "out").as_posix() for file in written}
+    expected = {file.relative_to(tiny_checkpoint).as_posix() for file in tiny_checkpoint.rglob("*") if file.is_file()}
+    assert names == expected | {"README.md"} and any(name.startswith("onnx/") for name in names)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "cdesearch index FOLDER --model someone/small-model" in card and "2 layers and 16 dimensions" in card
+    assert "1,200 steps. The held-out loss was 2.500 before and 1.250 after training." in card
+    assert "| scifact | 64.0 | 61.0 |" in card and "60.0" not in card
+    fingerprints = [load_encoder(folder).fingerprint for folder in (tmp_path / "out", tiny_checkpoint)]
+    assert fingerprints[0] == fingerprints[1]
+
+
+def test_a_card_of_ones_own_comes_first(tiny_checkpoint, tmp_path):
+    own = shutil.copytree(tiny_checkpoint, tmp_path / "own")
+    (own / "README.md").write_text("---\nlicense: mit\n---\n")
+    assemble(own, "a/b", None, tmp_path / "one")
+    assert read_card(tmp_path / "one").licence == "mit"
+    (tmp_path / "card.md").write_text("---\nlicense: apache-2.0\n---\n")
+    assemble(own, "a/b", tmp_path / "card.md", tmp_path / "two")
+    assert read_card(tmp_path / "two").licence == "apache-2.0"
+    with pytest.raises(InputError, match=r"There is no file .*none\.md"):
+        assemble(own, "a/b", tmp_path / "none.md", tmp_path / "three")
+
+
+def test_only_whole_checkpoints_are_assembled(tiny_checkpoint, tmp_path):
+    with pytest.raises(ModelError):
+        assemble(tmp_path, "a/b", None, tmp_path / "out")
+    part = shutil.copytree(tiny_checkpoint, tmp_path / "part")
+    (part / "tokenizer.json").unlink()
+    with pytest.raises(InputError, match=r"it has no tokenizer\.json"):
+        assemble(part, "a/b", None, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("small", {}, "small is not the name of a repository. Name it ORGANISATION/NAME."),
+        ("a/b", {}, "There is no token for huggingface.co on this computer. Run `hf auth login`, or set HF_TOKEN."),
+        ("a/b", {"HF_TOKEN": "hf_x", "HF_HUB_OFFLINE": "1"}, "cannot be uploaded to a/b ("),
+        ("a/b", {"HF_TOKEN": "hf_x", "HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be uploaded to a/b ("),
+    ],
+)
+def test_without_a_name_a_token_or_a_network_there_is_one_clear_line(
+    tiny_checkpoint, tmp_path, name, settings, message
+):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING"))}
+    environment |= {"HOME": str(tmp_path), "HF_HOME": str(tmp_path), **settings}
+    command = [sys.executable, "-m", "cdesearch", "push-to-hub", str(tiny_checkpoint), name]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 2 and run.stdout == "", run.stderr
+    assert message in run.stderr and run.stderr.startswith("error: ") and run.stderr.count("\n") == 1

@@ -1,0 +1,27 @@
+"""What the loss compares: objectives of a recipe that are switched on one by one. The losses are in trainer/loss."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trainer.schema import above, at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """The section [objective] of a recipe; by default the loss is InfoNCE from query to document."""
+
+    query_negatives: bool = False  # the other queries of a batch are negatives of a query, too
+    # Negatives whose cosine with the query exceeds that of its own document by more than this do not count. The cosines
+    # are the model's own. None: all count that `batches.filter` leaves.
+    margin: float | None = field(default=None, metadata=at_least(0))
+    symmetric: bool = False  # the mean of the losses from query to document and from document to query
+    # Compare vectors as rounded: to int8 (127 times tanh) or to their signs. Gradients are those of tanh.
+    quantise: Literal["none", "int8", "binary"] = "none"
+    quantise_scale: float = field(default=4.0, metadata=above(0))  # of unit vectors, before tanh
+    # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.
+    matryoshka: list[int] = field(default_factory=list)
+    # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files.
+    teacher: Literal["surrogate", "pairs"] = "surrogate"
+    # The documents among which the teacher distributes its probability: all of the batch, or with `local` the query's
+    # own and its hard negatives (coCondenser, equations 15 and 16).
+    teacher_scope: Literal["batch", "local"] = "batch"

@@ -1,0 +1,115 @@
+"""A checkpoint as a repository on huggingface.co: its files and a card are assembled in a folder, then uploaded."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cdesearch.errors import CdesearchError, InputError
+from cdesearch.models.config import ModelConfig
+from cdesearch.models.hub import NEEDS_HUB, has_form_of_id
+from cdesearch.models.model_card import CARD
+from trainer.replacing import make_folder
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json")
+LOG = "log.jsonl"  # of the run, beside the checkpoint
+
+
+def publish(checkpoint: Path, name: str, card: Path | None, *, public: bool) -> str:
+    """Upload a checkpoint to the repository `name`, which is created if it does not exist; returns its address.
+
+    A new repository is private unless it is to be `public`. Raises CdesearchError, before anything is sent if the
+    checkpoint, the name or the token is missing.
+    """
+    if not has_form_of_id(name):
+        raise InputError(f"{name} is not the name of a repository.", "Name it ORGANISATION/NAME.")
+    try:
+        from huggingface_hub import HfApi, get_token
+    except ImportError:
+        raise InputError("huggingface_hub is not installed, and an upload needs it.", NEEDS_HUB) from None
+    with TemporaryDirectory() as folder:
+        assemble(checkpoint, name, card, Path(folder))
+        if get_token() is None:
+            raise InputError(
+                "There is no token for huggingface.co on this computer.", "Run `hf auth login`, or set HF_TOKEN."
+            )
+        try:
+            api = HfApi()
+            address = api.create_repo(name, private=not public, exist_ok=True)
+            api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload a checkpoint of cdesearch")
+        except Exception as error:  # huggingface_hub and its HTTP library have many kinds of their own
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise InputError(
+                f"{checkpoint} cannot be uploaded to {name} ({reason}).",
+                "Check the network, the name and the rights of the token, and run the same command again.",
+            ) from None
+    return str(address)
+
+
+def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[Path]:
+    """Write the files of a checkpoint and its card into `out`; returns them. Raises ModelError, InputError.
+
+    The card is the file `card`, else the README.md of the checkpoint, else one of the configuration and the run's log.
+    """
+    config = ModelConfig.load(checkpoint)
+    if missing := [name_of_file for name_of_file in FILES if not (checkpoint / name_of_file).is_file()]:
+        raise InputError(f"{checkpoint} is not a whole checkpoint: it has no {missing[0]}.", "Name a whole one.")
+    graphs = sorted((checkpoint / "onnx").glob("*.onnx"))
+    written = []
+    for file in (*(checkpoint / one for one in FILES), *graphs):
+        target = out / file.relative_to(checkpoint)
+        make_folder(target.parent)
+        shutil.copyfile(file, target)
+        written.append(target)
+    own = card or checkpoint / CARD
+    if card is not None and not card.is_file():
+        raise InputError(f"There is no file {card}.", "Name a card, or leave --card out.")
+    text = own.read_text(encoding="utf-8") if own.is_file() else _card(config, name, checkpoint)
+    (out / CARD).write_text(text, encoding="utf-8", newline="\n")
+    return [*written, out / CARD]
+
+
+def _card(config: ModelConfig, name: str, checkpoint: Path) -> str:
+    """A card from what is known: the shape of the model, how it is used, and the numbers of its run."""
+    backbone, prefixes = config.backbone, (config.query_prefix, config.document_prefix)
+    lines = [
+        "---",
+        "library_name: cdesearch",
+        "pipeline_tag: sentence-similarity",
+        "tags: [contextual-document-embeddings, retrieval]",
+        "---",
+        "",
+        f"# {name.partition('/')[2]}",
+        "",
+        f"A retrieval model of cdesearch with {backbone.n_layers} layers and {backbone.dimension} dimensions, for texts"
+        f" of at most {config.max_tokens} tokens.",
+        *([f"The prefix of queries is {prefixes[0]!r}, that of documents {prefixes[1]!r}."] if any(prefixes) else []),
+        "",
+        "```console",
+        f"cdesearch index FOLDER --model {name}",
+        "```",
+        *_results(checkpoint),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _results(checkpoint: Path) -> Iterator[str]:
+    """The held-out losses and evaluations in the log of the checkpoint's run, if it is there."""
+    from trainer.run.log import read_log_file
+
+    file = checkpoint.parent / LOG
+    try:
+        log = read_log_file(file) if file.is_file() else []
+    except (OSError, CdesearchError):
+        return
+    held_out = [line for line in log if "held_out" in line]
+    measured = {line["evaluation"]: line for line in log if "evaluation" in line}
+    if held_out or measured:
+        yield from ("", "## Training", "")
+    if held_out:
+        first, last = (f"{line['held_out']['true']:.3f}" for line in (held_out[0], held_out[-1]))
+        yield f"{held_out[-1]['step']:,} steps. The held-out loss was {first} before and {last} after training."
+    if measured:
+        yield from ("", "| nDCG@10 x 100 | own context | no context |", "|---|---|---|")
+        for name, line in measured.items():
+            yield f"| {name} | {line['ndcg_true']:.1f} | {line['ndcg_null']:.1f} |"
