@@ -25,13 +25,13 @@ _names: dict[str, str] = {}  # by path: how messages call a folder that stands f
 
 
 def name_in_messages(path: str, name: str) -> None:
-    """Let all messages call the folder `path` by `name`. A folder in another one must be named before that one."""
+    """Let all messages call the folder `path` by `name`."""
     _names.setdefault(path, name)
 
 
 def _named(text: str) -> str:
-    for path, name in _names.items():
-        text = text.replace(path, name)
+    for path in sorted(_names, key=len, reverse=True):  # one may be the start of another
+        text = text.replace(path, _names[path])
     return text
 
 

@@ -88,12 +88,13 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     if address is None:
         _check_stored(named, folder, paths)
     with locked(folder, options.wait):
-        copy = None
+        copy, described = None, folder
         if address is not None:
-            copy = WorkingCopy(address, progress)
-            copy.update(is_needed=not (options.rebuild and paths))
-            _check_stored(named, folder, paths)
-        stored = _stored(folder, paths, options)
+            copy = WorkingCopy(address, progress, replaces=options.rebuild and bool(paths))
+            described = copy.update(is_needed=not options.rebuild)
+            if described == folder:
+                _check_stored(named, folder, paths)
+        stored = _stored(described, paths, options)
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
         with _offering_default(folder, options):
@@ -278,7 +279,7 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
     """The stored index, whose settings are the defaults of this run; None if a rebuild of named paths ignores them."""
     if options.rebuild and paths:
         return None
-    if not (folder / CURRENT).is_file():
+    if address_of(folder) is None and not (folder / CURRENT).is_file():
         check_nothing_lost(folder)
         return None
     return Index(folder)

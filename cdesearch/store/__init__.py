@@ -1,6 +1,7 @@
 """What does an index look like on disk, and how is it checked before it is read?
 
 index           one generation, open for reading
+open_tables     opens the tables of a generation, on a disk or in a bucket
 folder          how an index folder is recognised, and how its small files are read and written
 named_indexes   opens several indexes by unique names
 finding         which index folder a path names

@@ -1,8 +1,7 @@
 """An index on disk, open for reading: its manifest, its stored context and its tables."""
 
-import os
 import shlex
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,8 +29,9 @@ from cdesearch.store.folder import (
     repair_remedy,
     unreadable,
 )
-from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
+from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Globs, Manifest
+from cdesearch.store.open_tables import OpenTables
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.vector_format import VectorFormat
 
@@ -79,45 +79,6 @@ def newest_name(folder: Path) -> str | None:
     return newest_generation(address)
 
 
-def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
-    """The LanceDB database of a generation, finished or not, to open the tables `names`, such as "chunks.lance".
-
-    Raises IndexStateError if one of these tables would make Lance read outside the generation.
-    """
-    check_tables(generation, names, MAX_FIELDS_UNFINISHED)
-    return _lancedb().connect(generation / TABLES)
-
-
-def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a call to LanceDB's asynchronous API, which is faster than its synchronous one."""
-    try:
-        loop = _lancedb().background_loop.LOOP
-    except BaseException:  # without `close`, Python warns about a coroutine that was never awaited
-        coroutine.close()
-        raise
-    return loop.run(coroutine)
-
-
-async def _open_async(place: str | Path, options: dict[str, str] | None, name: str, schema: Any) -> Any:
-    database = await _lancedb().connect_async(place, storage_options=options)
-    table = await database.open_table(name)
-    _check_columns(await table.schema(), schema)
-    return table
-
-
-def _check_columns(found: Any, expected: Any) -> None:
-    """Raise ValueError unless a table has the expected columns, with vectors of the expected dimension."""
-    if not found.equals(expected):
-        raise ValueError("its columns are not those of this index")
-
-
-def _lancedb() -> Any:
-    os.environ.setdefault("LANCEDB_LOG", "error")  # read on import; its warnings address LanceDB's developers
-    import lancedb
-
-    return lancedb
-
-
 def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
     """What `read` returns for an open generation, or for the newest one if updates have removed it meanwhile."""
     while True:  # each time with a newer generation
@@ -145,13 +106,6 @@ def _opened_in_bucket(address: BucketAddress) -> tuple[Path, Checks]:
     return generation, BucketChecks(bucket, generation)
 
 
-def _opened_again(open_table: Callable[[], Any]) -> Any:
-    """What `open_table` returns for a table in a bucket, to which the connection may have ended the first time."""
-    from cdesearch.store.bucket.objects import repeated_if_cut
-
-    return repeated_if_cut(open_table)
-
-
 class Index:
     """One generation, open for reading. A running update never changes it."""
 
@@ -164,6 +118,7 @@ class Index:
             self.checks = Checks(self.folder, self.generation)
         else:
             self.generation, self.checks = _opened_in_bucket(self.address)
+        self._tables = OpenTables(self.generation, self.checks, self.address)
         self.manifest = Manifest.load(self.generation / MANIFEST)
         self.checks.require(MANIFEST)
 
@@ -261,18 +216,17 @@ class Index:
     @cached_property
     def chunks(self) -> Any:
         """The LanceDB table of chunks."""
-        return self._table("chunks", chunk_schema(self.vectors))
+        return self._tables.table("chunks", chunk_schema(self.vectors))
 
     @cached_property
     def async_chunks(self) -> Any:
         """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
-        schema = chunk_schema(self.vectors)
-        return self._opened(lambda: run_async(_open_async(*self._tables, "chunks", schema)), "chunks")
+        return self._tables.async_table("chunks", chunk_schema(self.vectors))
 
     @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
-        return self._table("documents", document_schema())
+        return self._tables.table("documents", document_schema())
 
     def unfinished(self) -> IndexStateError:
         """The error for what needs vectors that a stage of an unfinished build does not have yet."""
@@ -321,34 +275,3 @@ class Index:
         if self.address is not None:  # it is downloaded only for this
             self.checks.require(FILES)
         return read_files(self.generation)
-
-    @property
-    def _tables(self) -> tuple[str | Path, dict[str, str] | None]:
-        """The place of the tables, and the options with which LanceDB connects to it."""
-        if self.address is None:
-            return self.generation / TABLES, None
-        from cdesearch.store.bucket.connection import lance_options
-
-        return f"{self.address}/{GENERATIONS}/{self.generation.name}/{TABLES}", lance_options(self.address)
-
-    def _table(self, name: str, schema: Any) -> Any:
-        def opened() -> Any:
-            if self.address is None:
-                return connect(self.generation).open_table(name)
-            place, options = self._tables
-            return _lancedb().connect(place, storage_options=options).open_table(name)
-
-        table = self._opened(opened, name)
-        self._opened(lambda: _check_columns(table.schema, schema), name)
-        return table
-
-    def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
-        self.checks.require_tables()
-        try:
-            return open_table() if self.address is None else _opened_again(open_table)
-        except (ValueError, RuntimeError, OSError) as error:
-            if self.address is not None:
-                raise self.checks.table_error(f"Table {name}", error) from None
-            raise IndexDamagedError(
-                f"Table {name} of {self.folder} cannot be opened ({error}).", rebuild_remedy(self.folder)
-            ) from None

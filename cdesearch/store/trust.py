@@ -71,8 +71,10 @@ def outside(folder: Path, sources: Iterable[Path]) -> tuple[str, ...]:
     """The absolute paths among `sources` that are outside the parent of the index `folder`, with links followed.
 
     The links of a path that does not begin with that parent are not followed: on some systems that alone would mount a
-    file system or contact a server.
+    file system or contact a server. All sources are outside the folder that stands for an index in a bucket.
     """
+    if address_behind(folder) is not None:
+        return tuple(map(str, sources))
     parent, real_parent = folder.parent, real(folder.parent)
     resolved = [real(source) if source.is_relative_to(parent) else source for source in sources]
     return tuple(str(path) for path in resolved if not path.is_relative_to(real_parent))

@@ -35,9 +35,10 @@ from cdesearch.store.folder import (
     rebuild_remedy,
     unreadable,
 )
-from cdesearch.store.index import CONTEXT, Index, connect, current_generation
+from cdesearch.store.index import CONTEXT, Index, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
 from cdesearch.store.manifest import Manifest
+from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations.tables import vector_index_from

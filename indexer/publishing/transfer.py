@@ -6,35 +6,34 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Progress
 from cdesearch.store.bucket.objects import Bucket, Stored
-from cdesearch.store.bucket.snapshot import object_name
+from cdesearch.store.bucket.snapshot import damaged_object, object_name
 from cdesearch.store.checksums import Checksums, ChecksumsError, parse_checksums, read_checksums, sha256_of
 from cdesearch.store.filesystem import link_or_copy
-from cdesearch.store.folder import CHECKSUMS, rebuild_remedy
+from cdesearch.store.folder import CHECKSUMS
 
 AT_ONCE = 8  # files; the library moves the parts of a large file in parallel as well
 LARGEST_COPY = 5_000_000_000  # bytes; S3 copies no larger object in one request
 _PART = ".part"  # the end of the name of a file that is being downloaded
 
 
-def upload(bucket: Bucket, generation: Path, base: str | None, present: dict[str, Stored], progress: Progress) -> None:
+def upload(bucket: Bucket, generation: Path, base: str, present: dict[str, Stored], progress: Progress) -> None:
     """Write the files of a finished generation to the bucket, the checksums last.
 
-    A file that the generation `base` of the bucket has with the same checksum is copied there by the server. `present`
-    are the objects of a run that was interrupted; those of the right size are not sent again. Raises BucketError.
+    A file that the generation `base` of the bucket has with the same checksum is copied there by the server; an empty
+    `base` is none. `present` are the objects of a run that was interrupted; those of the right size are not sent
+    again. Raises BucketError.
     """
     checksums = read_checksums(generation)
-    known = _checksums_in(bucket, base)
+    known = _checksums_in(bucket, base) if base else {}
     advance = progress.stage("Uploading", len(checksums))
 
     def send(file: str) -> None:
         entry, target = checksums[file], object_name(generation.name, file)
         sent = present.get(target)
         if sent is None or sent.size != entry.size:
-            is_known = base is not None and file in known and known[file].sha256 == entry.sha256
-            if is_known and base is not None and entry.size <= LARGEST_COPY:
+            if file in known and known[file].sha256 == entry.sha256 and entry.size <= LARGEST_COPY:
                 bucket.copy(object_name(base, file), target)
             else:
                 bucket.upload(generation / file, target)
@@ -52,11 +51,11 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
     """
     content = bucket.read(object_name(generation.name, CHECKSUMS))
     if content is None:
-        raise _damaged(bucket, CHECKSUMS, "is missing")
+        raise damaged_object(bucket, CHECKSUMS, "is missing")
     try:
         checksums = parse_checksums(content)
     except ChecksumsError as error:
-        raise _damaged(bucket, CHECKSUMS, str(error)) from None
+        raise damaged_object(bucket, CHECKSUMS, str(error)) from None
     generation.mkdir(exist_ok=True)
     known = [(other, checksums_of) for other in others if (checksums_of := _checksums_of(other))]
     advance = progress.stage("Downloading", len(checksums))
@@ -73,7 +72,8 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
             part.unlink(missing_ok=True)
             digest = bucket.download(object_name(generation.name, file), part)
             if digest != entry.sha256:
-                raise _damaged(bucket, file, "is missing" if digest is None else "has other content than was written")
+                what = "is missing" if digest is None else "has other content than was written"
+                raise damaged_object(bucket, file, what)
             part.replace(place)
             os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))  # so that it counts as unchanged
         advance(1)
@@ -94,9 +94,9 @@ def _each(move: Callable[[str], None], files: Iterable[str]) -> None:
             raise
 
 
-def _checksums_in(bucket: Bucket, generation: str | None) -> Checksums:
+def _checksums_in(bucket: Bucket, generation: str) -> Checksums:
     """The checksums of a generation in the bucket; none if it has none that can be read."""
-    content = None if generation is None else bucket.read(object_name(generation, CHECKSUMS))
+    content = bucket.read(object_name(generation, CHECKSUMS))
     try:
         return {} if content is None else parse_checksums(content)
     except ChecksumsError:
@@ -109,7 +109,3 @@ def _checksums_of(generation: Path) -> Checksums:
         return read_checksums(generation)
     except ChecksumsError:
         return {}
-
-
-def _damaged(bucket: Bucket, file: str, reason: str) -> IndexDamagedError:
-    return IndexDamagedError(f"{file} of {bucket.address} {reason}.", rebuild_remedy(bucket.address.folder))

@@ -6,6 +6,7 @@ same computer downloads nothing.
 """
 
 from contextlib import suppress
+from pathlib import Path
 
 from cdesearch.errors import BucketError, IndexBusyError, InputError
 from cdesearch.progress import Display
@@ -25,31 +26,37 @@ BASE = (
 class WorkingCopy:
     """The working copy of one index, for one run, which holds its lock."""
 
-    def __init__(self, address: BucketAddress, progress: Display) -> None:
-        """Ask the bucket for its live generation, which this run will replace; raises BucketError and InputError."""
+    def __init__(self, address: BucketAddress, progress: Display, *, replaces: bool) -> None:
+        """Ask the bucket for its live generation, which this run will continue, or which it `replaces` unread.
+
+        Raises BucketError, InputError, and for a run that continues it IndexDamagedError.
+        """
         self.folder = address.working_copy
         self._progress = progress
         self._bucket = bucket_at(address)
-        self._seen: Pointer | None = read_pointer(self._bucket)
+        self._seen: Pointer | None = read_pointer(self._bucket, replaces=replaces)
         if self._seen is None:
             self._check_free()
 
-    def update(self, *, is_needed: bool) -> None:
+    def update(self, *, is_needed: bool) -> Path:
         """Make the copy equal to the index in the bucket, unless it continues it; raises CdesearchError and OSError.
 
-        A copy that is not needed, because the run builds everything again, is not downloaded.
+        A copy that is not needed, because the run builds everything again, is not downloaded. Returns the folder with
+        the settings of the index: that of the copy, or if it was not downloaded that which stands for the bucket.
         """
         seen = None if self._seen is None else self._seen.generation
         own = current_name(self.folder)
         if own is not None and own == seen:
             self._record_base(seen)
         elif own is not None and self._base() == (seen or ""):
-            return  # a generation that could not be published
+            pass  # a generation that could not be published
         elif seen is None or not is_needed:
             self._forget()
             self._record_base(seen or "")
+            return self._bucket.address.folder if seen else self.folder
         else:
             self._download(seen)
+        return self.folder
 
     def publish(self) -> None:
         """Upload the live generation of the copy and make it that of the bucket; raises BucketError.
@@ -65,7 +72,7 @@ class WorkingCopy:
             self._bucket.write(MARKER, MARK.encode())
         objects = self._bucket.list(GENERATIONS)
         generation = self.folder / GENERATIONS / own
-        upload(self._bucket, generation, None if seen is None else seen.generation, objects, self._progress)
+        upload(self._bucket, generation, seen.generation if seen else "", objects, self._progress)
         objects = self._bucket.list(GENERATIONS)
         there = generations_in(objects)
         before = tuple(name for name in ([] if seen is None else [seen.generation, *seen.before]) if name in there)

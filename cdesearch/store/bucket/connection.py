@@ -2,7 +2,8 @@
 
 `obstore` is the Python binding of the Rust library object_store, which LanceDB contains as well. Unlike pyarrow.fs, it
 can replace an object on the condition that nobody else has replaced it. Credentials come from the providers' usual
-chain. They are passed to the libraries, and are never stored or shown.
+chain. They are passed to the libraries, and are never stored or shown. Of Amazon's chain, object_store knows only the
+environment and the metadata of an instance; boto3 adds profiles, single sign-on and roles, as in LanceDB.
 """
 
 import os
@@ -15,6 +16,7 @@ from cdesearch.store.bucket_address import BucketAddress
 MAX_RETRIES = 8  # with back-off from 0.1 s; without a server, the attempts end after a few seconds
 RETRY_SECONDS = 60
 CONNECT_SECONDS = 5
+KEYS_SECONDS = 600  # for which keys of a profile are used; boto3 renews temporary ones 15 minutes before their end
 REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
 # Of the variables from which object_store reads credentials itself, those that are sufficient
 _OWN_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
@@ -67,7 +69,7 @@ def _profile(address: BucketAddress) -> Any:
     from obstore.auth.boto3 import Boto3CredentialProvider
 
     try:
-        return Boto3CredentialProvider()
+        return Boto3CredentialProvider(ttl=timedelta(seconds=KEYS_SECONDS))
     except Exception as error:  # boto3's errors about profiles share no root with the one about their absence
         raise BucketError(
             f"There are no credentials for {address} ({type(error).__name__}).",

@@ -25,7 +25,7 @@ from cdesearch.store.checksums import (
     sha256_of,
 )
 from cdesearch.store.filesystem import link_or_copy
-from cdesearch.store.folder import CHECKSUMS, GENERATIONS, rebuild_remedy
+from cdesearch.store.folder import CHECKSUMS, GENERATIONS, lost_settings_remedy, rebuild_remedy
 from cdesearch.store.write_errors import write_error
 
 KEPT_SECONDS = 86_400.0  # for which the files of a generation stay in the cache after it was opened last
@@ -91,13 +91,11 @@ def _begin(bucket: Bucket, folder: Path) -> Checksums:
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     content = bucket.read(object_name(folder.name, CHECKSUMS))
     if content is None:
-        raise _missing(bucket, CHECKSUMS)
+        raise damaged_object(bucket, CHECKSUMS, "is missing")
     try:
         checksums = parse_checksums(content)
     except ChecksumsError as error:
-        raise IndexDamagedError(
-            f"{CHECKSUMS} of {bucket.address} {error}.", rebuild_remedy(bucket.address.folder)
-        ) from None
+        raise damaged_object(bucket, CHECKSUMS, str(error)) from None
     scratch = Path(mkdtemp(dir=folder.parent, prefix=_SCRATCH))
     try:
         (scratch / CHECKSUMS).write_bytes(content)
@@ -114,15 +112,15 @@ def _fill(bucket: Bucket, generation: str, file: str, entry: Entry, target: Path
     """Download a file and compare it with its checksum; raises IndexDamagedError."""
     digest = bucket.download(object_name(generation, file), target)
     if digest is None:
-        raise _missing(bucket, file)
+        raise damaged_object(bucket, file, "is missing")
     if digest != entry.sha256:
-        raise IndexDamagedError(
-            f"{file} of {bucket.address} has other content than was written.", rebuild_remedy(bucket.address.folder)
-        )
+        raise damaged_object(bucket, file, "has other content than was written")
 
 
-def _missing(bucket: Bucket, file: str) -> IndexDamagedError:
-    return IndexDamagedError(f"{file} of {bucket.address} is missing.", rebuild_remedy(bucket.address.folder))
+def damaged_object(bucket: Bucket, file: str, what: str) -> IndexDamagedError:
+    """The error for a damaged file of a generation in a bucket; `what` is a clause such as "is missing"."""
+    remedy = lost_settings_remedy if file in (CHECKSUMS, MANIFEST) else rebuild_remedy
+    return IndexDamagedError(f"{file} of {bucket.address} {what}.", remedy(bucket.address.folder))
 
 
 def _link_known(generations: Path, checksums: Checksums, scratch: Path) -> None:
