@@ -37,7 +37,7 @@ def label(
     from cdesearch.store.index import Index
 
     opened = Index.open(index)
-    require_on_disk(opened.folder, "label")
+    require_on_disk(opened.folder, "label", "Index the same files on a disk as well, and label that index.")
     shorten_cold_start()
     from cdesearch.evaluation.labels import BAD, GOOD, mark
     from cdesearch.search.searcher import Searcher

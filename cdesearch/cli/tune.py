@@ -33,7 +33,7 @@ def tune(
     from cdesearch.store.text_weight import write_text_weight
 
     opened = Index.open(index)
-    require_on_disk(opened.folder, "tune")
+    require_on_disk(opened.folder, "tune", "Index the same files on a disk as well, and tune that index.")
     if reset:
         if auto is not None or questions is not None or labels:
             raise InputError("--reset uses no questions.", "Leave out the other options.")

@@ -17,6 +17,7 @@ from cdesearch.errors import InputError, name_in_messages
 SCHEMES = ("s3", "gs", "az")
 WORKING_COPY = "local"  # the folder in which a run builds the index before it is uploaded
 _ADDRESS = re.compile(r"(s3|gs|az)://([a-z0-9][a-z0-9._-]{1,61}[a-z0-9])((?:/[\w.=+@-]+)*)/?", re.ASCII)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # not the letter of a drive
 _MAX_NAME = 255  # bytes of the name of a folder
 
 
@@ -49,7 +50,10 @@ def parse_place(text: str) -> Path:
 
     Raises InputError. The message does not repeat an address that is not valid, because it may contain a password.
     """
-    scheme = text.partition("://")[0] if "://" in text else ""
+    found_scheme = _SCHEME.match(text)
+    if found_scheme is None:
+        return Path(text)
+    scheme = found_scheme[1]
     if scheme == "file":
         parts = urlsplit(text)
         if parts.netloc not in ("", "localhost") or not parts.path:
@@ -58,7 +62,9 @@ def parse_place(text: str) -> Path:
 
         return Path(url2pathname(parts.path))
     if scheme not in SCHEMES:
-        return Path(text)
+        raise InputError(
+            f"{scheme}:// is not a place for an index.", "Name a folder, or an s3://, gs://, az:// or file:// URL."
+        )
     found = _ADDRESS.fullmatch(text)
     if found is None or {".", ".."} & set(text.split("/")):
         raise InputError(
@@ -96,13 +102,16 @@ def shown_place(folder: Path) -> str:
     return str(address_behind(folder) or folder)
 
 
-def require_on_disk(folder: Path, command: str) -> None:
-    """Raise InputError if `folder` stands for an index in a bucket, with which `command` cannot work."""
+def require_on_disk(folder: Path, command: str, remedy: str | None = None) -> None:
+    """Raise InputError if `folder` stands for an index in a bucket, with which `command` cannot work.
+
+    The default `remedy` is the command that updates the index.
+    """
     address = address_of(folder)
     if address is not None:
         raise InputError(
             f"`cdesearch {command}` needs an index on a disk, and {address} is in a bucket.",
-            f"`cdesearch index --index {shlex.quote(str(address))}` updates it.",
+            remedy or f"`cdesearch index --index {shlex.quote(str(address))}` updates it.",
         )
 
 

@@ -32,6 +32,7 @@ from cdesearch.store.folder import (
     check_tree,
     current_name,
     finished_generations,
+    rebuild_command,
     rebuild_remedy,
     unreadable,
 )
@@ -101,7 +102,7 @@ def locate(path: Path | None) -> Path:
     folder that cannot be entered.
     """
     start = absolute(path or Path.cwd())
-    require_on_disk(start, "doctor")
+    require_on_disk(start, "doctor", f"A query names damaged objects. {rebuild_command(start)} writes all again.")
     check_enterable(start)
     start = start.parent if start.is_file() else start
     candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]

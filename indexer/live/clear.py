@@ -23,7 +23,7 @@ def clear(
     from indexer.generations.removal import remove_index
 
     found = opened_folder(named_index(folder, index))
-    require_on_disk(found, "clear")
+    require_on_disk(found, "clear", "Remove the objects below this prefix with a tool of its provider.")
     check_marker(found)
     shown = printable(str(found))
     if not yes and not _confirmed(f"Remove the index {shown}? The indexed files stay."):

@@ -21,6 +21,11 @@ REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
 # Of the variables from which object_store reads credentials itself, those that are sufficient
 _OWN_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 DEFAULT_REGION = "us-east-1"
+_SETTINGS = {
+    "s3": "Check the variables whose names begin with AWS_.",
+    "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to a file with a key, or run `gcloud auth application-default login`.",
+    "az": "Set AZURE_STORAGE_ACCOUNT_NAME, and AZURE_STORAGE_ACCOUNT_KEY or AZURE_USE_AZURE_CLI=true.",
+}
 
 
 def open_store(address: BucketAddress) -> Any:
@@ -43,7 +48,12 @@ def open_store(address: BucketAddress) -> Any:
         if not _has_own_credentials():
             given["credential_provider"] = _profile(address)
         given["region"] = _region()
-    return from_url(str(address), retry_config=retries, client_options=client, **given)
+    try:
+        return from_url(str(address), retry_config=retries, client_options=client, **given)
+    except Exception as error:  # its message may contain the value of a variable
+        raise BucketError(
+            f"The settings for {address} are missing or wrong ({type(error).__name__}).", _SETTINGS[address.scheme]
+        ) from None
 
 
 def lance_options(address: BucketAddress) -> dict[str, str]:

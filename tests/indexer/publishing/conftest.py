@@ -19,4 +19,5 @@ def run(store, docs, tiny_checkpoint):  # noqa: F811 (the fixture)
     def run(**options):
         return build([docs], Options(index=store.place, model=tiny_checkpoint, **options), Silent())
 
+    run.model = tiny_checkpoint
     return run

@@ -4,13 +4,15 @@ import pytest
 from built import assert_same
 from object_server import move_to_computer
 
-from cdesearch.errors import BucketError, IndexBusyError, InputError
+from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket.pointer import read_pointer
 from cdesearch.store.bucket_address import address_of
 from cdesearch.store.index import Index
+from cdesearch.store.trust import TrustRequest, confirm
 from indexer.build import build
+from indexer.embedding import stages
 from indexer.publishing import collection
 from indexer.settings import Options
 
@@ -194,3 +196,52 @@ def test_a_reader_without_rights_to_write_gets_one_error_and_keeps_its_work(stor
 def test_without_sources_a_new_index_is_refused(store, tiny_checkpoint):
     with pytest.raises(Exception, match=r"There is no index in s3://.* yet"):
         build([], Options(index=store.place, model=tiny_checkpoint), Silent())
+
+
+@pytest.mark.parametrize("file", ["tables/chunks.lance/data", "context.safetensors"])
+def test_a_rebuild_mends_an_index_with_a_damaged_object_and_keeps_its_settings(
+    store, run, docs, tmp_path, monkeypatch, file
+):
+    run(vectors="int8")
+    move_to_computer("second", tmp_path, monkeypatch)
+    bucket = bucket_at(address_of(store.place))
+    bucket.remove([name for name in bucket.list("generations") if file in name])
+    (docs / "new.md").write_text("the bread is in the river")
+    with pytest.raises(IndexDamagedError, match=r"Run `cdesearch index --rebuild --index s3://[^ ]*`\."):
+        run()
+    confirm(store.place, TrustRequest(None, (str(docs),)))
+    build([], Options(index=store.place, rebuild=True, model=run.model), Silent())
+    index = Index.open(store.place)
+    assert (index.manifest.n_documents, index.manifest.vectors) == (13, "int8")
+
+
+@pytest.mark.parametrize("name", ["CURRENT", "checksums.json"])
+def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
+    store, run, docs, tmp_path, monkeypatch, name
+):
+    run()
+    move_to_computer("second", tmp_path, monkeypatch)
+    bucket = bucket_at(address_of(store.place))
+    damaged = name if name == "CURRENT" else f"generations/{live(store).generation}/{name}"
+    bucket.write(damaged, b"damaged")
+    for options in ({}, {"rebuild": True}):
+        with pytest.raises(IndexDamagedError, match=r"`cdesearch index --rebuild PATH --index s3://.*`"):
+            build([], Options(index=store.place, model=run.model, **options), Silent())
+    run(rebuild=True)
+    assert Index.open(store.place).manifest.n_documents == 12
+
+
+def test_a_build_for_a_bucket_has_no_stages(store, run, docs, monkeypatch):
+    """Nobody could search them."""
+    monkeypatch.setattr(stages, "STAGED_FROM", 1)
+    monkeypatch.setattr(stages, "SECONDS", 0.0)
+    told = []
+
+    class Told(Silent):
+        def note(self, text):
+            told.append(text)
+
+    build([docs], Options(index=store.place, model=run.model), Told())
+    assert not any("Searchable" in text for text in told)
+    build([docs], Options(index=docs.parent / "local", model=run.model), Told())
+    assert any("Searchable" in text for text in told)

@@ -1,12 +1,18 @@
+import subprocess
+import sys
+
 import pytest
-from command import cdesearch
+from command import cdesearch, cdesearch_process
 from hidden_libraries import run_module_without
 from object_server import SECRET, move_to_computer
 
 from cdesearch.errors import BucketError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import connection
 from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
 
 QUERY = "the moon is in the house"
 
@@ -45,6 +51,19 @@ def test_a_bucket_that_vanishes_has_one_error_and_a_server_answers_when_it_is_ba
         assert [(hit.chunk.id, hit.score) for hit in searcher.search(QUERY, 5)] == sound
 
 
+def test_every_command_says_in_one_line_that_the_bucket_has_vanished(store, run, docs, tmp_path):
+    run()
+    before = store.objects()
+    store.is_gone = True
+    (docs / "new.md").write_text("the bread is in the river")
+    for command in (["query", "moon"], ["status"], ["index"], ["index", docs, "--rebuild"], ["sources", "list"]):
+        gone = cdesearch_process(*command, "--index", store.address, cwd=tmp_path, code=2)
+        assert f"The bucket {store.bucket} of {store.address} does not exist." in gone.stderr
+    store.is_gone = False
+    assert store.objects() == before
+    assert run().embedded == 1
+
+
 def test_a_server_that_cannot_be_reached_has_one_line_without_keys(store, run, tmp_path, monkeypatch):
     run()
     monkeypatch.setattr(connection, "MAX_RETRIES", 1)
@@ -74,6 +93,37 @@ def test_without_the_extra_one_line_names_it_and_other_commands_work(tmp_path):
     (tmp_path / "a.txt").write_text("moon")
     index = run_module_without("obstore", "cdesearch", "index", ".", "--index", "s3://bucket/docs", cwd=tmp_path)
     assert index.returncode == 2 and "cdesearch[scale]" in index.stderr
+
+
+LOADED = """
+import atexit, sys
+atexit.register(lambda: print([name for name in ("obstore", "boto3", "botocore") if name in sys.modules]))
+from cdesearch.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["query", QUERY, "--mode", "text", "--index", "local"]])
+def test_the_help_and_a_local_query_import_no_library_for_buckets(docs, tiny_checkpoint, tmp_path, arguments):
+    build([docs], Options(model=tiny_checkpoint, index=tmp_path / "local"), Silent())
+    command = [sys.executable, "-c", LOADED, *arguments]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    assert shown.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize(
+    ("address", "remedy"),
+    [
+        ("az://container/docs", "Set AZURE_STORAGE_ACCOUNT_NAME"),
+        ("gs://bucket/docs", "Set GOOGLE_APPLICATION_CREDENTIALS"),
+    ],
+)
+def test_missing_settings_of_another_provider_have_one_line(monkeypatch, tmp_path, address, remedy):
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/absent/key")
+    refused = cdesearch("query", "moon", "--index", address, cwd=tmp_path, code=2)
+    assert f"The settings for {address} are missing or wrong" in refused.stderr and remedy in refused.stderr
+    assert "/absent/key" not in refused.stderr
 
 
 def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_path, monkeypatch):

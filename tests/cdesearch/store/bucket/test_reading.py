@@ -4,10 +4,12 @@ import pytest
 from command import cdesearch
 from object_server import SECRET, move_to_computer
 
+import cdesearch as cdesearch_api
 from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import pointer
+from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -87,10 +89,45 @@ def test_an_open_generation_answers_while_a_newer_one_is_published_and_is_replac
         assert searcher.index.manifest.n_documents == 13
 
 
+def test_a_generation_that_was_collected_is_replaced_by_the_newest(store, run, docs, tiny_encoder):
+    run()
+    with Searcher(Index.open(store.place), tiny_encoder) as searcher:
+        before = searcher.search(QUERY, 5)
+        (docs / "new.md").write_text("the moon is in the house of bread")
+        run()
+        bucket = bucket_at(searcher.index.address)
+        bucket.remove(bucket.list(f"generations/{before.generation}"))
+        assert searcher.search(QUERY, 5).generation != before.generation
+        assert searcher.index.manifest.n_documents == 13
+
+
+def test_python_updates_an_index_in_a_bucket_and_searches_the_new_generation(store, run, docs):
+    run()
+    with cdesearch_api.open(store.address) as index:
+        (docs / "new.md").write_text("the moon is in the house of bread")
+        assert index.update().embedded == 1
+        assert index.index.manifest.n_documents == 13
+        assert "new.md" in {hit.chunk.path for hit in index.search("bread moon house", 13, "text")}
+
+
+def test_an_index_in_a_bucket_and_a_local_one_are_searched_as_one(store, run, docs, tiny_checkpoint, tmp_path):
+    run()
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "own.md").write_text("the moon is in the house of bread")
+    build([notes], Options(model=tiny_checkpoint), Silent())
+    both = ("--index", store.address, "--index", notes)
+    found = json.loads(cdesearch("query", QUERY, *both, "-k", 20, "--json", cwd=tmp_path).stdout)
+    assert found["indexes"] == {"docs": str(docs), "notes": str(notes)}
+    assert {hit["index"] for hit in found["hits"]} == {"docs", "notes"}
+    with cdesearch_api.open([store.address, notes]) as indexes:
+        assert [hit.chunk.path for hit in indexes.search(QUERY, 20)] == [hit["path"] for hit in found["hits"]]
+    store.is_gone = True
+    gone = cdesearch("query", QUERY, *both, cwd=tmp_path, code=2)
+    assert f"The bucket {store.bucket}" in gone.stderr
+
+
 def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_encoder):
-
-    from cdesearch.store.bucket.objects import bucket_at
-
     run()
     index = Index.open(store.place)
     bucket = bucket_at(index.address)
