@@ -11,6 +11,7 @@ from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.quality.choose import choose
 from benchmarks.quality.confidence import confidence
+from benchmarks.quality.lens import lens
 from benchmarks.quality.several import several
 from benchmarks.quality.staleness import staleness
 from benchmarks.quality.tune import tune
@@ -29,6 +30,7 @@ app.command()(confidence)
 app.command()(curves)
 app.command()(folders)
 app.command()(joint_speed)
+app.command()(lens)
 app.command()(names)
 app.command()(peers)
 app.command()(several)

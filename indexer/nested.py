@@ -3,14 +3,11 @@
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import IndexStateError
 from cdesearch.progress import Display
-from cdesearch.store.finding import find_index
 from cdesearch.store.folder import CURRENT, FOLDER
-from cdesearch.store.index import Index
+from cdesearch.store.nesting import outer_index
 from cdesearch.terminal import counted
 
 NAMED = 3  # inner indexes that have a line of their own
@@ -18,13 +15,12 @@ NAMED = 3  # inner indexes that have a line of their own
 
 def note_outer_index(folder: Path, progress: Display) -> None:
     """Say that queries beside the new index `folder` were answered by another index, which covers these files too."""
-    with suppress(IndexStateError, OSError):
-        above = Index(find_index(folder.parent.parent))
-        if any(folder.parent.is_relative_to(source) for source in above.sources):
-            progress.note(
-                f"{above.folder} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
-                f" by the new index; --index {shlex.quote(str(above.folder))} chooses the other one."
-            )
+    above = outer_index(folder.parent, folder)
+    if above is not None:
+        progress.note(
+            f"{above.folder} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
+            f" by the new index; --index {shlex.quote(str(above.folder))} chooses the other one."
+        )
 
 
 def note_inner_indexes(folder: Path, sources: Sequence[Path], files: Iterable[Path], progress: Display) -> None:

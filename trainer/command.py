@@ -61,10 +61,11 @@ def mine(
     ] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
 ) -> None:
-    """Mine hard negatives: documents of the domain that rank high for a query, but that it is not paired with.
+    """Add hard negatives to training pairs.
 
-    Never chosen are the own document, its duplicates, and documents of the same query. Negatives that a pair already
-    has are kept. Train on OUT with batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
+    They are documents of the domain that rank high for a query, but that it is not paired with. Never chosen are the
+    own document, its duplicates, and documents of the same query. Negatives that a pair already has are kept. Train on
+    OUT with batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
     """
     from trainer.torch_needed import check_torch
 

@@ -2,10 +2,16 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+
+from trainer.reporting import not_a_program
+
+if __name__ == "__main__":  # before the imports below, which need torch
+    not_a_program("trainer.export", "Run `python -m trainer.merge OUT CHECKPOINT=1` to export a checkpoint again.")
 
 import torch
 from safetensors import SafetensorError
@@ -113,6 +119,20 @@ def export(
     replace_folder(folder, lambda unfinished: _write_files(model, tokenizer, unfinished, precision, dtype))
 
 
+def note_missing_graphs(model: ContextualModel) -> None:
+    """Say on stderr that `export` writes no ONNX graphs, if onnx is not installed and the model could have some."""
+    if _can_have_graphs(model) and not _has_onnx():
+        print("onnx is not installed: the checkpoint gets no ONNX graphs. `pip install onnx` helps.", file=sys.stderr)
+
+
+def _can_have_graphs(model: ContextualModel) -> bool:
+    return not model.second_stage.joint and model.config.context_source == "pooled"
+
+
+def _has_onnx() -> bool:
+    return find_spec("onnx") is not None
+
+
 def _write_files(
     model: ContextualModel, tokenizer: Path, folder: Path, precision: Precision, dtype: torch.dtype
 ) -> None:
@@ -124,7 +144,7 @@ def _write_files(
         raise OSError(str(error)) from None
     shutil.copymode(folder / "config.json", folder / "model.safetensors")  # safetensors writes files of mode 0600
     shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    if model.second_stage.joint or model.config.context_source != "pooled" or find_spec("onnx") is None:
+    if not _can_have_graphs(model) or not _has_onnx():
         return
     (folder / "onnx").mkdir()
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)

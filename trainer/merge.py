@@ -27,7 +27,7 @@ from torch.nn import functional
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
-from trainer.export import check_out, export
+from trainer.export import check_out, export, note_missing_graphs
 from trainer.reporting import Parser, reported
 from trainer.start import is_published, start_model
 
@@ -110,6 +110,7 @@ def _write_merged(arguments: Sequence[str] | None) -> int:
     check_out(options.out, list(shares))
     dtype = torch.float16 if options.half else torch.float32
     merged = merge(shares, along_arc=options.slerp)
+    note_missing_graphs(merged)
     export(merged, next(iter(shares)) / "tokenizer.json", options.out, options.precision, dtype)
     return 0
 

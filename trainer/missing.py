@@ -9,7 +9,6 @@ from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from trainer.data.pairs.beir import FILES
 from trainer.data.pairs.reading import domain_files, domain_name
-from trainer.data.surrogate.word_scores import has_bm25s
 from trainer.recipe import Recipe
 from trainer.run.tracker import INSTALL, NOT_INSTALLED
 
@@ -24,11 +23,6 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     lines = []
     if clustered and not _has("faiss"):
         lines.append("faiss-cpu or faiss-gpu-cu12 is not installed: clustering by torch.")
-    uses_words = recipe.batches.filter in ("text", "fused") or (
-        recipe.learning.teacher_weight > 0 and recipe.objective.teacher == "surrogate"
-    )
-    if uses_words and not has_bm25s():
-        lines.append("bm25s or scipy is not installed: BM25 by plain Python, which is slower.")
     if recipe.run.surrogate is not None and device.type == "cpu" and not _has("onnxruntime"):
         lines.append("onnxruntime is not installed: the surrogate runs on torch.")
     if device.type == "cuda" and recipe.learning.precision == "bf16" and not _has("flash_attn"):

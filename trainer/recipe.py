@@ -56,6 +56,9 @@ class ModelChoice:
     # tokens (`tokens`), or statistics that scale and shift every layer. With `siblings`, the chunks of a document read
     # each other.
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
+    # With the context source tokens or siblings: how many tokens of each text are read. With 1, a context has one row
+    # for each text in every layer, as in the paper.
+    context_tokens: int = field(default=4, metadata=count(1, 512))
     first_stage: Literal["own", "shared"] = "own"
     # With the context source pooled: how many layers the first stage has; None: all.
     first_stage_layers: int | None = field(default=None, metadata=count(1))
@@ -233,6 +236,11 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             f"{file}: model.context_source = {model.context_source} reads all layers of the first stage.",
             "Leave model.first_stage_layers out.",
         )
+    if "context_tokens" in model.set_keys and model.context_source not in ("tokens", "siblings"):
+        raise InputError(
+            f"{file}: model.context_tokens is {model.context_tokens}, but no tokens of the context are read.",
+            "Set model.context_source to tokens or siblings, or leave model.context_tokens out.",
+        )
     if model.context_source == "siblings" and not (recipe.batches.by_document and model.context_sink):
         raise InputError(
             f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
@@ -271,7 +279,8 @@ def _check_patterns(recipe: Recipe, file: Path) -> None:
 
 def _filter_masks_every_error(recipe: Recipe) -> bool:
     """Whether the filter of false negatives masks all documents that the start model ranks wrongly."""
-    own = recipe.run.surrogate in (None, recipe.model.start)
+    surrogate = recipe.run.surrogate
+    own = surrogate is None or surrogate.resolve() == recipe.model.start.resolve()
     return own and recipe.batches.filter == "dense" and recipe.batches.eps <= 0
 
 

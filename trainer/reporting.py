@@ -1,7 +1,9 @@
 """How the programs of this package end: one line on stderr for every error, and the exit codes of `cdesearch`."""
 
 import argparse
+import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from cdesearch.cli.exits import BAD_INPUT, print_error, report
 from cdesearch.errors import InputError
@@ -22,6 +24,11 @@ def reported(program: Callable[[], int]) -> int:
         return print_error(f"{package} is not installed. Run `pip install {packages}`.", BAD_INPUT)
     except BaseException as error:
         return report(error)
+
+
+def not_a_program(module: str, remedy: str) -> NoReturn:
+    """End `python -m module` of a module without a program: with one line and exit code 2, instead of silently."""
+    sys.exit(print_error(f"{module} is not a program. {remedy}", BAD_INPUT))
 
 
 class Parser(argparse.ArgumentParser):

@@ -25,7 +25,7 @@ from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
-from trainer.export import check_out, export
+from trainer.export import check_out, export, note_missing_graphs
 from trainer.published_bert import load_bert
 from trainer.reporting import Parser, reported
 
@@ -42,6 +42,7 @@ def start_model(
     context_sink: bool = False,
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled",
     n_layers: int | None = None,
+    context_tokens: int = 4,
     first_stage_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError.
@@ -56,6 +57,7 @@ def start_model(
         context_attention=context_attention,
         context_sink=context_sink,
         context_source=context_source,
+        context_tokens=context_tokens,
         log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
         first_stage_layers=first_stage_layers,
@@ -134,7 +136,9 @@ def _write_start(arguments: Sequence[str] | None) -> int:
     options = parser.parse_args(arguments)
     check_out(options.out, [options.source])
     dtype = torch.float16 if options.half else torch.float32
-    export(start_model(options.source), options.source / "tokenizer.json", options.out, options.precision, dtype)
+    model = start_model(options.source)
+    note_missing_graphs(model)
+    export(model, options.source / "tokenizer.json", options.out, options.precision, dtype)
     return 0
 
 

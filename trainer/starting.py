@@ -22,6 +22,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
             context_attention=choice.context_attention,
             context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
             context_source=choice.context_source if reads_context else "pooled",
+            context_tokens=choice.context_tokens,
             n_layers=choice.n_layers,
             first_stage_layers=choice.first_stage_layers if reads_context else None,
         )
@@ -82,6 +83,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
         "n_layers": config.backbone.n_layers,
         "context_sink": config.context_sink,
         "context_source": config.context_source,
+        "context_tokens": config.context_tokens,
     }
     for key, value in shape.items():
         if key in choice.set_keys and getattr(choice, key) not in (None, value):

@@ -4,6 +4,11 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from trainer.reporting import not_a_program
+
+if __name__ == "__main__":
+    not_a_program("trainer.train", "Run `python -m trainer RECIPE`.")  # before the imports below, which need torch
+
 import torch
 
 from cdesearch.encode.load import load_tokenizer

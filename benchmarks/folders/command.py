@@ -15,6 +15,7 @@ from rich.table import Table
 from benchmarks.comparison import compare
 from benchmarks.datasets.dataset import Half
 from benchmarks.folders.archives import FOLDERS
+from benchmarks.folders.chunks import all_chunks
 from benchmarks.folders.measures import measure_question
 from benchmarks.folders.questions import KINDS, QUESTIONS, Passage, Question, check_questions, read_questions
 from benchmarks.folders.rebuild import rebuilt
@@ -23,10 +24,8 @@ from benchmarks.measurement import RESULTS, Measurement, measure, show
 from cdesearch.errors import InputError
 from cdesearch.evaluation.measures import bootstrap_interval
 from cdesearch.progress import Silent
-from cdesearch.search.documents import DocumentReader
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from cdesearch.store.schema import Chunk
 from indexer.build import build
 from indexer.settings import Options
 
@@ -80,7 +79,7 @@ def measured_folder(files: Path, work: Path, questions: Sequence[Question]) -> A
     """
     build([files], Options(index=work / "index"), Silent())
     with Searcher(Index(work / "index")) as searcher:
-        chunks = _all_chunks(searcher.index)
+        chunks = all_chunks(searcher.index)
         if wrong := check_questions(questions, [Passage(chunk.path, chunk.text) for chunk in chunks]):
             raise InputError(wrong[0], "Correct the questions.")
         tokenizer = searcher.encoder.tokenizer
@@ -141,9 +140,3 @@ def _summary(
 def _columns(answers: Sequence[Answered]) -> dict[str, NDArray[np.float64]]:
     """Each measure over questions."""
     return {name: np.array([one.measured[name] for one in answers]) for name in answers[0].measured}
-
-
-def _all_chunks(index: Index) -> list[Chunk]:
-    reader = DocumentReader(index)
-    paths = index.chunks.search().select(["path"]).limit(index.chunks.count_rows()).to_arrow()["path"].to_pylist()
-    return [chunk for path in sorted(set(paths)) for chunk in reader.file(path)]

@@ -1,7 +1,7 @@
 """The command `choose`: which constants of the search are best on development data, and how certain is that?"""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import product
@@ -15,13 +15,18 @@ from scipy import stats
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.datasets.domain import read_domain
+from benchmarks.datasets.long_documents import has_long_documents, read_long_documents
+from benchmarks.folders.chunks import development_set
+from benchmarks.folders.questions import QUESTIONS
 from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.quality.measures import measure_run
-from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.contextual import corpus_context, vectors_in
 from benchmarks.systems.fused import Rows, candidates_of, run_of
 from benchmarks.systems.system import DEPTH
 from benchmarks.systems.text import STOP_WORDS, StopWords, bm25_scores, expected_idf, stemmed
 from benchmarks.systems.weighted_z import WeightedSum, WeightedZ
+from cdesearch.context.vectors import Floats
+from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from cdesearch.search.fusion import Candidates, EvidenceFusion, Fusion
@@ -30,6 +35,7 @@ CUTOFF = 10
 MEASURE = f"nDCG@{CUTOFF}"
 PLAN = Path(__file__).parent / "fusion.toml"
 FUSIONS = ("evidence", "z by context", "z by candidates", "sum")
+SEED = 0  # of the context
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,9 @@ class Variant:
     k1: float
     b: float
     stop_words: StopWords = "english"
+    document_weight: float | None = None  # of the document context; None: that of the model
+    dense_candidates: int = 0  # 0: as many as the fusion wants for DEPTH hits
+    text_candidates: int = 0
 
     @property
     def bm25(self) -> "Bm25Constants":
@@ -57,8 +66,13 @@ class Variant:
         return Bm25Constants(self.k1, self.b, self.stop_words)
 
     def __str__(self) -> str:
-        words = "" if self.stop_words == "english" else f", stop words: {self.stop_words}"
-        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}{words}"
+        others = [
+            "" if self.stop_words == "english" else f", stop words: {self.stop_words}",
+            "" if self.document_weight is None else f", document weight {self.document_weight:g}",
+            f", nearest {self.dense_candidates}" if self.dense_candidates else "",
+            f", by words {self.text_candidates}" if self.text_candidates else "",
+        ]
+        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}{''.join(others)}"
 
     def make(self) -> Fusion:
         """The fusion with this weight."""
@@ -70,31 +84,51 @@ class Variant:
 
 
 def choose(
-    data: Annotated[list[Path], typer.Argument(help="Pair files of domains on which the model was not trained.")],
+    data: Annotated[list[Path], typer.Argument(help="Pair files and long documents on which no model was trained.")],
     plan: Annotated[Path, typer.Option(help="TOML file with the baseline and the grid of variants.")] = PLAN,
-    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 1500,
-    characters: Annotated[int, typer.Option(help="Characters to which every document is cut.")] = 1000,
-    queries: Annotated[int, typer.Option(help="Queries of each domain.")] = 200,
+    documents: Annotated[int, typer.Option(help="Documents of each domain, or chunks of long documents.")] = 1500,
+    characters: Annotated[int, typer.Option(help="Characters to which every document or chunk is cut.")] = 1000,
+    queries: Annotated[int, typer.Option(help="Queries of each of these sets.")] = 200,
+    folders: Annotated[
+        Path | None, typer.Option(help="Add the half to choose by of the folder benchmark, whose files are here.")
+    ] = None,
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
     work: Annotated[Path, typer.Option(help="Folder for vectors, which later runs read again.")] = Path("runs/choose"),
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Compare all variants of a grid on development domains, and tell how far the best may be trusted."""
+    """Compare all variants of a grid on development sets, and tell how far the best may be trusted."""
+    if len(data) < 2 and folders is None:
+        raise InputError("There is no other set to choose by if the only one is left out.", "Name two or more.")
     baseline, variants = read_grid(plan)
-    dense = Contextual(load_encoder(model), work, "true")
-    rows = []
-    for file in data:
-        domain = read_domain(file, documents, characters, queries)
-        rows.append(scores_of(domain, dense, [baseline, *variants]))
-        print(f"{domain.name}: baseline {rows[-1][0]:.1f}, best {rows[-1].max():.1f}", flush=True)
+    encoder = load_encoder(model)
+    kinds, names, rows = [], [], []
+    for kind, dataset in development_sets(data, documents, characters, queries, folders):
+        kinds.append(kind)
+        names.append(dataset.name)
+        rows.append(scores_of(dataset, encoder, work, [baseline, *variants]))
+        print(f"{dataset.name}: baseline {rows[-1][0]:.1f}, best {rows[-1].max():.1f}", flush=True)
     settings = {
-        "domains": [file.stem for file in data],
+        "sets": names,
         "documents": documents,
         "characters": characters,
         "queries": queries,
         "scores": {str(one): row for one, row in zip([baseline, *variants], np.transpose(rows).tolist(), strict=True)},
     }
-    measure("choose", {plan.stem: partial(compare_variants, variants, np.array(rows))}, settings, out)
+    measure("choose", {plan.stem: partial(compare_variants, variants, np.array(rows), kinds)}, settings, out)
+
+
+def development_sets(
+    data: Sequence[Path], documents: int, characters: int, queries: int, folders: Path | None
+) -> Iterator[tuple[str, Dataset]]:
+    """The kind and the contents of each set: domains and long documents of `data`, and the folder benchmark's."""
+    for file in data:
+        if has_long_documents(file):
+            yield "long documents", read_long_documents(file, documents, characters, queries)
+        else:
+            yield "domains", read_domain(file, documents, characters, queries)
+    if folders is not None:
+        for questions in sorted(QUESTIONS.glob("*.jsonl")):
+            yield "folders", development_set(questions.stem, folders)
 
 
 def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
@@ -118,9 +152,9 @@ def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
     return baseline, list(dict.fromkeys(variants))
 
 
-def scores_of(dataset: Dataset, dense: Contextual, variants: Sequence[Variant]) -> NDArray[np.float64]:
-    """The mean nDCG@10 x 100 of each variant."""
-    vectors = dense.vectors(dataset)
+def scores_of(dataset: Dataset, encoder: Encoder, work: Path, variants: Sequence[Variant]) -> NDArray[np.float64]:
+    """The mean nDCG@10 x 100 of each variant. Chunks are ranked as those of files, whose words count chunk by chunk."""
+    context = corpus_context(encoder, dataset, SEED, work)
     words = {name: stemmed(dataset, name) for name in {one.stop_words for one in variants}}
     idf = {name: expected_idf(some) for name, some in words.items()}
     text = {
@@ -129,30 +163,40 @@ def scores_of(dataset: Dataset, dense: Contextual, variants: Sequence[Variant]) 
     }
 
     @cache
-    def candidates(bm25: Bm25Constants, dense_depth: int, text_depth: int) -> list[tuple[Rows, Candidates]]:
-        return candidates_of(vectors, text[bm25], dense_depth, text_depth)
+    def vectors(document_weight: float) -> tuple[Floats, Floats]:
+        return vectors_in(context, dataset, encoder, work, document_weight)
+
+    @cache
+    def candidates(bm25: Bm25Constants, document_weight: float, *depths: int) -> list[tuple[Rows, Candidates]]:
+        return candidates_of(vectors(document_weight), text[bm25], *depths)
 
     def score(one: Variant) -> float:
         fusion = one.make()
-        found = candidates(one.bm25, fusion.dense_depth(DEPTH), fusion.text_depth(DEPTH))
-        return float(measure_run(dataset.judgements, run_of(dataset, found, fusion, CUTOFF), [MEASURE])[MEASURE].mean())
+        weight = encoder.config.document_weight if one.document_weight is None else one.document_weight
+        depths = one.dense_candidates or fusion.dense_depth(DEPTH), one.text_candidates or fusion.text_depth(DEPTH)
+        run = run_of(dataset, candidates(one.bm25, weight, *depths), fusion, CUTOFF)
+        return float(measure_run(dataset.judgements, run, [MEASURE])[MEASURE].mean())
 
     return np.array([score(one) for one in variants])
 
 
-def compare_variants(variants: Sequence[Variant], scores: NDArray[np.float64]) -> list[Measurement]:
+def compare_variants(
+    variants: Sequence[Variant], scores: NDArray[np.float64], kinds: Sequence[str]
+) -> list[Measurement]:
     """What each variant gains over the baseline, best first, and what choosing from other sets gains and regrets.
 
-    `scores` is (sets, 1 + variants) with the baseline first. The interval of a gain is Student's over the sets.
+    `scores` is (sets, 1 + variants) with the baseline first, and `kinds` has the kind of each set. The interval of a
+    gain is Student's over the sets.
     """
     baseline, scores = scores[:, 0], scores[:, 1:]
     gains = scores - baseline[:, None]
     order = np.argsort(-gains.mean(axis=0), kind="stable")
     found = [Measurement("the baseline", float(baseline.mean()), "nDCG@10 x 100")]
-    found += [
-        Measurement(str(variants[column]), float(gains[:, column].mean()), "points", detail=_interval(gains[:, column]))
-        for column in order
-    ]
+    for column in order:
+        gained = gains[:, column]
+        by_kind = {kind: float(gained[[one == kind for one in kinds]].mean()) for kind in dict.fromkeys(kinds)}
+        detail = {**_interval(gained), "kinds": by_kind}
+        found.append(Measurement(str(variants[column]), float(gained.mean()), "points", detail=detail))
     chosen = [int(np.delete(scores, left_out, axis=0).mean(axis=0).argmax()) for left_out in range(len(scores))]
     rows = np.arange(len(scores))
     fresh, regret = gains[rows, chosen], scores.max(axis=1) - scores[rows, chosen]

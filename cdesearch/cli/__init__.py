@@ -26,6 +26,8 @@ configured       the values that these files give to the options of a command
 models           the command `models`, which lists and fetches models
 model_option     the option `--model` of commands that ask an index
 named_index      which index a command opens: that of `--index`, or that of the argument
+nearest_index    says which index answers where an index further up covers the folder as well
+probability      reads a probability, as a number or as a percentage
 usage            errors in options and arguments, in one sentence each
 exits            exit codes, and one line for every error
 """

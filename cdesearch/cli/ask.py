@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cdesearch.cli.named_index import IndexOption
+from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.errors import LanguageModelError
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import counted, print_json
@@ -57,6 +58,8 @@ def ask(
     text = " ".join(question)
     endpoint = chosen_endpoint(llm, llm_model)
     opened = Index.open(index)
+    if index is None:
+        note_outer_index(opened)
     shorten_cold_start()
     from cdesearch.answer.answer import quoted_answer
     from cdesearch.answer.extract import CorpusView

@@ -60,7 +60,7 @@ def chosen_questions(index: "Index", auto: int | None, file: Path | None, labels
     from cdesearch.evaluation.own_questions import make_questions
 
     asked = make_questions(index, auto or N_AUTO)
-    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(question.kind for question in asked).items())
+    kinds = ", ".join(f"{n} from {kind}" for kind, n in Counter(question.kind for question in asked).items())
     return ChosenQuestions(
         asked,
         f"{counted(len(asked), 'question')} made from the index: {kinds}.",

@@ -25,7 +25,9 @@ from cdesearch.cli.label import label
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
 from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, named_index
+from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.pager import NoPagerOption, paged
+from cdesearch.cli.probability import parse_probability
 from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
 from cdesearch.cli.trust import trust
 from cdesearch.cli.tune import tune
@@ -99,11 +101,10 @@ def query(
     min_confidence: Annotated[
         float,
         typer.Option(
-            min=0,
-            max=1,
+            parser=parse_probability,
             metavar="P",
             help="Leave out hits whose confidence, the probability that they are relevant, is less than P, such as 0.3"
-            " for 30%.",
+            " or 30%.",
             show_default=False,
         ),
     ] = 0.0,
@@ -184,6 +185,8 @@ def status(
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
+    if folder is None and index is None:
+        note_outer_index(opened)
     shorten_cold_start()
     from cdesearch.cli.status import read_status, show_files, show_status
 

@@ -10,6 +10,7 @@ from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import group_hits, group_of
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
 from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json
+from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.query_answer import Answer, answer_of
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import InputError, QueryError
@@ -32,6 +33,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     """
     _check(options)
     indexes = open_each(options.indexes or (None,))
+    if not options.indexes:
+        note_outer_index(next(iter(indexes.values())))
     if meant:
         _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
     if options.update:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.cli.asked_questions import AutoOption, LabelsOption, QuestionsOption, chosen_questions
+from cdesearch.cli.asked_questions import N_AUTO, AutoOption, LabelsOption, QuestionsOption, chosen_questions
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.errors import InputError
@@ -48,10 +48,7 @@ def tune(
 
     chosen = chosen_questions(opened, auto, questions, labels)
     if len(chosen.questions) < MIN_QUESTIONS:
-        raise InputError(
-            f"To choose a weight, {MIN_QUESTIONS} questions are needed, not {len(chosen.questions)}.",
-            "Add questions, or use --auto 100.",
-        )
+        raise _too_few(len(chosen.questions), MIN_QUESTIONS, auto, is_made=questions is None and not labels)
     with asking(opened, model) as asked_index, shown_on_stderr() as progress:
         asked = asked_index.ask(chosen.questions, progress.stage("Questions", len(chosen.questions)))
         found = choose_weight(asked, asked_index.reader.text_weight)
@@ -60,6 +57,19 @@ def tune(
     print_text(printable(chosen.about))
     print_rows(_table(found))
     print_text(_verdict(found, dry_run=dry_run))
+
+
+def _too_few(n: int, needed: int, auto: int | None, *, is_made: bool) -> InputError:
+    """Return the error that names how many questions there are, and what can provide more."""
+    cause = f"To choose a weight, {needed} questions are needed"
+    if not is_made:
+        return InputError(f"{cause}, not {n}.", f"Add questions, or let --auto {N_AUTO} make them from the index.")
+    if n == auto:
+        return InputError(f"{cause}, not {n}.", f"Use --auto {N_AUTO}.")
+    return InputError(
+        f"{cause}, but only {n} can be made from the texts of this index.",
+        "Index more text, or name real questions with --questions FILE or --labels. The weight of text stays as it is.",
+    )
 
 
 def _table(found: "Tuning") -> list[list[str]]:

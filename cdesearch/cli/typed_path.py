@@ -1,6 +1,5 @@
 """Translate the pattern of `--path`, which may be relative to the indexed folder or working directory, or absolute."""
 
-import os
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from glob import escape
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from cdesearch.errors import QueryError
 from cdesearch.search.path_filter import alternatives
+from cdesearch.store.filesystem import with_slashes
 from cdesearch.store.folder import absolute
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
@@ -28,7 +28,7 @@ def globs_of(pattern: str, index: Index) -> tuple[str, ...]:
 
     An empty tuple means that no path of the index can match.
     """
-    typed = pattern.replace("\\", "/") if os.name == "nt" else pattern
+    typed = with_slashes(pattern)
     own = () if Path(typed).is_absolute() else (typed,)
     # The indexed folder as it was named, and with symbolic links resolved.
     roots = {index.root, absolute(real(index.folder) / index.manifest.root)}

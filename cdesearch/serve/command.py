@@ -11,6 +11,7 @@ import typer
 from cdesearch.cli.exits import code_of
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import named_index
+from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.serve.libraries import require_libraries
@@ -79,6 +80,8 @@ def serve(
     _check(settings)
     for folder in folders if watch else ():
         require_on_disk(absolute(opened_folder(folder)), "serve --watch")
+    if not indexes:
+        note_outer_index(Index.open())
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
         typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))

@@ -7,6 +7,7 @@ named_indexes   opens several indexes by unique names
 finding         which index folder a path names
 bucket_address  the address of an index in a bucket, and the local folder that stands for it
 bucket/         how an index in a bucket is read
+nesting         finds an index further up that covers a folder as well
 fresh_build     the commands that build an index again, for messages
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation

@@ -76,4 +76,17 @@ def is_available(path: Path, *, was_mount: bool) -> bool:
 
 def relative_posix(file: str, root: str, paths: ModuleType = os.path) -> str:
     """`file` relative to `root`, with "/" between parts. `paths` is the module for paths of the operating system."""
-    return str(paths.relpath(file, root)).replace(paths.sep, "/")
+    return with_slashes(str(paths.relpath(file, root)), paths)
+
+
+def with_slashes(path: str, paths: ModuleType = os.path) -> str:
+    """`path` with "/" between its parts. Only on Windows is a backslash another separator; elsewhere it is a letter."""
+    return path if paths.sep == "/" else path.replace(paths.sep, "/")
+
+
+def folder_prefix(folder: str, paths: ModuleType = os.path) -> str:
+    """`folder` with a separator at its end, as the paths of everything in it begin; "/" and a drive have one already.
+
+    Among prefixes in ascending order, those of the folders in a folder follow directly after its own.
+    """
+    return folder if folder.endswith(paths.sep) else folder + paths.sep

@@ -80,8 +80,12 @@ class Chunk:
         """The headings above the line that is `n` lines below the first line of the body, outermost first."""
         return value_at(self.places.trails, n, self.trail)
 
+    def cells_at(self, n: int) -> str | None:
+        """The cells of that line of a sheet, such as A7:D7; None in other formats, and in older indexes."""
+        return None if self.record is None or self.line_start is None else self.anchor_at(n)
+
     def anchor_at(self, n: int) -> str | None:
-        """The id of the last element that begins at or above that line; None if there is none."""
+        """The id of the last element that begins at or above that line, or its cells in a sheet; None without both."""
         return value_at(self.places.anchors, n, self.anchor)
 
 

@@ -200,7 +200,7 @@ class SearchApp(App[None]):
 def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
     """Return the lines of a hit in the list: its place, its best line, and how many more there are."""
     passage = shown.lines(group.best)
-    number, location, _ = heading(shown, rank, group.best, passage)
+    number, location, _ = heading(shown, rank, group.best)
     line = best_line(passage, query_words(shown.query)).text.expandtabs(TAB).strip()
     more = "".join(f"\n   {one}" for one in further(shown, group))
     confidence = "" if group.best.confidence is None else f"  {as_percentage(group.best.confidence)}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdesearch.store.filesystem import folder_prefix
 from indexer.files.ignore import RuleSet, TooManyRulesError
 from indexer.files.opening import open_regular
 
@@ -132,14 +133,14 @@ def _is_repository(folder: Path) -> bool:
 def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
     """The rules of the user's own git configuration, which apply everywhere."""
     try:
-        home = str(Path.home())
+        home = folder_prefix(str(Path.home()))
         file = next(_configured(), None) or _config_home() / "git" / "ignore"
         if not file.is_file():
             return None
         real = file.resolve()
     except (OSError, RuntimeError, ValueError):  # no home folder, no permission, a loop of links, or a NUL in the name
         return None
-    shown = "~" + str(file).removeprefix(home) if str(file).startswith(home + os.sep) else str(file)
+    shown = folder_prefix("~") + str(file).removeprefix(home) if str(file).startswith(home) else str(file)
     return read_rules(real, real.parent, shown, unusable)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cdesearch.errors import SourceError
 from cdesearch.store.file_account import FileRecord
+from cdesearch.store.filesystem import folder_prefix, with_slashes
 from cdesearch.store.manifest import Globs
 from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule
 from indexer.files.globs import Choice, GlobDecision
@@ -268,9 +269,7 @@ class _Walk:
 
     def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, GlobDecision]:
         """The rule that excludes an entry because of its name, or None; and the decision of the globs."""
-        path = f"{folder.path.rstrip(os.sep)}{os.sep}{name}"[self._prefix :]  # below the top
-        if os.sep != "/":
-            path = path.replace(os.sep, "/")
+        path = with_slashes((folder_prefix(folder.path) + name)[self._prefix :])  # below the top
         globs = self._choice.decide(name, path, is_folder=is_folder, in_included=folder.is_included)
         if globs.excluded_by is not None:
             return globs.excluded_by, globs
@@ -306,7 +305,7 @@ class _Walk:
 def _below(folder: _Folder, name: str, globs: GlobDecision) -> _Folder:
     """A folder in `folder`, not entered yet."""
     return _Folder(
-        path=f"{folder.path.rstrip(os.sep)}{os.sep}{name}",
+        path=folder_prefix(folder.path) + name,
         shown=f"{folder.shown}{as_utf8(name)}/",
         chain_path=f"{folder.chain_path}{name}/",
         level=folder.level,

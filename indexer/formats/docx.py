@@ -11,6 +11,8 @@ from indexer.formats.package import Package, parse_xml
 from indexer.formats.unreadable import UnreadableError
 
 CORE = "docProps/core.xml"
+NOTES = ("footnote", "endnote")
+FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 EMPTY_CORE = b'<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"/>'
 
 
@@ -71,6 +73,7 @@ def _parts(document: Any) -> Iterator[str]:
     from docx.oxml.ns import qn
     from docx.text.paragraph import Paragraph
 
+    notes = _notes(document)
     for element in _blocks(document.element.body):
         if element.tag == qn("w:tbl"):
             yield "\n".join(" | ".join(row) for row in _rows(element))
@@ -78,6 +81,33 @@ def _parts(document: Any) -> Iterator[str]:
             paragraph = Paragraph(element, document._body)
             level = _level(paragraph)
             yield f"{'#' * level} {paragraph.text}" if level else paragraph.text
+            yield from _text_boxes(element)
+            for kind in NOTES:
+                for reference in element.iter(qn(f"w:{kind}Reference")):
+                    yield notes.get((kind, reference.get(qn("w:id"))), "")
+
+
+def _notes(document: Any) -> dict[tuple[str, str], str]:
+    """The texts of footnotes and endnotes by their kind and id. python-docx itself does not read them."""
+    from docx.oxml.ns import qn
+
+    found = {}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2].removesuffix("s")
+        if kind in NOTES and not relation.is_external:
+            for note in parse_xml(relation.target_part.blob, "DOCX").iter(qn(f"w:{kind}")):
+                lines = ("".join(text.text or "" for text in one.iter(qn("w:t"))) for one in note.iter(qn("w:p")))
+                found[kind, note.get(qn("w:id"))] = "\n".join(line for line in lines if line.strip())
+    return found
+
+
+def _text_boxes(paragraph: Any) -> Iterator[str]:
+    """The text of each box that is anchored in a paragraph. The fallback for old programs repeats it."""
+    from docx.oxml.ns import qn
+
+    for box in paragraph.iter(qn("w:txbxContent")):
+        if not any(above.tag == FALLBACK for above in box.iterancestors()):
+            yield "\n".join(element.text for element in box.iter(qn("w:p")) if element.text.strip())
 
 
 def _level(paragraph: Any) -> int:

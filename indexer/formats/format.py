@@ -23,7 +23,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The id of an element, with which a link opens a page there, and where the element begins in the text."""
+    """The id of an element, with which a link opens a page there, and where the element begins in the text.
+
+    In a sheet, an anchor names the cells of a row, such as A7:D7.
+    """
 
     offset: int  # in characters
     name: str

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.markdown import converted_document
-from indexer.formats.opendocument import CONTENT, blocks, open_package
+from indexer.formats.opendocument import CONTENT, STYLES, blocks, open_package
 
 
 class Odt(Format):
@@ -14,6 +14,9 @@ class Odt(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package, title = open_package(file.stream.read(), "ODT")
+        if CONTENT not in package.names and STYLES in package.names:  # a template that consists of styles alone
+            yield converted_document(file.path, title, "")
+            return
         body = package.xml(CONTENT).find("{*}body/{*}text")
         if body is None:
             raise package.broken()

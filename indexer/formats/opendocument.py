@@ -8,6 +8,7 @@ from indexer.formats.package import Package, attribute, local_name, title_of
 from indexer.formats.unreadable import UnreadableError
 
 CONTENT = "content.xml"
+STYLES = "styles.xml"
 # Deleted text, comments, and text that the program generates, such as a table of contents
 LEFT_OUT = {
     "tracked-changes", "annotation", "annotation-end", "table-of-content", "alphabetical-index", "illustration-index",
@@ -44,6 +45,8 @@ def _collect(element: Any, parts: list[str]) -> None:
             if name in BLOCKS:
                 parts.append(" ")
             _collect(child, parts)
+            if (name in BLOCKS or name == "frame") and (child.tail or "")[:1].isalnum():
+                parts.append(" ")
         parts.append(child.tail or "")
 
 

@@ -59,7 +59,26 @@ def _slide(package: Package, part: str) -> Slide:
             notes += [_text(shape) for shape in _shapes(package.xml(target)) if _role(shape) == "body"]
         elif kind == "diagramData":
             blocks.append("\n".join(_paragraphs(package.xml(target))))
+        elif kind == "chart":
+            blocks.append(_chart_text(package.xml(target)))
     return Slide(title, blocks, "\n".join(notes))
+
+
+def _chart_text(chart: Any) -> str:
+    """The titles of a chart and of its axes, and the names of its series and of their categories, in a line each."""
+    titles = [" ".join(text.split()) for title in chart.iter("{*}title") for text in _paragraphs(title)]
+    series = list(chart.iter("{*}ser"))
+    names = [[_cached_texts(one.find(f"{{*}}{name}")) for one in series] for name in ("tx", "cat")]
+    lines = (" | ".join(dict.fromkeys(text for texts in found for text in texts)) for found in names)
+    return "\n".join(filter(None, (*titles, *lines)))
+
+
+def _cached_texts(reference: Any) -> list[str]:
+    """The texts of cells that a chart refers to, which are stored in it as well. Numbers are left out."""
+    if reference is None:
+        return []
+    stored = reference.iter("{*}strCache", "{*}multiLvlStrCache", "{*}strLit")
+    return [" ".join(value.text.split()) for texts in stored for value in texts.iter("{*}v") if value.text]
 
 
 def _shapes(slide: Any) -> Iterator[Any]:

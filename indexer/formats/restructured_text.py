@@ -8,7 +8,12 @@ from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFil
 
 # A label, a directive that declares the name of a section, such as `.. setting:: timezone`, or a blank line
 _LABEL = re.compile(r"\.\. (?:_[^\n]*:|[\w-]+::[ \t]+(?P<name>[^\n]*\S))[ \t]*\n|[ \t]*\n")
-_UNDERLINED = re.compile(r"^(?P<title>`{0,2}[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE)
+# A title may begin with a literal, a role such as `:mod:`, emphasis or a substitution such as `|Document|`.
+_UNDERLINED = re.compile(
+    r"^(?P<title>(?::[\w.:+-]{1,40}:`|`{1,2}|\*{1,2}|\|)?_?[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$",
+    re.MULTILINE,
+)
+_MARKED = re.compile(r"(?::[\w.:+-]{1,40}:)?(`{1,2}|\*{1,2})([^`*]+)\1|\|([^|\s][^|]*)\|")
 
 
 class RestructuredText(Format):
@@ -33,8 +38,13 @@ def _headings(text: str) -> tuple[Heading, ...]:
         if len(match["line"]) >= len(match["title"].rstrip()):
             level = levels.setdefault(match["line"][0], len(levels) + 1)
             start = _labels_start(text, match.start(), match["title"])
-            headings.append(Heading(start, level, match["title"].strip().strip("`")[:MAX_TITLE]))
+            headings.append(Heading(start, level, _plain(match["title"])[:MAX_TITLE]))
     return tuple(headings)
+
+
+def _plain(title: str) -> str:
+    """A title without the marks of roles, literals, emphasis and substitutions."""
+    return _MARKED.sub(lambda match: match[2] or match[3], title).strip()
 
 
 def _labels_start(text: str, offset: int, title: str) -> int:

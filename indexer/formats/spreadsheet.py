@@ -1,14 +1,19 @@
-"""The document of a sheet: its rows that are not empty are lines, whose numbers are those of the rows."""
+"""The document of a sheet: its rows that are not empty are lines, whose numbers are those of the rows.
+
+The anchor of a row names its cells.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
 MAX_ROW = 1_048_576  # in all usual programs
 MAX_CHARACTERS = 100_000_000  # of a sheet; a text that is stored once may be repeated in every cell
 MAX_EMPTY = 20  # rows that are kept between two others, where they separate tables
+MAX_BEFORE_NAMES = 50  # rows in which the names of columns are looked for
+ROWS_OF_TABLE = 4  # below the names of columns, which show how many columns there are
 MAX_GAP = 8  # empty cells that are written between two others
 BEFORE_TEXT = -1  # the offset of a heading that stands above all of the text
 
@@ -49,7 +54,8 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
     """
     lines: list[str] = []
     numbers: list[int] = []
-    header: Heading | None = None
+    anchors: list[Anchor] = []
+    first_rows: list[tuple[int, list[Cell]]] = []  # each with its offset
     size = last = 0
     for number, cells in rows:
         # A row without a usable number follows the row before.
@@ -58,8 +64,9 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
             lines.append("")
             numbers.append(empty)
             size += 1
-        if header is None and _are_names(cells):
-            header = Heading(size, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])
+        if len(first_rows) < MAX_BEFORE_NAMES:
+            first_rows.append((size, cells))
+        anchors.append(Anchor(size, _cells(number, cells)))
         lines.append(_joined(cells))
         numbers.append(number)
         size += len(lines[-1]) + 1
@@ -72,7 +79,8 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
         title or file.name,
         "\n".join(lines),
         "text",
-        headings=(Heading(BEFORE_TEXT, 1, sheet), *([header] if header else [])),
+        headings=(Heading(BEFORE_TEXT, 1, sheet), *_header(first_rows)),
+        anchors=tuple(anchors),
         has_lines=True,
         line_numbers=tuple(numbers),
         record=sheet,
@@ -84,6 +92,21 @@ def cell_text(text: str) -> str:
     return " ".join(text.split())
 
 
+def _cells(number: int, cells: list[Cell]) -> str:
+    """The cells of a row from the first to the last that is not empty, such as A7:D7."""
+    first, last = (f"{_letters(cell.column)}{number}" for cell in (cells[0], cells[-1]))
+    return first if first == last else f"{first}:{last}"
+
+
+def _letters(column: int) -> str:
+    """The name of a column: A to Z, then AA, AB and so on."""
+    letters = ""
+    while column >= 0:
+        letters = chr(ord("A") + column % 26) + letters
+        column = column // 26 - 1
+    return letters
+
+
 def _joined(cells: list[Cell]) -> str:
     parts: list[str] = []
     column = 0
@@ -92,6 +115,22 @@ def _joined(cells: list[Cell]) -> str:
         parts.append(cell.text)
         column = cell.column
     return "".join(parts)
+
+
+def _header(rows: list[tuple[int, list[Cell]]]) -> list[Heading]:
+    """The heading of the columns: the first row of names that is about as long as the rows below it.
+
+    What stands above a table, such as its title or a remark, is shorter. If no row is long enough, the first row of
+    names is taken. The list is empty if there are no names.
+    """
+    lengths = [len(cells) for _, cells in rows]
+    names = [number for number, (_, cells) in enumerate(rows) if _are_names(cells)]
+    of_table = (n for n in names if lengths[n] >= max(lengths[n + 1 : n + 1 + ROWS_OF_TABLE], default=0) - 1)
+    chosen = next(of_table, names[0] if names else None)
+    if chosen is None:
+        return []
+    offset, cells = rows[chosen]
+    return [Heading(offset, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])]
 
 
 def _are_names(cells: list[Cell]) -> bool:

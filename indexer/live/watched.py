@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Event
 
+from cdesearch.store.filesystem import folder_prefix
 from cdesearch.store.folder import MARKER
 from cdesearch.store.manifest import Globs
 from indexer.files.selection import NO_GLOBS
@@ -161,7 +162,7 @@ class Watched:
 
     def _overlap(self) -> bool:
         """Whether a source is inside another one, through a link: the system names a file by one of both."""
-        real = sorted(os.path.realpath(source) + os.sep for source in self.sources)
+        real = sorted(folder_prefix(os.path.realpath(source)) for source in self.sources)
         return any(below.startswith(above) for above, below in pairwise(real))
 
     def _identity(self, source: Path) -> Identity | None:

@@ -54,7 +54,7 @@ def make_student(config=TINY, dropout=0.0):
 
 def loss_fn_of(head, batch):
     def loss_fn(queries, documents, context):
-        return contrastive(head(queries, context), head(documents, context), batch.excluded, 0.05)
+        return contrastive(*map(head.fitted(context), (queries, documents)), batch.excluded, 0.05)
 
     return loss_fn
 

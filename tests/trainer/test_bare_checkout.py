@@ -96,7 +96,6 @@ def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     )
     assert "faiss-cpu or faiss-gpu-cu12 is not installed: clustering by torch." in first.stderr.splitlines()
     assert "onnxruntime is not installed: the surrogate runs on torch." in first.stderr.splitlines()
-    assert "bm25s or scipy is not installed: BM25 by plain Python, which is slower." in first.stderr.splitlines()
     assert "has no state yet" in first.stderr
     assert not (out / "checkpoint").exists()
     last = train_bare(recipe_file, "--resume")

@@ -18,7 +18,7 @@ from trainer.data.batches import cluster, token_store
 from trainer.data.material import prepare_material
 from trainer.data.pairs import domains
 from trainer.data.pairs.leaks import Leaks
-from trainer.data.surrogate import scores, word_scores
+from trainer.data.surrogate import scores
 from trainer.recipe import load_recipe
 from trainer.run.time_limit import LimitedDisplay, OutOfTime, TimeLimit
 from trainer.starting import starting_model
@@ -106,7 +106,6 @@ def test_a_preparation_in_slots_repeats_nothing_and_has_the_result_of_one_call(
 ):
     if not has_libraries:
         monkeypatch.setattr(cluster, "find_spec", lambda _: None)
-        monkeypatch.setattr(word_scores, "has_bm25s", lambda: False)
     expected = prepared(recipe_file, tmp_path / "whole", 10**6)
     of_one_call = dict(work_done)
     work_done.clear()

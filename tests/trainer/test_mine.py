@@ -16,7 +16,7 @@ from trainer.command import mine as command
 from trainer.data.pairs.answers import Answers
 from trainer.data.pairs.reading import Pair
 from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.plain_bm25 import PlainWordScores
+from trainer.data.surrogate.word_scores import WordScores
 from trainer.mine import NO_CANDIDATE, Mining, drawn, with_negatives
 from trainer.recipe import load_recipe
 from trainer.replacing import UNFINISHED
@@ -49,7 +49,7 @@ def mined(folder, out, **options):
 def scores_of(rows, folder, by_model):
     queries, documents = ([row[name] for row in rows] for name in ("query", "document"))
     if not by_model:
-        return PlainWordScores.fit(dict.fromkeys(documents, None)).scores(queries), list(dict.fromkeys(documents))
+        return WordScores.fit(dict.fromkeys(documents, None)).scores(queries), list(dict.fromkeys(documents))
     encoder = open_surrogate(folder / "bert", torch.device("cpu"))
     return encoder.encode(queries, "query", None) @ encoder.encode(documents, "document", None).T, documents
 

@@ -42,6 +42,33 @@ def test_a_filter_that_masks_every_error_of_the_start_is_refused(tmp_path, surro
         load_recipe(tmp_path / "r.toml", change)
 
 
+def test_a_number_of_tokens_that_nothing_reads_is_refused(tmp_path):
+    file = tmp_path / "recipe.toml"
+    file.write_text(RECIPE.replace("[run]", "context_tokens = 1\n[run]"))
+    with pytest.raises(InputError, match=r"model\.context_tokens is 1, but no tokens of the context are read"):
+        load_recipe(file)
+    changes = {"model.context_source": "tokens", "model.first_stage": "shared"}
+    assert load_recipe(file, changes).model.context_tokens == 1
+
+
+@pytest.mark.parametrize("written", ["./m", "{folder}/m", "link", "{folder}/x/../m"])
+def test_a_filter_by_the_start_is_refused_however_its_path_is_written(tmp_path, monkeypatch, written):
+    monkeypatch.chdir(tmp_path)
+    for name in ("m", "x"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("m")
+    (tmp_path / "r.toml").write_text(MASKED)
+    with pytest.raises(InputError, match="the start as surrogate"):
+        load_recipe(tmp_path / "r.toml", {"run.surrogate": written.format(folder=tmp_path)})
+
+
+def test_attention_is_trained_on_documents_beside_the_batch_except_in_the_setting_of_the_paper():
+    recipes = {file.stem: load_recipe(file) for file in (Path(__file__).parents[2] / "trainer/recipes").glob("*.toml")}
+    attending = {name for name, one in recipes.items() if one.model.contextual and one.model.gated_attention}
+    assert {"small", "tiny", "gpu", "paper"} <= attending
+    assert {name for name in attending if recipes[name].batches.context == "batch"} == {"paper"}
+
+
 def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
     from pathlib import Path
 

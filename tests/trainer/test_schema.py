@@ -88,7 +88,7 @@ def test_a_value_that_does_not_fit_is_named(change, message):
 def test_an_invalid_recipe_is_refused_in_one_line(change, message):
     with pytest.raises(InputError) as raised:
         check_recipe(RECIPE | change, Path("r.toml"))
-    assert str(raised.value) == f"r.toml: {message}. See trainer/recipe.py for every key."
+    assert str(raised.value) == f"r.toml: {message}. See trainer/recipe.py and trainer/objective.py for every key."
 
 
 @pytest.mark.parametrize("share", [0, 1])

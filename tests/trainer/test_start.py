@@ -3,11 +3,13 @@ import os
 
 import pytest
 import torch
+from hidden_libraries import run_module_without
 from random_biencoder import biencoder_folder
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.registry import family_of
+from trainer.export import note_missing_graphs
 from trainer.start import is_published, main, start_model
 
 
@@ -56,6 +58,19 @@ def test_a_first_stage_of_fewer_layers_is_the_beginning_of_the_network(bert, fir
         start_model(bert, first_stage_layers=4)
 
 
+def test_with_one_token_the_context_has_one_row_for_each_text_that_of_its_rarest_token(bert):
+    ids, mask = torch.tensor([[2, 5, 9, 3], [2, 7, 3, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
+    model = start_model(bert, context_source="tokens", context_tokens=1)
+    frequencies = torch.full((model.config.backbone.vocabulary,), 9).index_fill(0, torch.tensor([9, 7]), 1)
+    with torch.no_grad():
+        states = model.context_states(ids, mask, frequencies)
+        keys, values = model.second_stage.cache(states, torch.zeros(2, dtype=torch.bool))
+        rows = model.second_stage.backbone.embed(ids)
+        rows = model.second_stage.backbone.blocks[0](rows, (1 - mask[:, None, None].float()) * -1e9)
+    assert keys.shape == values.shape == (2, 2, model.config.backbone.dimension), "two gated layers, two texts"
+    torch.testing.assert_close(states[:, 0, 0], rows[[0, 1], [2, 1]])
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -69,6 +84,21 @@ def test_a_first_stage_of_fewer_layers_is_the_beginning_of_the_network(bert, fir
 def test_a_start_with_an_unsupported_config_is_refused(bert, tmp_path, changes, named):
     with pytest.raises(ModelError, match=named):
         start_model(with_config(bert, tmp_path / "other", **changes))
+
+
+@pytest.mark.parametrize("program", ["start", "merge"])
+def test_without_onnx_a_checkpoint_is_written_and_one_line_says_what_it_lacks(bert, tmp_path, program):
+    inputs = [bert, tmp_path / "out"] if program == "start" else [tmp_path / "out", f"{bert}=1"]
+    run = run_module_without("onnx", f"trainer.{program}", *inputs, "--precision", "int8", cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (0, "")
+    assert run.stderr == "onnx is not installed: the checkpoint gets no ONNX graphs. `pip install onnx` helps.\n"
+    assert (tmp_path / "out" / "model.safetensors").exists() and not (tmp_path / "out" / "onnx").exists()
+
+
+def test_a_checkpoint_that_never_has_graphs_lacks_none(bert, capsys, monkeypatch):
+    monkeypatch.setattr("trainer.export.find_spec", lambda _: None)
+    note_missing_graphs(start_model(bert, context_attention="joint"))
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("out", ["new", "source"])

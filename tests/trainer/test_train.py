@@ -166,8 +166,8 @@ def test_compiled_layers_train_alike_and_are_exported(recipe_file, tmp_path, mon
     assert losses[True] == pytest.approx(losses[False], rel=1e-4)
 
 
-@pytest.mark.parametrize("source", ["tokens", "statistics"])
-def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file, tmp_path, source):
+@pytest.mark.parametrize(("source", "n_tokens"), [("tokens", None), ("tokens", 1), ("statistics", None)])
+def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file, tmp_path, source, n_tokens):
     changes = {
         "run.out": str(tmp_path / "out"),
         "run.evaluate": f'["{recipe_file.parent / "beir"}"]',
@@ -176,10 +176,12 @@ def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file,
         "model.context_source": source,
         "batches.context": "cluster",
         "learning.steps": "8",
+        **({} if n_tokens is None else {"model.context_tokens": str(n_tokens)}),
     }
     recipe = load_recipe(recipe_file, changes)
     folder = train(recipe, Silent())
     stage = load_checkpoint(folder).second_stage
+    assert load_checkpoint(folder).config.context_tokens == (n_tokens or 4)
     assert all(gate.abs().max() > 0.001 for gate in stage.gates)
     before, after = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
     assert len(set(after.values())) == 4 and before.keys() == {"true", "random", "null", "batch"}
@@ -631,21 +633,48 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     assert load_state(tmp_path, recipe, modules, optimizer).step == 3
 
 
+def train_in_two_processes(program, changes):
+    """Run a program of torchrun with two processes on a CPU, which communicate by gloo; returns what it printed."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    settings = [f"--set={name}={value}" for name, value in changes.items()]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*torchrun, *program, *settings], check=True, env=environment, capture_output=True, text=True)
+    return done.stderr
+
+
 @pytest.mark.slow
 def test_two_processes_train_like_one(recipe_file, tmp_path):
     changes = {"learning.steps": "5", "run.watch_every": "2", "run.patience": "9", "batches.context": "cluster"}
     one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
     train(one, Silent())
-    settings = [f"--set={name}={value}" for name, value in {**changes, "run.out": tmp_path / "two"}.items()]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    program = ["-m", "cdesearch", "train", str(recipe_file), *settings]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*torchrun, *program], check=True, env=environment, capture_output=True, text=True)
-    assert done.stderr.count("Next: cdesearch index") == 1, "only the first process prints"
-    losses = [[row["loss"] for row in read_log(tmp_path / name) if "loss" in row] for name in ("one", "two")]
-    assert len(losses[1]) == 5
-    np.testing.assert_allclose(losses[1], losses[0], atol=1e-4)
+    program = ["-m", "cdesearch", "train", str(recipe_file)]
+    printed = train_in_two_processes(program, {**changes, "run.out": tmp_path / "two"})
+    assert printed.count("Next: cdesearch index") == 1, "only the first process prints"
+    assert len(losses_of(tmp_path / "two")) == 5
+    np.testing.assert_allclose(losses_of(tmp_path / "two"), losses_of(tmp_path / "one"), atol=1e-4)
     assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()
+
+
+@pytest.mark.slow
+def test_two_processes_with_a_batch_each_see_twice_the_pairs_of_a_step_and_continue_in_the_next_slot(
+    recipe_file, tmp_path
+):
+    frozen = {f"learning.{name}": "1e-12" for name in ("rate", "context_rate", "gate_rate", "head_rate")}
+    changes = {**frozen, "learning.steps": "6", "batches.context": "cluster", "run.watch_every": "9"}
+    one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
+    train(one, Silent())
+    own = {**changes, "batches.processes": "own", "run.out": tmp_path / "two"}
+    program = ["-m", "trainer", str(recipe_file), "--resume", "--minutes", "2"]
+    printed = train_in_two_processes(program, {**own, "learning.steps": "2"})
+    assert printed.count("The checkpoint is in") == 1
+    train_in_two_processes(program, {**own, "learning.steps": "3"})
+    # The rates change nothing, so the loss of a step is the mean of those of its two batches.
+    alone, both = ([loss for _, loss in losses_of(tmp_path / name)] for name in ("one", "two"))
+    pairs_of_steps = np.reshape(alone, (3, 2))
+    np.testing.assert_allclose(both, pairs_of_steps.mean(1), atol=1e-5)
+    assert np.ptp(pairs_of_steps, axis=1).min() > 1e-4, "the two batches of a step differ"
+    with pytest.raises(InputError, match="another number of processes, 2"):
+        train(load_recipe(recipe_file, {name: str(value) for name, value in own.items()}), Silent(), resume=True)
 
 
 def write_books(tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
+from itertools import pairwise
 
 import torch
 import torch.distributed as dist
@@ -96,20 +97,24 @@ def first_goes_ahead(device: torch.device, ending: type[Exception] | None = None
 
 def rows_of_process(n: int) -> slice:
     """The rows among `n` that this process computes."""
-    return slice(n * rank() // world(), n * (rank() + 1) // world())
+    return slice(*_bounds(n)[rank() : rank() + 2])
 
 
-def gather(mine: Tensor) -> Tensor:
-    """The rows of all processes, in the order of the processes."""
+def gather(mine: Tensor, n: int) -> Tensor:
+    """The `n` rows of all processes, in order, from those of `rows_of_process(n)`."""
     if world() == 1:
         return mine
-    sizes = [torch.zeros(1, dtype=torch.long, device=mine.device) for _ in range(world())]
-    dist.all_gather(sizes, torch.tensor([len(mine)], device=mine.device))
-    longest = max(int(size) for size in sizes)
-    padded = torch.cat([mine, mine.new_zeros(longest - len(mine), *mine.shape[1:])])
-    parts = [torch.empty_like(padded) for _ in range(world())]
+    # How many rows each process has is computed here: if the processes told each other, the host would wait for it.
+    sizes = [end - start for start, end in pairwise(_bounds(n))]
+    padded = torch.cat([mine, mine.new_zeros(max(sizes) - len(mine), *mine.shape[1:])])
+    parts = [torch.empty_like(padded) for _ in sizes]
     dist.all_gather(parts, padded)
-    return torch.cat([part[: int(size)] for part, size in zip(parts, sizes, strict=True)])
+    return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
+
+
+def _bounds(n: int) -> list[int]:
+    """Where the rows of each process start among `n`, and where those of the last one end."""
+    return [n * number // world() for number in range(world() + 1)]
 
 
 def total(tensor: Tensor) -> Tensor:

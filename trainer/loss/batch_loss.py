@@ -36,7 +36,7 @@ class BatchLoss:
         if context is None:
             queries, documents = (functional.normalize(pooled, dim=-1) for pooled in (queries, documents))
         else:
-            queries, documents = self.head(queries, context), self.head(documents, context)
+            queries, documents = map(self.head.fitted(context), (queries, documents))
         if batch.siblings is not None:
             documents = in_document(documents, sent(batch.siblings, documents.device), self.document_weight)
         kind, scale = self.objective.quantise, self.objective.quantise_scale

@@ -1,5 +1,6 @@
 """Corpus-statistics whitening in training: its four numbers are parameters, and the batch is the corpus."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -46,13 +47,21 @@ class WhiteningHead(nn.Module):
         filled = weights.index_fill(0, special, 0.0).index_add(0, special, median.expand(len(special)))
         return filled.where(occurring.any(), weights)
 
-    def forward(self, pooled: Tensor, context: Tensor) -> Tensor:
-        """(n, d) unit vectors of `pooled` (n, d), whitened by the statistics of the pooled `context` (J, d)."""
+    def fitted(self, context: Tensor) -> Callable[[Tensor], Tensor]:
+        """A function from pooled (n, d) to unit vectors (n, d), whitened by the statistics of a pooled context (J, d).
+
+        On a GPU the host waits here for the eigenvectors: `eigh` reads from the device whether it converged. A step
+        therefore calls this once, for queries and documents together.
+        """
         points = functional.normalize(context.detach().double(), dim=-1)
         mean = points.mean(0)
         eigenvalues, axes = torch.linalg.eigh(torch.cov(points.T, correction=0))
         eigenvalues = eigenvalues.clamp_min(0)
         scale = eigenvalues + self.log_ridge.exp() * eigenvalues.mean().clamp_min(1e-12)
         projection = (axes * (scale / scale.mean()) ** -self.power) @ axes.T
-        whitened = (functional.normalize(pooled.float(), dim=-1) - (self.shift * mean).float()) @ projection.float()
-        return functional.normalize(whitened, dim=-1)
+        shift, projection = (self.shift * mean).float(), projection.float()
+
+        def whitened(pooled: Tensor) -> Tensor:
+            return functional.normalize((functional.normalize(pooled.float(), dim=-1) - shift) @ projection, dim=-1)
+
+        return whitened

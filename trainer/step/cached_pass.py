@@ -87,7 +87,7 @@ class CachedPass:
             if of_texts.requires_grad:
                 self._pieces[number] = replace(piece, graph=made)
             self._tidy(number)
-        self.vectors = gather(vectors)
+        self.vectors = gather(vectors, len(texts))
 
     def replay(self, gradient: Tensor) -> Tensor:
         """Run backward through every micro-batch, from the gradient (n, ...) at the results of all processes.

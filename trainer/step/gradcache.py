@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
@@ -61,6 +61,8 @@ class GradCache:
         self._device = next(model.parameters()).device
         stage = model.second_stage
         self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
+        # Without dropout nothing is drawn, and the processes need not agree on a seed, which would make the host wait.
+        self._has_dropout = any(module.p > 0 for module in model.modules() if isinstance(module, nn.Dropout))
         # In joint models every row begins with the whole context, so lengths differ little and packing gains nothing.
         self._packs = stage.can_pack and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
@@ -157,7 +159,7 @@ class GradCache:
             return PreparedContext(vectors, is_null)
         if stage.reads_siblings:  # a document reads all of its siblings, so no slot is null
             is_null = torch.zeros(len(vectors), dtype=torch.bool, device=self._device)
-        with same_random_state(self._device), self._cast():
+        with same_random_state(self._device) if self._has_dropout else nullcontext(), self._cast():
             if stage.film is not None:
                 return PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
             keys, values = stage.cache(vectors, is_null)

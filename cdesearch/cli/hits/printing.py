@@ -27,11 +27,10 @@ def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = Fal
 
 def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     """Yield the lines of one hit as `show_styled` would print them without styles."""
-    passage = shown.lines(group.best)
-    yield "".join(heading(shown, rank, group.best, passage))
+    yield "".join(heading(shown, rank, group.best))
     below = (
         *trail(shown, group.best),
-        *(printable(shortened(line, full=shown.full)) for line in passage),
+        *(printable(shortened(line, full=shown.full)) for line in shown.lines(group.best)),
         *further(shown, group),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)
@@ -61,7 +60,7 @@ def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
     """Return what precedes the text of a line in the form of grep."""
     row = max(0, line.row)
     number = chunk.line_at(row) if line.number is None else line.number
-    parts = record_names(chunk)
+    parts = record_names(chunk, chunk.cells_at(row))
     if chunk.page is not None:
         parts.append(f"page {chunk.page}")
     elif number is None and (anchor := chunk.anchor_at(row)) is not None:

@@ -1,7 +1,7 @@
 """Format hits as text, and convert them to JSON."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from cdesearch.cli.hits.last_hits import HitPlace
 from cdesearch.cli.hits.passage_lines import Line, best_line, best_row, query_words, shown_lines
 from cdesearch.search.result import SearchResult
 from cdesearch.search.surroundings import NOTHING, Surroundings
-from cdesearch.store.schema import Chunk, Hit
+from cdesearch.store.schema import Hit
 from cdesearch.terminal import printable
 
 MOST_PLACES = 5  # that the line about further hits of a document names, those of the best hits
@@ -64,7 +64,7 @@ def shortened(line: Line, *, full: bool) -> str:
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
     """Return a JSON object with the query, the time that it took, and its hits.
 
-    The line, the anchor and the headings of a hit are those of the passage that is shown of it.
+    The line, the anchor and the headings of a hit are those of the line with most words in the passage that is shown.
     """
     return {
         "query": query,
@@ -82,7 +82,7 @@ def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
     In a search of several indexes, it has the name of the index of the hit, and the places of its copies.
     """
     passage = shown_lines(hit, query_words(query), full=False)
-    row = best_line(passage, query_words(query)).row
+    best = best_line(passage, query_words(query))
     several: dict[str, Any] = {}
     if hit.index is not None:
         copies = [
@@ -98,13 +98,13 @@ def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
         "path": hit.chunk.path,
         "document": hit.chunk.document_id,
         "record": hit.chunk.record,
-        "line": _first_line(passage),
+        "line": best.number,
         "line_start": hit.chunk.line_start,
         "line_end": hit.chunk.line_end,
         "page": hit.chunk.page,
-        "anchor": hit.chunk.anchor_at(row),
+        "anchor": hit.chunk.anchor_at(best.row),
         "title": hit.chunk.title,
-        "trail": list(hit.chunk.trail_at(row)),
+        "trail": list(hit.chunk.trail_at(best.row)),
         "text": hit.chunk.body,
     }
 
@@ -120,24 +120,32 @@ class _Place(Protocol):
     def record(self) -> str | None: ...
 
 
-def shown_place(place: _Place, location: str, root: Path) -> str:
-    """Return a location such as `path:line`, relative to the working directory, with the name of a record."""
+def shown_place(place: _Place, location: str, root: Path, cells: str | None = None) -> str:
+    """Return a location such as `path:line`, relative to the working directory, with the name of a record.
+
+    The cells of a row follow the name of their sheet.
+    """
     shown = printable(os.path.relpath(root / place.path) + location.removeprefix(place.path))
-    return shown + "".join(f" #{printable(name)}" for name in record_names(place))
+    return shown + "".join(f" #{printable(name)}" for name in record_names(place, cells))
 
 
-def record_names(place: _Place) -> list[str]:
-    """Return the names of the document and of the record in a file of records, or one name if it contains the other."""
+def record_names(place: _Place, cells: str | None = None) -> list[str]:
+    """Return the names of the document and of the record in a file of records, or one name if it contains the other.
+
+    The name of a sheet is followed by `cells`, such as Budget!A7:D7.
+    """
     if place.record is None:
         return []
+    if cells is not None:
+        return [f"{place.record}!{cells}"]
     document = place.document_id.removeprefix(f"{place.path}#")
     return [place.record] if place.record.startswith(document) else [document, place.record]
 
 
-def heading(shown: Shown, rank: int, hit: Hit, passage: Sequence[Line]) -> tuple[str, str, str]:
+def heading(shown: Shown, rank: int, hit: Hit) -> tuple[str, str, str]:
     """Return the rank, the location of the passage, and the score and confidence of a hit, formatted for one line."""
     confidence = "" if hit.confidence is None else f"  {as_percentage(hit.confidence)}"
-    return f"{rank:>2} ", _place(shown, hit, passage), f"  {hit.score:.3f}{confidence}"
+    return f"{rank:>2} ", _place(shown, hit), f"  {hit.score:.3f}{confidence}"
 
 
 def as_percentage(confidence: float) -> str:
@@ -145,19 +153,9 @@ def as_percentage(confidence: float) -> str:
     return f"{min(99, max(1, round(100 * confidence)))}%"
 
 
-def _place(shown: Shown, hit: Hit, passage: Sequence[Line]) -> str:
-    return shown_place(hit.chunk, location_of(hit.chunk, passage, shown.row(hit)), shown.root_of(hit))
-
-
-def location_of(chunk: Chunk, passage: Sequence[Line], row: int) -> str:
-    """Return the location of a passage; `row` is the line of the chunk that determines its anchor."""
-    line = _first_line(passage)
-    return chunk.location_at(row) if chunk.page is not None or line is None else f"{chunk.path}:{line}"
-
-
-def _first_line(passage: Sequence[Line]) -> int | None:
-    """Return the number of the first line of a passage; None if the format has no lines."""
-    return next((line.number for line in passage if not line.is_context), None)
+def _place(shown: Shown, hit: Hit) -> str:
+    row = shown.row(hit)
+    return shown_place(hit.chunk, hit.chunk.location_at(row), shown.root_of(hit), hit.chunk.cells_at(row))
 
 
 def link(shown: Shown, hit: Hit) -> str:
@@ -165,7 +163,7 @@ def link(shown: Shown, hit: Hit) -> str:
     address, chunk = (shown.root_of(hit) / hit.chunk.path).as_uri(), hit.chunk
     if chunk.page is not None:
         return f"{address}#page={chunk.page}"
-    anchor = chunk.anchor_at(shown.row(hit))
+    anchor = None if chunk.line_start is not None else chunk.anchor_at(shown.row(hit))
     return address if anchor is None else f"{address}#{quote(anchor)}"
 
 
@@ -181,7 +179,7 @@ def further(shown: Shown, group: HitGroup) -> Iterator[str]:
     if group.more:
         named = group.more[:MOST_PLACES]
         pages = {hit.chunk.page for hit in named if hit.chunk.page is not None}
-        lines = {line for hit in named if (line := _first_line(shown.passage(hit))) is not None}
+        lines = {line for hit in named if (line := hit.chunk.line_at(shown.row(hit))) is not None}
         numbers = sorted(pages or lines)
         name = f"{'page' if pages else 'line'}{'s' * (len(numbers) > 1)}"
         places = ", ".join(map(str, numbers)) + ", …" * (len(group.more) > len(named))
@@ -189,5 +187,5 @@ def further(shown: Shown, group: HitGroup) -> Iterator[str]:
     if group.same:
         paths = {(hit.index, hit.chunk.path) for hit in (group.best, *group.same)}
         noun = f"{'file' if len(paths) > len(group.same) else 'document'}{'s' * (len(group.same) > 1)}"
-        places = ", ".join(_place(shown, hit, shown.passage(hit)) for hit in group.same)
+        places = ", ".join(_place(shown, hit) for hit in group.same)
         yield f"same text in {len(group.same)} other {noun}: {places}"

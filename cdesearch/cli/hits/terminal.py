@@ -33,7 +33,7 @@ def show_styled(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool) ->
 
 def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> None:
     lines = shown.lines(group.best)
-    number, location, score = heading(shown, rank, group.best, lines)
+    number, location, score = heading(shown, rank, group.best)
     place = (location, f"{PLACE_STYLE} link {link(shown, group.best)}")
     console.print(Text.assemble((number, "bold"), place, (score, OTHER_STYLE)))
     width = max(MIN_CELLS, console.width - INDENT)

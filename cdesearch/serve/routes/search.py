@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from cdesearch.cli.hits.passage_lines import best_line, query_words, shown_lines
-from cdesearch.cli.hits.render import hit_as_json, location_of, result_as_json
+from cdesearch.cli.hits.passage_lines import best_row, query_words
+from cdesearch.cli.hits.render import hit_as_json, result_as_json
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
 from cdesearch.serve.routes.parameters import MAX_OFFSET, IndexNames, MinConfidence, NumberOfHits, QueryText, Scope
@@ -66,10 +66,9 @@ def _answer(
 
 def _places(hit: Hit, query: str) -> dict[str, Any]:
     """Return the id of a hit, the place of its passage, and what clients need to find the places of other lines."""
-    passage = shown_lines(hit, query_words(query), full=False)
     return {
         "chunk": hit.chunk.id,
-        "location": location_of(hit.chunk, passage, best_line(passage, query_words(query)).row),
+        "location": hit.chunk.location_at(best_row(hit, query_words(query))),
         "places": places_as_json(hit.chunk),
         "passage_line": hit.passage_line,
     }

@@ -23,9 +23,13 @@ export function extentOf(chunk) {
     parts.push(isOne ? `line ${chunk.line_start}` : `lines ${chunk.line_start}–${chunk.line_end}`);
   }
   else if (chunk.anchor) parts.push(`#${chunk.anchor}`);
-  if (chunk.record !== null && chunk.record !== undefined) parts.push(`record ${chunk.record}`);
+  if (chunk.record !== null && chunk.record !== undefined) parts.push(`record ${chunk.record}${cellsOf(chunk)}`);
   return parts.join(", ");
 }
+
+/** Returns the cells of one row of a sheet, such as "!A7:D7"; empty for others. */
+const cellsOf = (chunk) => chunk.anchor && chunk.line_start !== null && chunk.line_start === chunk.line_end
+  ? `!${chunk.anchor}` : "";
 
 export const locationOf = (path, chunk) => {
   if (chunk.page !== null) return `${path}#page=${chunk.page}`;
@@ -47,13 +51,13 @@ export function numberOf(chunk, line) {
 }
 
 /**
- * Returns the chunk with the place of a passage: the number of the line `above`, which is its first one, and the anchor
- * and headings of the line `best`. Lines are counted from the start of the chunk.
+ * Returns the chunk with the place of a passage: the number, the anchor and the headings of its line `best`, which has
+ * most words of the query. Lines are counted from the start of the chunk.
  */
-export function placeOfPassage(chunk, { above, best }) {
+export function placeOfPassage(chunk, { best }) {
   const [, anchor] = entryAt(chunk.places.anchors, best);
   const [, trail] = entryAt(chunk.places.trails, best);
-  const line = numberOf(chunk, above);
+  const line = numberOf(chunk, best);
   const lines = line === null ? {} : { line_start: line, line_end: line };
   return { ...chunk, ...lines, anchor, trail };
 }

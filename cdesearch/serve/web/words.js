@@ -108,8 +108,8 @@ export function indented(text) {
 }
 
 /**
- * Returns the consecutive lines of a chunk that contain most of the words. `above` is the number of lines above them,
- * and `best` is that of lines above the one of them with most words.
+ * Returns the consecutive lines of a chunk that contain most of the words. `best` is the number of lines above the one
+ * of them with most words.
  */
 export function passage(text, words) {
   const lines = text.split("\n").map((line, n) => ({ line: line.trimEnd(), n })).filter(({ line }) => line.trim());
@@ -126,7 +126,7 @@ export function passage(text, words) {
   const indent = Math.min(...shown.map(({ line }) => line.length - line.trimStart().length));
   const counts = shown.map(({ line }) => countIn(line, words));
   const best = shown[counts.indexOf(Math.max(...counts))]?.n ?? 0;
-  return { text: shown.map(({ line }) => cropped(line.slice(indent), words)).join("\n"), above: shown[0]?.n ?? 0, best };
+  return { text: shown.map(({ line }) => cropped(line.slice(indent), words)).join("\n"), best };
 }
 
 /** Shortens a long line, so that it begins shortly before its first word of the query. */

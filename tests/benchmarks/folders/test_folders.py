@@ -1,15 +1,20 @@
 import json
+import re
 from itertools import pairwise
 
 import pytest
+import Stemmer
+from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from benchmarks.folders.archives import FOLDERS
+from benchmarks.folders.chunks import judged_chunks
 from benchmarks.folders.command import Answered, measured_folder, summarised
 from benchmarks.folders.measures import MOST_TOKENS, measure_question
 from benchmarks.folders.questions import QUESTIONS, Passage, Question, read_questions
 from benchmarks.folders.systems import OVERLAP, plain_windows, with_all_words
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer
+from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.store.schema import Chunk
 from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS
 
@@ -62,11 +67,35 @@ def test_the_questions_that_ship_can_be_read():
         assert all(question.answers for question in read_questions(file))
 
 
+def content_stems(text):
+    """The stems of the words of a text that are no function words."""
+    words = set(re.findall(r"[a-z]{2,}|\d{2,}", text.lower())) - set(STOPWORDS_EN_PLUS) - QUESTION_WORDS
+    return set(Stemmer.Stemmer("english").stemWords(sorted(words)))
+
+
+def test_half_of_the_questions_about_each_folder_share_no_content_word_with_their_answers():
+    assert content_stems("How do I print the pages of a booklet?") == {"print", "page", "booklet"}
+    for file in QUESTIONS.glob("*.jsonl"):
+        questions = read_questions(file)
+        answers = [content_stems(" ".join(one.phrase for one in question.answers)) for question in questions]
+        other = [not content_stems(one.text) & words for one, words in zip(questions, answers, strict=True)]
+        assert sum(other) >= len(questions) / 2, file.stem
+
+
 def test_an_archive_chooses_files():
     (archive,) = FOLDERS["celery"].archives
     assert archive.target("celery-5.4.0/docs/userguide/tasks.rst") == "userguide/tasks.rst"
     assert archive.target("celery-5.4.0/docs/history/whatsnew-3.0.rst") is None
     assert archive.target("celery-5.4.0/celery/app.py") is None
+
+
+def test_every_chunk_that_answers_is_relevant_and_a_part_of_its_file():
+    paths_and_texts = [("a", "cheese"), ("a", "the moon is far"), ("b", "the moon is far"), ("a", "the moon\nis far")]
+    chunks = [Chunk("", path, None, 0, path, "", (), text, 0, 1, 1, None) for path, text in paths_and_texts]
+    dataset = judged_chunks("sky", chunks, [QUESTION])
+    assert dataset.documents == [[0, 1, 3], [2]]
+    (judged,) = dataset.judgements.values()
+    assert set(judged) == {dataset.ids[1], dataset.ids[3]}
 
 
 def test_windows_cover_each_file_without_headings_and_overlap(tiny_tokenizer):

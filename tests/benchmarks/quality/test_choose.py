@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,10 @@ ONE, OTHER = Variant("evidence", 9.0, 1.2, 0.75), Variant("z by context", 0.5, 0
 
 def test_the_gain_on_a_set_left_out_is_that_of_the_variant_that_is_best_on_the_other_sets():
     scores = np.array([[50.0, 52.0, 51.0], [40.0, 41.0, 44.0], [30.0, 33.0, 31.0]])  # baseline, ONE, OTHER
-    found = {row.name: row for row in compare_variants([ONE, OTHER], scores)}
+    found = {row.name: row for row in compare_variants([ONE, OTHER], scores, ["domains", "folders", "domains"])}
     assert found["the baseline"].value == 40
     assert found[str(ONE)].value == pytest.approx(2) and found[str(OTHER)].value == pytest.approx(2)
+    assert found[str(ONE)].detail["kinds"] == {"domains": pytest.approx(2.5), "folders": 1}
     # Left out in turn: OTHER is better on sets 2 and 3 (37.5 to 37), ONE on 1 and 3, OTHER on 1 and 2.
     assert [one["fusion"] for one in found["gain on the set left out"].detail["chosen"]] == [
         "z by context",
@@ -78,6 +80,44 @@ def test_an_unknown_word_in_a_grid_is_refused(tmp_path, word, message):
         read_grid(tmp_path / "grid.toml")
 
 
+def test_a_variant_names_what_it_changes():
+    assert str(ONE) == "evidence, text weight 9, k1 1.2, b 0.75"
+    other = replace(ONE, document_weight=0.0, dense_candidates=10, text_candidates=50)
+    assert str(other) == f"{ONE}, document weight 0, nearest 10, by words 50"
+
+
+def test_one_set_alone_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no other set"):
+        choose([tmp_path / "one.parquet"], folders=None)
+
+
+@pytest.mark.slow
+def test_document_context_and_numbers_of_candidates_are_variants(tmp_path, closed_checkpoint):
+    rows = [
+        {
+            "doc_id": name,
+            "title": name,
+            "chunks": [f"it is {number} of the cat" for number in range(20)],
+            "questions": [{"text": f"{name} {number}", "chunk": number} for number in range(20)],
+        }
+        for name in ("red", "blue", "green")
+    ]
+    files = [tmp_path / "colours.parquet", tmp_path / "two.parquet"]
+    for file, some in zip(files, (rows, rows[:2]), strict=True):
+        pq.write_table(pa.Table.from_pylist(some), file)
+    plan = PLAN.with_name("candidates.toml")
+    choose(files, plan, 60, 100, 20, None, closed_checkpoint, tmp_path / "work", tmp_path)
+    record = json.loads(next(tmp_path.glob("choose-candidates-*.json")).read_text())
+    scores = {name: score for name, (score, _) in record["settings"]["scores"].items()}
+    _, variants = read_grid(plan)
+    assert set(scores) == {str(one) for one in variants} and record["settings"]["sets"] == [
+        "colours in chunks",
+        "two in chunks",
+    ]
+    with_weight = {one.document_weight: scores[str(one)] for one in variants if one.text_candidates == 100}
+    assert len(set(with_weight.values())) > 1, "document context moves the vectors of chunks"
+
+
 @pytest.mark.slow
 def test_variants_are_compared_on_every_domain(tmp_path, closed_checkpoint):
     for name in ("one", "two"):
@@ -89,10 +129,10 @@ def test_variants_are_compared_on_every_domain(tmp_path, closed_checkpoint):
         }
         pq.write_table(pa.table(pairs), tmp_path / f"{name}.parquet")
     files = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
-    choose(files, PLAN, 60, 100, 20, closed_checkpoint, tmp_path / "work", tmp_path / "out")
+    choose(files, PLAN, 60, 100, 20, None, closed_checkpoint, tmp_path / "work", tmp_path / "out")
     (file,) = (tmp_path / "out").glob("choose-fusion-*.json")
     record = json.loads(file.read_text())
-    assert record["settings"]["domains"] == ["one", "two"]
+    assert record["settings"]["sets"] == ["one", "two"]
     baseline, variants = read_grid(PLAN)
     assert baseline in variants, "so that the gain of the baseline over itself is zero"
     gains = {one["name"]: one["value"] for one in record["figures"]}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hidden_libraries import run_code_without
 
-from cdesearch.cli.command_names import OWN, REGISTERED, check_installed, command_names
+from cdesearch.cli.command_names import OWN, REGISTERED, check_installed, command_names, meant_command
 from cdesearch.errors import InputError
 
 PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
@@ -43,3 +43,13 @@ def test_in_a_checkout_that_is_not_installed_train_is_not_taken_for_a_query(tmp_
 def test_a_library_of_another_project_that_is_missing_is_not_a_defect(tmp_path):
     run = run_code_without("typer", NOT_INSTALLED, "status", cwd=tmp_path)
     assert run.returncode == 2 and run.stderr.startswith("error: The library typer is not installed")
+
+
+@pytest.mark.parametrize("word", ["search", "serch", "seach", "searc", "searchh", "saerch", "serach", "searhc"])
+def test_a_misspelt_name_of_another_program_is_the_command_that_it_means(word):
+    assert meant_command([word, "cats"], command_names()) == "query"
+
+
+@pytest.mark.parametrize("word", ["research", "searches", "searching", "starch", "reach", "arches", "sea", "s"])
+def test_a_word_that_resembles_the_name_of_another_program_is_a_query(word):
+    assert meant_command([word], command_names()) is None

@@ -101,3 +101,11 @@ def test_ctrl_c_keeps_the_marks_so_far(folder, monkeypatch):
 
     monkeypatch.setattr("sys.stdin", Stopped())
     assert "Marked 1 hit as good and 0 as bad." in cdesearch("label", "the light of the moon", cwd=folder).stdout
+
+
+def test_tune_says_how_many_questions_a_small_folder_allows(tmp_path):
+    (tmp_path / "pets.md").write_text("# How a cat lives with people\n\n" + "the cat drinks water and sleeps. " * 8)
+    cdesearch("index", ".", cwd=tmp_path)
+    error = cdesearch("tune", "--auto", "40", cwd=tmp_path, code=2).stderr
+    assert "20 questions are needed, but only 1 can be made from the texts of this index." in error
+    assert "--auto" not in error and "--questions FILE or --labels" in error

@@ -3,7 +3,10 @@ import subprocess
 import sys
 
 import pytest
+import typer
 from command import cdesearch
+
+from cdesearch.cli.probability import parse_probability
 
 TEXT = "# Cats\n\nA cat purrs at night.\n\n# Dogs\n\nA dog barks.\n"
 
@@ -21,7 +24,7 @@ def indexed(tmp_path_factory):
 
 def test_a_hit_shows_location_and_passage(indexed):
     run = cdesearch("query", "purring", "cat", "-k", "1", cwd=indexed / "sub")
-    assert "../pets.md:1" in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
+    assert "../pets.md:3 " in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
 
 
 def test_bare_words_are_a_query(indexed):
@@ -123,11 +126,21 @@ def test_hits_below_a_confidence_are_left_out(indexed):
     assert run.stderr.startswith("No hit has a confidence of at least 50%. The highest is ") and not run.stdout
     assert run.stderr.count("\n") == 1
     assert cdesearch("--min-confidence", "0.1", "dog", "barks", cwd=indexed).stdout.count("%") == 1
+    assert cdesearch("--min-confidence", "10%", "dog", "barks", cwd=indexed).stdout.count("%") == 1
+
+
+def test_a_confidence_is_a_number_or_a_percentage():
+    assert parse_probability("0.3") == parse_probability("30%") == parse_probability(" 30 %") == 0.3
+    assert parse_probability(1) == 1, "as in a configuration file"
+    for value in ("30", "nan", "inf", "-0.1", "101%", "%", ""):
+        with pytest.raises(typer.BadParameter, match="a number from 0 to 1, or a percentage such as 30%, not"):
+            parse_probability(value)
+
+
+def test_a_confidence_that_is_no_probability_is_refused(indexed):
     wrong = cdesearch("query", "dog", "--min-confidence", "30", cwd=indexed, code=2).stderr
-    assert wrong.startswith("error: --min-confidence must be at most 1.0, not 30.")
-    for value in ("nan", "inf", "-0.1", "-inf"):
-        wrong = cdesearch("query", "dog", "--min-confidence", value, cwd=indexed, code=2).stderr
-        assert wrong.startswith("error: --min-confidence must be at ") and wrong.count("\n") == 1
+    assert wrong.startswith("error: Invalid value for '--min-confidence': must be a number from 0 to 1")
+    assert wrong.count("\n") == 1
 
 
 def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
@@ -191,7 +204,12 @@ def test_command_names_of_other_programs_get_a_hint(indexed):
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
-    [(["search", "cat"], "query"), (["inde", "small"], "index"), (["inde", "small", "--rebuild"], "index")],
+    [
+        (["search", "cat"], "query"),
+        (["serch"], "query"),
+        (["inde", "small"], "index"),
+        (["inde", "small", "--rebuild"], "index"),
+    ],
 )
 def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, arguments, meant):
     error = cdesearch(*arguments, cwd=tmp_path, code=2).stderr

@@ -7,13 +7,22 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from filelock import Timeout
 
 from cdesearch.store import filesystem
-from cdesearch.store.filesystem import link_or_copy, lock_of, put_in_place, relative_posix, sync
+from cdesearch.store.filesystem import (
+    folder_prefix,
+    link_or_copy,
+    lock_of,
+    put_in_place,
+    relative_posix,
+    sync,
+    with_slashes,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +42,43 @@ from cdesearch.store.filesystem import link_or_copy, lock_of, put_in_place, rela
 )
 def test_the_parts_of_a_path_are_separated_by_slashes(file, root, paths, relative):
     assert relative_posix(file, root, paths) == relative
+
+
+@pytest.mark.parametrize(
+    ("path", "paths", "shown"),
+    [
+        (r"docs\**\*.md", ntpath, "docs/**/*.md"),
+        (r"C:\docs/a.md", ntpath, "C:/docs/a.md"),
+        (r"\\host\share\a.md", ntpath, "//host/share/a.md"),
+        (r"docs\a.md", posixpath, r"docs\a.md"),
+        ("docs/a.md", posixpath, "docs/a.md"),
+    ],
+)
+def test_a_backslash_is_a_separator_only_on_windows(path, paths, shown):
+    assert with_slashes(path, paths) == shown
+
+
+@pytest.mark.parametrize(
+    ("folder", "paths", "prefix"),
+    [
+        ("/docs", posixpath, "/docs/"),
+        ("/", posixpath, "/"),
+        ("/docs\\", posixpath, "/docs\\/"),
+        (r"C:\docs", ntpath, "C:\\docs\\"),
+        ("C:\\", ntpath, "C:\\"),
+        (r"\\host\share", ntpath, "\\\\host\\share\\"),
+    ],
+)
+def test_the_paths_of_all_files_in_a_folder_begin_with_its_prefix(folder, paths, prefix):
+    assert folder_prefix(folder, paths) == prefix
+    assert paths.join(folder, "a.md") == prefix + "a.md"
+
+
+@pytest.mark.parametrize("paths", [posixpath, ntpath])
+def test_in_ascending_order_the_prefix_of_a_folder_is_followed_by_those_in_it(paths):
+    names = ["docs", "docs-old", "docs.old", "Docs2", "docs2", "docs" + paths.sep + "deep", "docsZ"]
+    ordered = sorted(folder_prefix(name, paths) for name in names)
+    assert [one for one, other in pairwise(ordered) if other.startswith(one)] == [folder_prefix("docs", paths)]
 
 
 def test_a_file_that_exists_is_replaced(tmp_path):

@@ -46,6 +46,12 @@ def test_labels_above_an_rst_heading_belong_to_its_section():
     assert [heading.offset for heading in document.headings] == [0, *map(text.index, labels)]
 
 
+def test_the_title_of_a_section_may_begin_with_a_role_a_literal_or_a_substitution():
+    text = "|Document| objects\n==================\n\ntext\n\n:mod:`epub` Module\n------------------\n\ntext\n"
+    (document,) = documents("a.rst", text.encode())
+    assert [one.title for one in document.headings] == ["Document objects", "epub Module"]
+
+
 def test_the_cells_of_a_notebook_are_read():
     cells = [
         {"cell_type": "markdown", "source": ["# Title\n"]},

@@ -1,15 +1,23 @@
 """Presentations, spreadsheets and texts of Office and OpenDocument: their text, and the places in it."""
 
+import io
+
+import docx
 import pytest
 from conftest import make_tokenizer
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
+from docx.oxml import parse_xml
 from read_bytes import read_bytes
 from sample_files import (
     FILES,
+    OFFICE,
     PACKAGES,
     STYLES,
     open_document,
     open_sheet,
     presentation,
+    relations,
     shape,
     slide,
     talk,
@@ -20,6 +28,8 @@ from sample_files import (
 from indexer.documents.chunk import Chunker
 from indexer.formats.format import LeftOut
 from indexer.formats.unreadable import UnreadableError
+
+MARKUP = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 
 
 def documents(name, data, left_out=None):
@@ -94,6 +104,28 @@ def test_every_row_is_found_at_its_number():
         words = chunk.body.split()
         assert chunk.line_start == 3 * int(words[0].removeprefix("word"))
         assert chunk.line_end == 3 * int(words[-1].removeprefix("word"))
+
+
+def test_the_names_of_columns_are_found_below_remarks():
+    table = ["Lots of people", "write | notes", "at the | top", "Name | Age | Job | Town", "Ann | 7 | cook | Rome"]
+    rows = "".join(
+        "<row>" + "".join(f'<c t="str"><v>{text}</v></c>' for text in row.split(" | ")) + "</row>"
+        for row in [*table, "Bob | 9 | clerk | Bonn"]
+    )
+    (document,) = documents("a.xlsx", zipped(workbook({"S": rows})))
+    assert [one.title for one in document.headings] == ["S", "Name | Age | Job | Town"]
+
+
+def test_the_anchor_of_a_row_names_its_cells_from_the_first_to_the_last():
+    def row(number, *columns):
+        cells = "".join(f'<c r="{column}{number}" t="str"><v>{column}</v></c>' for column in columns)
+        return f'<row r="{number}">{cells}</row>'
+
+    rows = row(2, "A", "D") + row(5, "Z") + row(9, "B", "AA", "AZ") + row(11, "ZZ", "AAA", "XFD")
+    (document,) = documents("a.xlsx", zipped(workbook({"S": rows})))
+    (chunk,) = chunks(document, 256)
+    lines = chunk.body.split("\n")
+    assert [chunk.cells_at(lines.index(text)) for text in lines if text] == ["A2:D2", "Z5", "B9:AZ9", "ZZ11:XFD11"]
 
 
 def test_only_a_few_of_many_empty_rows_are_kept():
@@ -174,3 +206,55 @@ def test_an_encrypted_open_document_is_said_to_be_encrypted(name):
     entry = b'<manifest:manifest xmlns:manifest="m"><manifest:encryption-data/></manifest:manifest>'
     with pytest.raises(UnreadableError, match="encrypted"):
         documents(name, zipped({**PACKAGES[name], "META-INF/manifest.xml": entry}))
+
+
+def test_the_text_of_a_chart_is_read_without_its_numbers():
+    def cached(name, *texts):
+        points = "".join(f"<c:pt><c:v>{text}</c:v></c:pt>" for text in texts)
+        return f"<c:{name}><c:strRef><c:strCache>{points}</c:strCache></c:strRef></c:{name}>"
+
+    title = "<c:title><c:tx><c:rich><a:p><a:r><a:t>Honey sold</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+    values = "<c:val><c:numRef><c:numCache><c:pt><c:v>4.3</c:v></c:pt></c:numCache></c:numRef></c:val>"
+    series = "".join(
+        f"<c:ser>{cached('tx', name)}{cached('cat', 'Spring', 'Autumn')}{values}</c:ser>"
+        for name in ("Lime", "Heather")
+    )
+    names = 'xmlns:c="urn:c" xmlns:a="urn:a"'
+    chart = f"<c:chartSpace {names}><c:chart>{title}<c:plotArea>{series}</c:plotArea></c:chart></c:chartSpace>"
+    extra = {
+        "ppt/slides/_rels/slide1.xml.rels": relations(("chart", "../charts/chart1.xml")),
+        "ppt/charts/chart1.xml": chart.encode(),
+    }
+    (document,) = documents("a.pptx", zipped(presentation([slide(shape("Sales", "title"))], extra)))
+    assert document.text == "Sales\n\nHoney sold\nLime | Heather\nSpring | Autumn"
+
+
+def test_the_text_of_a_box_does_not_run_into_the_words_after_it():
+    box = "<draw:frame><draw:text-box><text:p>Help</text:p></draw:text-box></draw:frame>"
+    body = f"<text:p>{box}Right of it{box}, and below</text:p>"
+    (document,) = documents("a.odt", zipped(open_document("text", body)))
+    assert document.text.split() == ["Help", "Right", "of", "it", "Help,", "and", "below"]
+
+
+def test_a_template_of_styles_alone_is_a_document_without_text():
+    parts = open_document("text", "") | {"styles.xml": b"<styles/>"}
+    del parts["content.xml"]
+    assert documents("a.ott", zipped(parts))[0].text == ""
+
+
+def test_footnotes_and_boxes_of_a_word_document_follow_their_paragraph():
+    stream = io.BytesIO()
+    word = docx.Document()
+    paragraph = word.add_paragraph("Bears sleep.")
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    box = "<w:txbxContent><w:p><w:r><w:t>a box</w:t></w:r></w:p></w:txbxContent>"
+    alternatives = f'<mc:AlternateContent xmlns:mc="{MARKUP}"><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}'
+    run = f'<w:r {space}><w:footnoteReference w:id="2"/>{alternatives}</mc:Fallback></mc:AlternateContent></w:r>'
+    paragraph._p.append(parse_xml(run))
+    word.add_paragraph("They eat.")
+    note = f'<w:footnotes {space}><w:footnote w:id="2"><w:p><w:r><w:t>In winter.</w:t></w:r></w:p></w:footnote>'
+    content = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    part = Part(PackURI("/word/footnotes.xml"), content, f"{note}</w:footnotes>".encode(), word.part.package)
+    word.part.relate_to(part, f"{OFFICE}/footnotes")
+    word.save(stream)
+    assert documents("a.docx", stream.getvalue())[0].text == "Bears sleep.\n\na box\n\nIn winter.\n\nThey eat."

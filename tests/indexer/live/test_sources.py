@@ -209,6 +209,30 @@ def test_a_new_index_inside_another_one_says_which_answers(two, tiny_checkpoint)
     assert str(two / ".cdesearch") in line and f"queries in {two / 'one'} are answered by the new index" in line
 
 
+@pytest.mark.parametrize("arguments", [["query", "cat", "--mode", "text"], ["status"]])
+def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_the_other(
+    two, tiny_checkpoint, monkeypatch, capsys, arguments
+):
+    inner, outer = two / "one" / ".cdesearch", two / ".cdesearch"
+    build([two / "one"], Options(model=tiny_checkpoint), Silent())
+    (two / "one" / "deep").mkdir()
+    monkeypatch.chdir(two / "one" / "deep")
+    command(monkeypatch, *arguments)
+    line = f"{inner} answers here. {outer} covers this folder as well: --index {outer} chooses it."
+    assert capsys.readouterr().err.splitlines() == [line]
+    command(monkeypatch, *arguments, "--index", outer)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_index_further_up_that_does_not_cover_the_folder_is_not_mentioned(two, tiny_checkpoint, monkeypatch, capsys):
+    (two / "three").mkdir()
+    (two / "three" / "a.md").write_text("the cat")
+    build([two / "three"], Options(model=tiny_checkpoint), Silent())
+    monkeypatch.chdir(two / "three")
+    command(monkeypatch, "status")
+    assert capsys.readouterr().err == ""
+
+
 def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoint):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

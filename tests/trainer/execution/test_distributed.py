@@ -26,6 +26,7 @@ PROCESS = """
 import json, os, sys
 from pathlib import Path
 import torch
+import torch.distributed as dist
 from cdesearch.progress import Silent
 from trainer.execution.distributed import (
     first_goes_ahead, gather, highest, is_first, joined, rows_of_process, same_seed, total, world
@@ -33,6 +34,8 @@ from trainer.execution.distributed import (
 from trainer.run.time_limit import LimitedDisplay, OutOfTime, TimeLimit
 rows, folder = torch.tensor(json.loads(sys.argv[1])), Path(sys.argv[2])
 rank = int(os.environ["RANK"])
+exchanges, all_gather = [], dist.all_gather
+dist.all_gather = lambda *given: exchanges.append(1) or all_gather(*given)
 with joined() as device:
     torch.manual_seed(rank)
     mine = rows_of_process(len(rows))
@@ -50,7 +53,8 @@ with joined() as device:
     result = {
         "ended": ended, "ran": ran,
         "world": world(), "first": is_first(), "rows": list(range(len(rows))[mine]), "found": found,
-        "gathered": gather(rows[mine]).tolist(), "total": total(rows[mine].sum(0)).tolist(),
+        "gathered": gather(rows[mine], len(rows)).tolist(), "exchanges": len(exchanges),
+        "total": total(rows[mine].sum(0)).tolist(),
         "highest": highest(5 - rank, device), "seed": same_seed(device),
     }
 (folder / f"{rank}.json").write_text(json.dumps(result))
@@ -71,7 +75,7 @@ def test_two_processes_share_rows_and_agree(tmp_path):
     assert found[0]["seed"] == found[1]["seed"]
     for one in found:
         assert one["world"] == 2 and one["highest"] == 5
-        assert one["gathered"] == ROWS
+        assert one["gathered"] == ROWS and one["exchanges"] == 1, "sizes are not exchanged"
         assert one["total"] == torch.tensor(ROWS).sum(0).tolist()
 
 
@@ -86,7 +90,7 @@ def test_without_torchrun_one_process_has_everything(monkeypatch):
     rows = torch.tensor(ROWS)
     with joined() as device, first_goes_ahead(device):
         assert is_first() and rows_of_process(N) == slice(0, N)
-        assert torch.equal(gather(rows), rows) and torch.equal(total(rows.clone()), rows)
+        assert torch.equal(gather(rows, N), rows) and torch.equal(total(rows.clone()), rows)
         assert highest(3, device) == 3
 
 

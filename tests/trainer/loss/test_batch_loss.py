@@ -25,7 +25,7 @@ def test_vectors_are_whitened_then_get_document_context_then_are_compared(has_co
     found = loss.of(batch, queries, documents, context)
 
     def finish(pooled):
-        return normalize(pooled, dim=-1) if context is None else head(pooled, context)
+        return normalize(pooled, dim=-1) if context is None else head.fitted(context)(pooled)
 
     placed = in_document(finish(documents), batch.siblings, 0.6) if has_siblings else finish(documents)
     expected = contrastive(finish(queries), placed, batch.excluded, 0.05, teacher, teacher_weight)

@@ -17,7 +17,7 @@ def test_the_learning_head_is_the_head_of_inference():
     expected = (unit - shift) @ projection
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     head = WhiteningHead(config)
-    found = head(torch.tensor(context), torch.tensor(context))
+    found = head.fitted(torch.tensor(context))(torch.tensor(context))
     np.testing.assert_allclose(found.detach(), expected, atol=1e-5)
     found[:, 0].sum().backward()
     assert all(parameter.grad is not None for parameter in (head.shift, head.log_ridge, head.power))

@@ -56,7 +56,7 @@ def test_two_processes_compute_the_gradient_of_one(tmp_path):
 def test_a_process_gives_the_network_the_rows_of_its_texts_in_the_whole_batch(monkeypatch):
     """The process has the last 8 of 12 texts."""
     monkeypatch.setattr(cached_pass, "rows_of_process", lambda n: slice(4, n))
-    monkeypatch.setattr(cached_pass, "gather", lambda vectors: vectors)
+    monkeypatch.setattr(cached_pass, "gather", lambda vectors, _: vectors)
     learned, rows = torch.ones(DIMENSION, requires_grad=True), []
 
     def network(text, places):

@@ -1,5 +1,7 @@
 """While a GPU computes, the host continues until it reads a number from the device: a step must not read any.
 
+The one exception are the eigenvectors of the whitening, for which every step waits once.
+
 These tests need no GPU. They follow the parameters, the tensors that are sent to the device and all tensors computed
 from these. An operation that would copy one of them to the host is an error.
 """
@@ -8,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from batches import VARIANTS, make_batch, make_student, weights_of
+from batches import VARIANTS, loss_fn_of, make_batch, make_student, weights_of
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -42,6 +44,7 @@ class OnDevice(TorchDispatchMode):
 
     def __init__(self, tensors):
         super().__init__()
+        self.n_eigh = 0
         self._storages = {}
         for tensor in tensors:
             self.put(tensor)
@@ -56,6 +59,7 @@ class OnDevice(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         from_device = any(map(self.holds, given))
+        self.n_eigh += from_device and function is aten._linalg_eigh.default
         is_mask = function is aten.index.Tensor and any(i is not None and i.dtype == torch.bool for i in args[1])
         if from_device and (function in WAITS or is_mask):
             raise WaitedError(f"{function} makes the host wait")
@@ -77,7 +81,7 @@ def refusing(mode, method):
 
 
 def take_step(monkeypatch, variant, packs, n_null=1):
-    """Take one complete training step; returns its figures."""
+    """Take one complete training step; returns its figures, and how often it waited for eigenvectors."""
     monkeypatch.setattr(gradcache, "has_kernel", lambda _: packs)
     model, head = make_student(VARIANTS[variant])
     batch = make_batch(n_null=n_null)
@@ -111,7 +115,7 @@ def take_step(monkeypatch, variant, packs, n_null=1):
         with pytest.raises(WaitedError):
             figures.read()
     monkeypatch.undo()
-    return figures.read()
+    return figures.read(), mode.n_eigh
 
 
 @pytest.mark.parametrize("packs", [False, True])
@@ -119,8 +123,20 @@ def take_step(monkeypatch, variant, packs, n_null=1):
     "variant", [name for name, config in VARIANTS.items() if config.context_source != "statistics"]
 )
 def test_in_a_step_the_host_does_not_wait_for_the_device(variant, packs, monkeypatch):
-    figures = take_step(monkeypatch, variant, packs)
+    figures, n_eigh = take_step(monkeypatch, variant, packs)
     assert figures["loss"] > 0 and figures["norms"].keys() >= {"backbone", "head"}
+    assert n_eigh == 1, "the whitening is computed once, for queries and documents"
+
+
+@pytest.mark.parametrize(("dropout", "expected"), [(0.0, 0), (0.3, 1)])
+def test_processes_agree_on_a_seed_only_if_there_is_dropout(dropout, expected, monkeypatch):
+    """They all wait for the seed."""
+    seeds, agree = [], gradcache.same_random_state
+    monkeypatch.setattr(gradcache, "same_random_state", lambda device: seeds.append(device) or agree(device))
+    model, head = make_student(dropout=dropout)
+    batch = make_batch()
+    GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_fn_of(head, batch))
+    assert len(seeds) == expected
 
 
 @pytest.mark.parametrize("waits", [lambda x: x.item(), lambda x: bool(x > 0), lambda x: torch.ones(2)[x[None] > 0]])

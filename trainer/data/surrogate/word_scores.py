@@ -1,9 +1,11 @@
-"""BM25 of a domain's texts, by bm25s and scipy if they are installed, else word by word."""
+"""BM25 between the queries of a batch and the texts of its domain: one sparse product, computed by NumPy."""
 
+import re
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,34 +13,91 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats
 from trainer.data.interruptible import interruptible
 from trainer.data.stored import damaged, digest_of, kept_arrays
-from trainer.data.surrogate.plain_bm25 import PlainWordScores
+
+K1, B = 0.9, 0.4  # as in BEIR
+WORD = re.compile(r"\w+")
+ARRAYS = ("words", "weights", "columns", "starts")  # the rows of a sparse matrix, and the words of its columns
+AT_ONCE = 1 << 21  # products that are in memory at the same time, each with some 50 bytes
+
+Integers = NDArray[np.int64]
 
 
-class WordScores(Protocol):
-    """The weight of each word in each of n texts."""
+class WordScores:
+    """The weight of each word in each of n texts: the idf of the whole domain times the saturated term frequency."""
+
+    def __init__(
+        self, vocabulary: Mapping[str, int], weights: Floats, columns: NDArray[np.int32], starts: Integers
+    ) -> None:
+        """The sparse matrix (n, V) of the weights, row by row, and the columns of the words."""
+        self._vocabulary = vocabulary
+        self._weights = weights
+        self._columns = columns
+        self._starts = starts
 
     @classmethod
     def fit(cls, texts: Iterable[str]) -> "WordScores":
-        """Index all texts of a domain."""
+        """Index all texts of a domain that a batch can contain."""
+        vocabulary: dict[str, int] = {}
+        ids, ends = array("i"), array("q", [0])
+        for text in texts:
+            ids.extend([vocabulary.setdefault(word, len(vocabulary)) for word in WORD.findall(text.lower())])
+            ends.append(len(ids))
+        bounds = np.asarray(ends, np.int64)
+        lengths, n, n_words = bounds[1:] - bounds[:-1], len(bounds) - 1, max(1, len(vocabulary))
+        cells, counts = np.unique(np.repeat(np.arange(n), lengths) * n_words + np.asarray(ids), return_counts=True)
+        rows, columns = np.divmod(cells, n_words)
+        n_with = np.bincount(columns, minlength=n_words)
+        idf = np.log1p((n - n_with + 0.5) / (n_with + 0.5))  # Lucene's, which is positive for every word
+        norms = K1 * (1 - B + B * lengths * (n / max(1, len(ids))))
+        weights = idf[columns] * counts * (K1 + 1) / (counts + norms[rows])
+        starts = np.searchsorted(rows, np.arange(n + 1))
+        return cls(vocabulary, weights.astype(np.float32), columns.astype(np.int32), starts)
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "WordScores":
         """The inverse of `to_arrays`."""
+        words = arrays["words"].tobytes().decode().split("\n") if len(arrays["words"]) else []
+        vocabulary = {word: column for column, word in enumerate(words)}
+        return cls(vocabulary, arrays["weights"], arrays["columns"], arrays["starts"])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The words of the vocabulary, one a line, and `weights`, `columns` and `starts` of a sparse matrix (n, V)."""
+        words = np.frombuffer("\n".join(self._vocabulary).encode(), np.uint8)
+        return dict(zip(ARRAYS, (words, self._weights, self._columns, self._starts), strict=True))
 
     def __len__(self) -> int:
         """The number of texts."""
+        return len(self._starts) - 1
 
-    def take(self, rows: NDArray[np.int64]) -> "WordScores":
+    def take(self, rows: Integers) -> "WordScores":
         """The scores of only the texts at `rows`, with the idf of the whole domain."""
+        firsts, lengths = self._starts[rows], self._starts[rows + 1] - self._starts[rows]
+        entries = _ranges(firsts, lengths)
+        return WordScores(self._vocabulary, self._weights[entries], self._columns[entries], np.cumsum([0, *lengths]))
 
     def scores(self, queries: Sequence[str]) -> Floats:
         """(Q, n) BM25 scores; a word that a query repeats counts once."""
+        columns, texts, weights = self._by_word
+        asked = [{self._vocabulary.get(word, -1) for word in WORD.findall(query.lower())} for query in queries]
+        words = np.array([column for one in asked for column in one], np.int32)
+        of_query = np.repeat(np.arange(len(queries)), np.fromiter(map(len, asked), np.int64))
+        firsts = np.searchsorted(columns, words)
+        lengths = np.searchsorted(columns, words, "right") - firsts  # 0 for a word of no text
+        table = np.zeros(len(queries) * len(self))
+        ends = np.cumsum(lengths)
+        for start in range(0, int(ends[-1]) if len(ends) else 0, AT_ONCE):
+            part = slice(*np.searchsorted(ends, (start, start + AT_ONCE), "right"))
+            entries = _ranges(firsts[part], lengths[part])
+            cells = np.repeat(of_query[part] * len(self), lengths[part]) + texts[entries]
+            table += np.bincount(cells, weights[entries], len(table))
+        return table.reshape(len(queries), len(self)).astype(np.float32)
 
-
-ARRAYS = ("words", "weights", "columns", "starts")  # the rows of a sparse matrix, and the words of its columns
+    @cached_property
+    def _by_word(self) -> tuple[NDArray[np.int32], Integers, Floats]:
+        """The columns of all entries of the matrix in order, with their texts and weights."""
+        order = np.argsort(self._columns, kind="stable")
+        texts = np.repeat(np.arange(len(self)), np.diff(self._starts))
+        return self._columns[order], texts[order], self._weights[order]
 
 
 def kept_word_scores(file: Path, texts: Sequence[str], advance: Callable[[int], object]) -> WordScores:
@@ -46,12 +105,11 @@ def kept_word_scores(file: Path, texts: Sequence[str], advance: Callable[[int], 
 
     `advance` can stop it. Raises StorageError if the stored index is damaged.
     """
-    kind, name = _kind()
-    stored = file.with_name(f"{file.name}-{name}-{digest_of(texts)}.npz")
-    arrays = kept_arrays(stored, ARRAYS, lambda: kind.fit(interruptible(texts, advance)).to_arrays())
+    stored = file.with_name(f"{file.name}-{digest_of(texts)}.npz")
+    arrays = kept_arrays(stored, ARRAYS, lambda: WordScores.fit(interruptible(texts, advance)).to_arrays())
     if not _is_sound(len(texts), **arrays):
         raise damaged(stored)
-    return kind.of_arrays(arrays)
+    return WordScores.of_arrays(arrays)
 
 
 def _is_sound(n: int, words: NDArray[Any], weights: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any]) -> bool:
@@ -65,15 +123,7 @@ def _is_sound(n: int, words: NDArray[Any], weights: NDArray[Any], columns: NDArr
     )
 
 
-def _kind() -> tuple[type[WordScores], str]:
-    """The class that this machine uses, and its name in files: the last bits of the weights differ."""
-    if has_bm25s():
-        from trainer.data.surrogate.sparse_bm25 import LexicalScores
-
-        return LexicalScores, "sparse"
-    return PlainWordScores, "plain"
-
-
-def has_bm25s() -> bool:
-    """Whether bm25s and scipy, which are faster, are installed."""
-    return find_spec("bm25s") is not None and find_spec("scipy") is not None
+def _ranges(firsts: Integers, lengths: Integers) -> Integers:
+    """The numbers of all ranges, one after the other."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + lengths, lengths)

@@ -53,19 +53,21 @@ def test_the_place_is_that_of_the_section_in_every_output(indexed):
 
 def test_subtitles_have_the_time_and_the_line_of_the_words(indexed):
     words = "potatoes below earth"
-    assert "0:02:00-0:02:05" in query(indexed, words)
+    heading, trail, *_ = query(indexed, words).splitlines()
+    assert "talk.srt:11 " in heading and "0:02:00-0:02:05" in trail
     assert query(indexed, words, "--format", "grep") == "talk.srt:11:Potatoes grow below the earth.\n"
     (hit,) = json.loads(query(indexed, words, "--json"))["hits"]
-    assert hit["trail"] == ["0:02:00-0:02:05"]
+    assert (hit["line"], hit["trail"]) == (11, ["0:02:00-0:02:05"])
 
 
-def test_a_row_has_the_name_and_the_header_of_its_sheet(indexed):
+def test_a_row_has_its_cells_and_the_name_and_the_header_of_its_sheet(indexed):
     words = "garden hose seven"
-    assert "shop.xlsx:2 #Stock" in query(indexed, words) and "Stock > item | shelf" in query(indexed, words)
-    assert query(indexed, words, "--format", "grep") == "shop.xlsx:3:[Stock] garden hose | seven\n"
+    assert "shop.xlsx:3 #Stock!A3:B3 " in query(indexed, words) and "Stock > item | shelf" in query(indexed, words)
+    assert query(indexed, words, "--format", "grep") == "shop.xlsx:3:[Stock!A3:B3] garden hose | seven\n"
     (hit,) = json.loads(query(indexed, words, "--json"))["hits"]
-    assert (hit["record"], hit["line"], hit["trail"]) == ("Stock", 2, ["Stock", "item | shelf"])
-    assert query(indexed, "roof tiles", "--format", "grep") == "shop.xlsx:3:[Budget] roof tiles | 900\n"
+    assert (hit["record"], hit["line"], hit["anchor"]) == ("Stock", 3, "A3:B3")
+    assert hit["trail"] == ["Stock", "item | shelf"]
+    assert query(indexed, "roof tiles", "--format", "grep") == "shop.xlsx:3:[Budget!A3:B3] roof tiles | 900\n"
 
 
 def test_a_passage_of_a_book_has_its_chapter(indexed):

@@ -77,18 +77,18 @@ LINES[12] = "the whale sings"
 CODE = Chunk("0", "a.txt", None, 0, "a.txt", "", (), "\n\n".join(LINES), 0, 101, 139, None)
 
 
-def test_the_line_of_a_hit_is_that_of_the_passage_that_is_shown(capsys):
+def test_the_line_of_a_hit_is_the_one_with_its_words_in_the_passage_that_is_shown(capsys):
     hit = Hit(1, 1.0, CODE, None, None)
     printing.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(hit)])
     heading, first, *_ = capsys.readouterr().out.splitlines()
-    assert heading.startswith(" 1 a.txt:119 ") and first.strip() == LINES[9]
+    assert heading.startswith(" 1 a.txt:125 ") and first.strip() == LINES[9]
     (shown,) = render.result_as_json("whale", "text", SearchResult((hit,)))["hits"]
-    assert (shown["line"], shown["line_start"], shown["line_end"]) == (119, 101, 139)
+    assert (shown["line"], shown["line_start"], shown["line_end"]) == (125, 101, 139)
 
 
-def test_the_whole_text_of_a_hit_begins_at_the_line_of_its_chunk(capsys):
+def test_the_line_of_a_hit_is_the_same_if_its_whole_text_is_shown(capsys):
     printing.show_hits(render.Shown("whale", Path.cwd(), full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
-    assert capsys.readouterr().out.startswith(" 1 a.txt:101 ")
+    assert capsys.readouterr().out.startswith(" 1 a.txt:125 ")
 
 
 @pytest.mark.parametrize(

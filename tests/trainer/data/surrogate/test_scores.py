@@ -4,6 +4,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 
+import bm25s
 import numpy as np
 import pytest
 from file_size_limit import files_of_at_most
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import StorageError
 from trainer.data.pairs.reading import Pair
-from trainer.data.surrogate.plain_bm25 import PlainWordScores
+from trainer.data.surrogate import word_scores
 from trainer.data.surrogate.scores import SHARD, Surrogate, surrogate_vectors
-from trainer.data.surrogate.sparse_bm25 import LexicalScores
+from trainer.data.surrogate.word_scores import WordScores
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join
@@ -39,18 +40,30 @@ def bm25(query, text, domain):
     return total
 
 
-@pytest.mark.parametrize("kind", [LexicalScores, PlainWordScores])
 @given(st.lists(texts, min_size=1, max_size=8), st.lists(texts, min_size=1, max_size=5), st.data())
-def test_lexical_scores_are_those_of_the_formula(kind, domain, queries, data):
+def test_lexical_scores_are_those_of_the_formula(domain, queries, data):
     rows = data.draw(st.lists(st.integers(0, len(domain) - 1), max_size=10))
-    found = kind.fit(domain).take(np.array(rows, np.int64)).scores(queries)
+    found = WordScores.fit(domain).take(np.array(rows, np.int64)).scores(queries)
     expected = [[bm25(query, domain[row], domain) for row in rows] for query in queries]
     assert found.shape == (len(queries), len(rows)) and found.dtype == np.float32
     np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("at_once", [word_scores.AT_ONCE, 5])
+def test_lexical_scores_are_those_of_bm25s(at_once, monkeypatch):
+    monkeypatch.setattr(word_scores, "AT_ONCE", at_once)
+    random = np.random.default_rng(0)
+    domain, queries = ([" ".join(f"w{n}" for n in random.zipf(1.3, 20) % 99) for _ in range(n)] for n in (60, 9))
+    queries[3] = "unknown"
+    index = bm25s.BM25(k1=word_scores.K1, b=word_scores.B, method="atire", idf_method="lucene")
+    index.index(bm25s.tokenize(domain, token_pattern=r"\w+", stopwords=[], show_progress=False), show_progress=False)
+    expected = [index.get_scores(sorted(set(words(query)))) for query in queries]
+    np.testing.assert_allclose(WordScores.fit(domain).scores(queries), expected, rtol=1e-5, atol=1e-6)
+    assert not expected[3].any() and np.count_nonzero(expected) > 100
+
+
 def test_rare_words_score_higher():
-    lexical = LexicalScores.fit(["the cat", "the dog", "the moon"])
+    lexical = WordScores.fit(["the cat", "the dog", "the moon"])
     (scores,) = lexical.take(np.array([0, 2])).scores(["the moon"])
     assert scores[1] > scores[0] > 0
 
@@ -60,7 +73,7 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
     counts = [2, 0, 1, 0, 3]
     domain = [f"word{n} the" for n in range(11)]  # five documents, six hard negatives
-    lexical = LexicalScores.fit(domain)
+    lexical = WordScores.fit(domain)
     known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], lexical)
     rows = np.array([4, 0, 1])
     pairs = [Pair("word4", "d", ("n",) * 2), Pair("word8 word5", "d", ("n",) * 2), Pair("the", "d")]

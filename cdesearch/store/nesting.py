@@ -1,0 +1,23 @@
+"""Find the index further up that covers a folder as well, although a nearer one answers there."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from cdesearch.errors import IndexStateError
+from cdesearch.store.folder import CURRENT, FOLDER
+from cdesearch.store.index import Index
+
+
+def outer_index(folder: Path, nearest: Path) -> Index | None:
+    """The first index above the one in the index folder `nearest` whose sources contain `folder`; None if none does.
+
+    An index that cannot be read is passed over. No table is opened.
+    """
+    for above in nearest.parent.parents:
+        if os.path.lexists(above / FOLDER / CURRENT):
+            with suppress(IndexStateError, OSError):
+                index = Index(above / FOLDER)
+                if any(folder.is_relative_to(source) for source in index.sources):
+                    return index
+    return None
