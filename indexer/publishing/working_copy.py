@@ -49,7 +49,7 @@ class WorkingCopy:
         if own is not None and own == seen:
             self._record_base(seen)
         elif own is not None and self._base() == (seen or ""):
-            pass  # a generation that could not be published
+            self._progress.note("An earlier run could not publish what it has built. This run publishes it.")
         elif seen is None or not is_needed:
             self._forget()
             self._record_base(seen or "")

@@ -35,7 +35,7 @@ def open_store(address: BucketAddress) -> Any:
     except ModuleNotFoundError:
         raise InputError(
             f"{address} is in a bucket, and the library for buckets is not installed.",
-            'Run `pip install "cdesearch[scale]"`.',
+            "Run `pip install 'cdesearch[scale]'`.",
         ) from None
     retries: Any = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)}
     client: Any = {

@@ -43,6 +43,16 @@ class AtUpload(Silent):
         return super().stage(name, total)
 
 
+class Told(Silent):
+    """Keeps the notes of a run."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
 def test_an_update_sends_only_what_has_changed_and_lets_the_server_copy_the_rest(store, run, docs, tiny_checkpoint):
     run()
     (docs / "new.md").write_text("the bread is in the river")
@@ -125,7 +135,7 @@ def test_a_bucket_that_vanishes_during_the_upload_loses_nothing(store, run, docs
     assert Index.open(store.place).manifest.n_documents == 12
 
 
-def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, run):
+def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, run, docs):
     def vanish(method, path):
         if method == "PUT" and path.endswith("CURRENT"):
             store.is_gone = True
@@ -135,7 +145,9 @@ def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, 
         run()
     store.before, store.is_gone = None, False
     del store.requests[:]
-    run()
+    told = Told()
+    build([docs], Options(index=store.place, model=run.model), told)
+    assert told.notes == ["An earlier run could not publish what it has built. This run publishes it."]
     sent = [request.rpartition("/")[2] for request in store.requests if request.startswith("PUT")]
     assert sorted(sent) == ["CURRENT", "INDEX", "checksums.json"]
 
@@ -235,13 +247,8 @@ def test_a_build_for_a_bucket_has_no_stages(store, run, docs, monkeypatch):
     """Nobody could search them."""
     monkeypatch.setattr(stages, "STAGED_FROM", 1)
     monkeypatch.setattr(stages, "SECONDS", 0.0)
-    told = []
-
-    class Told(Silent):
-        def note(self, text):
-            told.append(text)
-
-    build([docs], Options(index=store.place, model=run.model), Told())
-    assert not any("Searchable" in text for text in told)
-    build([docs], Options(index=docs.parent / "local", model=run.model), Told())
-    assert any("Searchable" in text for text in told)
+    bucket, disk = Told(), Told()
+    build([docs], Options(index=store.place, model=run.model), bucket)
+    build([docs], Options(index=docs.parent / "local", model=run.model), disk)
+    assert not any("Searchable" in text for text in bucket.notes)
+    assert any("Searchable" in text for text in disk.notes)

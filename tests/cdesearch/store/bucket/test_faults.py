@@ -86,9 +86,17 @@ def test_a_refusal_shows_the_code_of_the_server_and_no_key(store, run, tmp_path)
     assert "AKIAEXAMPLE" not in refused.stderr
 
 
+def test_a_cache_that_cannot_be_written_is_named(store, run, tmp_path, monkeypatch):
+    run()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    full = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path, code=2)
+    assert f"{tmp_path / 'file' / 'cdesearch' / 'buckets'} cannot be written" in full.stderr
+
+
 def test_without_the_extra_one_line_names_it_and_other_commands_work(tmp_path):
     query = run_module_without("obstore", "cdesearch", "query", "x", "--index", "s3://bucket/docs", cwd=tmp_path)
-    assert query.returncode == 2 and 'Run `pip install "cdesearch[scale]"`' in query.stderr
+    assert query.returncode == 2 and "Run `pip install 'cdesearch[scale]'`" in query.stderr
     assert query.stderr.count("\n") == 1
     (tmp_path / "a.txt").write_text("moon")
     index = run_module_without("obstore", "cdesearch", "index", ".", "--index", "s3://bucket/docs", cwd=tmp_path)
