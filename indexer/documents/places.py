@@ -13,7 +13,7 @@ class Trails:
         self._headings = document.headings
         self._title = document.title
         self._offsets = [heading.offset for heading in document.headings]
-        self.starts = frozenset(self._offsets)
+        self.starts = frozenset(heading.offset for heading in document.headings if heading.title)
         self._above: list[int] = []  # for each heading, the nearest one of a lower level before it; -1 if there is none
         for number, heading in enumerate(self._headings):
             self._above.append(self._lower(number - 1, heading.level))
@@ -41,7 +41,10 @@ class Trails:
         """The headings above the lines of the piece `body`, where they differ from those above its first line."""
         changes = Changes(self.at(offset))
         for number in range(bisect_left(self._offsets, offset), bisect_left(self._offsets, offset + len(body))):
-            line = body.count("\n", 0, self._offsets[number] - offset) + 1
+            start = self._offsets[number] - offset
+            line = body.count("\n", 0, start)
+            if self._headings[number].title or body[body.rfind("\n", 0, start) + 1 : start].strip():
+                line += 1  # an empty heading before the words of a line holds for this line
             if line <= body.count("\n"):
                 changes.add(line, self._down_to(number))
         return tuple(changes.entries)

@@ -32,6 +32,7 @@ _NESTED = re.compile(rb"(?:\A|[\r\n])content-type:\s{0,99}(?:multipart|message)/
 _PARAMETERS = re.compile(
     rb"(?:\A|[\r\n])content-(?:type|disposition):[^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*", re.IGNORECASE
 )
+_ENVELOPE = re.compile(rb"\AFrom [^\r\n]*\r?\n")  # with which a message in a mailbox begins
 _HEADER = re.compile(rb"[!-9;-~]{1,99}:")
 # A blank between two encoded words is not part of the text.
 _ENCODED_WORD = re.compile(r"=\?([^?\s]{1,99})\?([bBqQ])\?([^?]{0,2000})\?=(?: (?==\?))?")
@@ -47,7 +48,7 @@ class Mail(Format):
         self._attached = attached
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        data = file.stream.read().lstrip()
+        data = _ENVELOPE.sub(b"", file.stream.read().lstrip())
         if not _HEADER.match(data):
             raise UnreadableError("not a mail message")
         yield from _documents(file, data, "", self._attached)

@@ -118,18 +118,18 @@ def _joined(cells: list[Cell]) -> str:
 
 
 def _header(rows: list[tuple[int, list[Cell]]]) -> list[Heading]:
-    """The heading of the columns: the first row of names that is about as long as the rows below it.
+    """The heading of the columns: the first row of names that is as long as the rows below it.
 
-    What stands above a table, such as its title or a remark, is shorter. If no row is long enough, the first row of
-    names is taken. The list is empty if there are no names.
+    What stands above a table, such as its title or a remark, is shorter. If no row is as long, it may lack one cell, or
+    else it is the first row of names. The list is empty if there are no names.
     """
     lengths = [len(cells) for _, cells in rows]
     names = [number for number, (_, cells) in enumerate(rows) if _are_names(cells)]
-    of_table = (n for n in names if lengths[n] >= max(lengths[n + 1 : n + 1 + ROWS_OF_TABLE], default=0) - 1)
-    chosen = next(of_table, names[0] if names else None)
-    if chosen is None:
+    if not names:
         return []
-    offset, cells = rows[chosen]
+    missing = {n: max(0, max(lengths[n + 1 : n + 1 + ROWS_OF_TABLE], default=0) - lengths[n]) for n in names}
+    most = min(1, *missing.values())
+    offset, cells = rows[next((n for n in names if missing[n] <= most), names[0])]
     return [Heading(offset, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])]
 
 

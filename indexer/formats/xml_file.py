@@ -26,6 +26,7 @@ SPACED_DEPTH = 2  # parents up to this depth are separated by a blank line
 VERBATIM = {"programlisting", "screen", "pre", "literallayout", "code", "codeblock", "eg", "synopsis"}
 LEFT_OUT = {"indexterm", "remark"}  # elements of documents whose text is not shown
 NOT_SHOWN = re.compile(r"xmlns(:|$)|xml:|xsi:")
+NOT_CLOSED = 1_000_000
 AMPLIFIED = 43  # the code of expat for entities that refer to one another without bounds
 
 Attributes = dict[str, str]
@@ -166,6 +167,8 @@ class _Writer(_Parsing):
         self._depth_of_block = self._line = 0
         self._is_verbatim = False
         self._left_out: int | None = None  # the depth of the element that is left out
+        self._headed: list[int] = []  # the depths of the open elements with a heading
+        self._closed = NOT_CLOSED  # the least depth of those that were closed since the last heading
 
     def start(self, name: str, attributes: Attributes) -> None:
         if self._left_out is not None or name in LEFT_OUT:
@@ -191,6 +194,8 @@ class _Writer(_Parsing):
         if self._left_out is not None:
             self._left_out = None if self.depth == self._left_out else self._left_out
             return
+        if self._headed and self._headed[-1] == self.depth:
+            self._closed = self._headed.pop()
         if self._block is None or self.depth != self._depth_of_block:
             return
         text = "".join(self._block)
@@ -200,10 +205,12 @@ class _Writer(_Parsing):
         text = "\n".join(part.rstrip() if self._is_verbatim else readable(" ".join(part.split())) for part in lines)
         if self._survey.is_prose:
             if text:
+                self._end_headings()
                 self._outline.blank(line)
                 self._outline.line(text, line, is_spread=True)
         elif text or " " in self._label:
             value = f"{self._label}: {text}" if text else self._label
+            self._end_headings()
             self._outline.line(value, line, max(0, self.depth - 1), is_spread=True)
 
     def text(self, text: str) -> None:
@@ -224,12 +231,25 @@ class _Writer(_Parsing):
         if self._survey.is_prose:
             if title:
                 self._outline.blank(number)
-                self._outline.heading(self.depth, title)
+                self._begin_heading(title)
             return
         if self.depth <= SPACED_DEPTH:
             self._outline.blank(number)
-        self._outline.heading(self.depth, title or f"{name} {named}".strip()[:MAX_NAME])
+        self._begin_heading(title or f"{name} {named}".strip()[:MAX_NAME])
         self._outline.line(f"{name} {shown}".rstrip(), number, self.depth - 1)
+
+    def _begin_heading(self, title: str) -> None:
+        if self._closed < self.depth:
+            self._end_headings()
+        self._outline.heading(self.depth, title)
+        self._headed.append(self.depth)
+        self._closed = NOT_CLOSED
+
+    def _end_headings(self) -> None:
+        """Begin an empty heading, so that the text that follows an element is not below the heading of the element."""
+        if self._closed != NOT_CLOSED:
+            self._outline.heading(self._closed, "")
+            self._closed = NOT_CLOSED
 
 
 def _shown(attributes: Attributes) -> str:

@@ -125,6 +125,11 @@ def test_headers_in_any_encoding_are_read():
     assert documents("a.eml", b"Subject: =?nonsense?b?Qg?= =?utf-8?b?!?=\n\ntext\n")[0].title.startswith("B")
 
 
+def test_a_message_may_begin_with_the_line_of_its_envelope():
+    (found,) = documents("a.eml", b"From ann@example.org Fri Nov 26 21:40:36 2004\nSubject: bears\n\nhello\n")
+    assert found.title == "bears" and "hello" in found.text and "2004" not in found.text
+
+
 @pytest.mark.parametrize(("name", "data"), [("a.eml", b"<html>"), ("a.eml", b""), ("a.mbox", b"Subject: x\n\nhello\n")])
 def test_a_file_of_another_kind_is_refused(name, data):
     with pytest.raises(UnreadableError, match=r"not a mail"):

@@ -107,7 +107,7 @@ def test_every_row_is_found_at_its_number():
 
 
 def test_the_names_of_columns_are_found_below_remarks():
-    table = ["Lots of people", "write | notes", "at the | top", "Name | Age | Job | Town", "Ann | 7 | cook | Rome"]
+    table = ["Lots of people", "write | notes", "at the | top | or", "Name | Age | Job | Town", "Ann | 7 | cook | Rome"]
     rows = "".join(
         "<row>" + "".join(f'<c t="str"><v>{text}</v></c>' for text in row.split(" | ")) + "</row>"
         for row in [*table, "Bob | 9 | clerk | Bonn"]

@@ -132,6 +132,16 @@ def test_xml_prose_is_read_as_paragraphs_under_its_titles():
     assert headings("a.xml", FILES["book.xml"]) == [(1, "The den", "The den")]
 
 
+@pytest.mark.parametrize("is_prose", [True, False])
+def test_what_follows_an_element_of_xml_is_not_below_its_heading(is_prose):
+    body = "<p>All <b>of</b> them sleep.</p>" if is_prose else "<p>sleep</p>"
+    text = f"<page><info><credit><name>Ann</name><email>a@b.c</email></credit></info><title>Bears</title>{body}</page>"
+    (chunk,) = Chunker(make_tokenizer(), 256).split(document("a.xml", text))
+    rows = chunk.body.split("\n")
+    assert any("Ann" in trail for _, trail in chunk.places.trails)
+    assert chunk.trail_at(next(n for n, row in enumerate(rows) if "sleep" in row)) == ()
+
+
 def test_xml_data_is_read_with_its_names_and_attributes():
     assert lines("a.xml", FILES["data.xml"]) == [
         (1, "schemalist version=2"),
