@@ -56,7 +56,8 @@ def open_newest(bucket: Bucket) -> Path:
         needed = [name for name in checksums if name == MANIFEST or VERSIONS in name]
         with ThreadPoolExecutor(max_workers=len(needed) or 1) as threads:
             list(threads.map(lambda file: fetch(bucket, folder, file, checksums[file]), needed))
-        os.utime(folder)
+        with suppress(OSError):  # a cache that holds all files may be read-only
+            os.utime(folder)
         _forget_old(folder)
     except OSError as error:
         raise cache_error(bucket, error) from None
@@ -119,7 +120,7 @@ def _fill(bucket: Bucket, generation: str, file: str, entry: Entry, target: Path
 
 def cache_error(bucket: Bucket, error: OSError) -> StorageError:
     """The error for a cache that cannot be written, with its path and not the address of the bucket."""
-    return write_error(bucket.address.folder.parent, error)
+    return write_error(bucket.address.folder, error)
 
 
 def damaged_object(bucket: Bucket, file: str, what: str) -> IndexDamagedError:

@@ -1,3 +1,4 @@
+import shutil
 from datetime import timedelta
 
 import pytest
@@ -252,3 +253,47 @@ def test_a_build_for_a_bucket_has_no_stages(store, run, docs, monkeypatch):
     build([docs], Options(index=docs.parent / "local", model=run.model), disk)
     assert not any("Searchable" in text for text in bucket.notes)
     assert any("Searchable" in text for text in disk.notes)
+
+
+def live_copy(store):
+    copy = address_of(store.place).working_copy
+    return copy / "generations" / (copy / "CURRENT").read_text().strip()
+
+
+def remove_context(copy):
+    (copy / "context.safetensors").unlink()
+
+
+def remove_checksums(copy):
+    (copy / "checksums.json").unlink()
+
+
+def remove_generation(copy):
+    shutil.rmtree(copy)
+
+
+def damage_current(copy):
+    (copy.parents[1] / "CURRENT").write_text("damaged")
+
+
+def mark_with_another_format(copy):
+    (copy.parents[1] / "INDEX").write_text("cdesearch index\nformat 5\n")
+
+
+@pytest.mark.parametrize(
+    "damage", [remove_context, remove_checksums, remove_generation, damage_current, mark_with_another_format]
+)
+@pytest.mark.parametrize("was_published", [True, False])
+def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was_published):
+    if was_published:
+        run()
+    else:
+        store.is_read_only = True
+        with pytest.raises(BucketError):
+            run()
+        store.is_read_only = False
+    damage(live_copy(store))
+    (docs / "new.md").write_text("the bread is in the river")
+    report = run()
+    assert report.n_documents == Index.open(store.place).manifest.n_documents == 13
+    assert report.embedded == 1 or not was_published

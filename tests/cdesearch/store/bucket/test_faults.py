@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 import sys
 
@@ -10,7 +12,9 @@ from cdesearch.errors import BucketError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import connection
+from cdesearch.store.bucket_address import address_of
 from cdesearch.store.index import Index
+from cdesearch.store.write_errors import write_error
 from indexer.build import build
 from indexer.settings import Options
 
@@ -92,6 +96,35 @@ def test_a_cache_that_cannot_be_written_is_named(store, run, tmp_path, monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     full = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path, code=2)
     assert f"{tmp_path / 'file' / 'cdesearch' / 'buckets'} cannot be written" in full.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "cause", "remedy"),
+    [
+        (errno.ENOSPC, "The disk of {cache} is full.", "Free some space"),
+        (errno.EROFS, "{cache} cannot be written.", "set XDG_CACHE_HOME"),
+        (errno.EACCES, "{cache} cannot be written.", "set XDG_CACHE_HOME"),
+        (errno.EFBIG, "A file in {cache} would be larger", "set XDG_CACHE_HOME"),
+        (errno.EIO, "{cache} cannot be written", "Check its disk"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="the cache has another variable there")
+def test_an_error_of_the_disk_names_the_cache_and_not_the_bucket(store, number, cause, remedy):
+    for folder in (store.place, address_of(store.place).working_copy):
+        error = write_error(folder, OSError(number, os.strerror(number), str(folder / "CURRENT")))
+        assert error.cause.startswith(cause.format(cache=store.place.parent)) and remedy in error.remedy
+        assert "--index" not in error.remedy and "s3://" not in str(error)
+
+
+def test_a_cache_that_holds_all_files_may_be_read_only(store, run, tiny_encoder, monkeypatch):
+    run()
+    sound = hits(Index.open(store.place), tiny_encoder)
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert hits(Index.open(store.place), tiny_encoder) == sound
 
 
 def test_without_the_extra_one_line_names_it_and_other_commands_work(tmp_path):
