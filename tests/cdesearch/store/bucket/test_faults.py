@@ -12,6 +12,7 @@ from cdesearch.errors import BucketError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import connection
+from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket_address import address_of
 from cdesearch.store.index import Index
 from cdesearch.store.write_errors import write_error
@@ -73,8 +74,6 @@ def test_a_server_that_cannot_be_reached_has_one_line_without_keys(store, run, t
     monkeypatch.setattr(connection, "MAX_RETRIES", 1)
     store.close()
     move_to_computer("second", tmp_path, monkeypatch)  # without open connections
-    from cdesearch.store.bucket.objects import bucket_at
-
     bucket_at.cache_clear()
     gone = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path, code=2)
     assert f"{store.address} cannot be read" in gone.stderr
@@ -178,8 +177,6 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
     monkeypatch.setenv("AWS_PROFILE", "team")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    from cdesearch.store.bucket.objects import bucket_at
-
     bucket_at.cache_clear()
     store.keys.clear()
     hits(Index.open(store.place), tiny_encoder)
@@ -189,3 +186,14 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
     with pytest.raises(BucketError, match=r"There are no credentials for s3://.*ProfileNotFound"):
         Index.open(store.place)
     bucket_at.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "url", ["s3.example.com", "https://", "ftp://host", "http://[", "http://a b", "http://a:b", "secret"]
+)
+def test_an_endpoint_that_is_no_url_has_one_line_without_its_value(store, monkeypatch, tmp_path, url):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    bucket_at.cache_clear()
+    refused = cdesearch("query", "moon", "--index", store.address, cwd=tmp_path, code=2)
+    assert refused.stderr.startswith("error: The variable AWS_ENDPOINT_URL is not the URL of a server.")
+    assert "secret" not in refused.stderr
