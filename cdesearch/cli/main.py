@@ -24,7 +24,7 @@ from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.label import label
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
-from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, named_index
+from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, check_one_index, named_index
 from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.probability import parse_probability
@@ -35,6 +35,7 @@ from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
+from cdesearch.store.bucket_address import parse_place
 from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
@@ -109,7 +110,9 @@ def query(
     ] = 0.0,
     index: Annotated[
         list[Path] | None,
-        typer.Option(readable=False, help=f"{INDEX_HELP} Repeat it to search several indexes as one."),
+        typer.Option(
+            metavar="<path>", parser=parse_place, help=f"{INDEX_HELP} Repeat it to search several indexes as one."
+        ),
     ] = None,
     model: ModelOption = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
@@ -224,6 +227,7 @@ def run() -> int | None:
     arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] == ["index"]:
         check_not_empty(arguments)
+    check_one_index(app, arguments)
     meant = meant_command(sys.argv[1:], commands)
     arguments, defaults = with_configuration(app, arguments)
     parsed = arguments or ["--help"]
