@@ -1,5 +1,6 @@
 """The figure about the difficulty of clustered batches."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,10 @@ BATCH = 128
 CLUSTERS = (64, 128, 256, 512, 1024, 2048)
 
 
-def batch_difficulty(pairs: Path, encoder: Encoder, work: Path) -> Drawing:
+def batch_difficulty(pairs: Sequence[Path], encoder: Encoder, work: Path) -> Drawing:
     """Cosine of the hardest negative in a batch minus that of the positive, by cluster size (CDE, figure 6)."""
     series = {}
-    for domain in prepare(domain_files([pairs]), work / "pairs"):
+    for domain in prepare(domain_files(pairs), work / "pairs"):
         rows = np.sort(np.random.default_rng(0).permutation(len(domain))[:PAIRS])
         taken = domain.take(rows.tolist())
         queries, documents = (

@@ -9,5 +9,6 @@ quantisation     vectors rounded as they are stored
 teacher          the documents of which a teacher knows
 whitening_head   corpus-statistics whitening
 document         document context
+long_documents   queries against the chunks of their own document, and against whole documents
 token_weights    idf pooling
 """

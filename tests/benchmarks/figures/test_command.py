@@ -10,7 +10,7 @@ from cdesearch.errors import InputError
 @pytest.mark.parametrize("figure", ["context-size", "context-length", "foreign-context", "movement", "idf-divergence"])
 def test_a_figure_is_drawn_from_any_model(figure, tmp_path, tiny_checkpoint):
     data = [write_set(tmp_path / name) for name in ("one", "two")]
-    analyse(figure, data, tiny_checkpoint, tmp_path / "work", tmp_path / "out")
+    analyse(figure, data, tiny_checkpoint, None, None, tmp_path / "work", tmp_path / "out")
     (file,) = (tmp_path / "out").glob("*.json")
     series = json.loads(file.read_text())["figure"]["series"]
     assert all(len(points) for points in series.values()) and file.with_suffix(".svg").exists()
@@ -18,4 +18,4 @@ def test_a_figure_is_drawn_from_any_model(figure, tmp_path, tiny_checkpoint):
 
 def test_an_unknown_figure_is_refused(tmp_path, tiny_checkpoint):
     with pytest.raises(InputError, match="no figure contxt"):
-        analyse("contxt", [tmp_path], tiny_checkpoint, tmp_path, tmp_path)
+        analyse("contxt", [tmp_path], tiny_checkpoint, None, None, tmp_path, tmp_path)
