@@ -7,7 +7,7 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.ranking import Run
 from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context.vectors import Floats
-from cdesearch.encode.encoder import Role
+from cdesearch.encode.model_tokens import Role
 
 
 class Biencoder:

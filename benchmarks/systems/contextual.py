@@ -14,7 +14,8 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.sample import FITTED_TEXTS
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening
-from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.model_tokens import Role
 
 
 class Contextual:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from benchmarks.systems.biencoder import Biencoder
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
-from cdesearch.encode.encoder import Role
 from cdesearch.encode.load import load_tokenizer
+from cdesearch.encode.model_tokens import Role
 
 BATCH = 32
 MAX_TOKENS = 512  # if the folder has no limit

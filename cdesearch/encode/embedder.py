@@ -9,8 +9,9 @@ import numpy as np
 from cdesearch.context.context import Context
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.corpus_context import context_of_texts
-from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device, check_plain_model, load_encoder
+from cdesearch.encode.model_tokens import Role
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import DEFAULT_NAME
 

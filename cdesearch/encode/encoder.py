@@ -1,9 +1,7 @@
 """Encode texts as vectors: prefixes, batches of similar length, the context. A runtime computes the networks."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -14,23 +12,22 @@ from cdesearch.context.context import (
     EncodingContext,
     FittedContext,
     NetworkInputs,
-    NullContext,
     SampledChunks,
 )
 from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
-from cdesearch.context.vectors import Floats, to_unit
-from cdesearch.context.whitening import Whitening, soft_whitening
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.chunk_windows import WINDOW_TOKENS, join_chunks, split_windows
-from cdesearch.encode.length_batches import BatchLimits, Ids, Integers, TextBatch, make_batches, truncated
-from cdesearch.encode.model_tokens import ModelTokens
+from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_context, sample_fingerprint
+from cdesearch.encode.length_batches import Integers, TextBatch
+from cdesearch.encode.model_tokens import ModelTokens, Role
 from cdesearch.encode.parallel import Output, run_batches, run_parallel
 from cdesearch.encode.runtime import Runtime, Unexported
+from cdesearch.encode.token_states import TokenStates, states_of
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
 
-Role = Literal["query", "document"]
 Advance = Callable[[int], None]
 
 MAX_SIBLINGS = 128  # chunks of one document that its other chunks read
@@ -38,15 +35,6 @@ MAX_SIBLINGS = 128  # chunks of one document that its other chunks read
 
 def _ignore_progress(_: int) -> None:
     pass
-
-
-@dataclass(frozen=True, slots=True)
-class TokenStates:
-    """The states of the n tokens of a text after the second stage, without special tokens."""
-
-    vectors: Floats  # (n, d) of length 1
-    weights: Floats  # (n,) of the tokens in the mean, by their idf
-    starts: Integers  # (n,) of their first characters in the text; negative in a prefix
 
 
 class Encoder:
@@ -77,7 +65,7 @@ class Encoder:
         self.unexported: Unexported | None = None  # set if the model has no export yet
         self.remark: str | None = None  # a line about the model for the user who builds an index with it
         self._runtime = runtime
-        self._null = self._null_context()
+        self._null = null_context(config, runtime)
 
     @property
     def precision(self) -> str:
@@ -163,7 +151,7 @@ class Encoder:
         weights = idf_weights(frequencies, special, self.config.statistics.idf_exponent)
         return ContextSample(
             SampledChunks(tuple(chunk_ids), tuple(content_hashes), seed, self.fingerprint),
-            _fingerprint(self.fingerprint, content_hashes, frequencies, seed),
+            sample_fingerprint(self.fingerprint, content_hashes, frequencies, seed),
             NetworkInputs(vectors, is_null, keys, values, weights),
             self._null.whitening,
         )
@@ -176,53 +164,19 @@ class Encoder:
         `content_hashes` (n) are those of the encoded texts. In the context, vectors have `dimension` dimensions, which
         are the first principal components; None keeps all.
         """
-        digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
-        whitening = soft_whitening(vectors, self.config.statistics)
-        if dimension is not None and dimension < self.dimension:
-            whitening = whitening.reduced(vectors, dimension)
-            digest.update(f" {dimension}".encode())
-        return FittedContext(sample.sampled, digest.hexdigest(), sample.inputs, whitening)
+        return fitted_context(sample, content_hashes, vectors, self.config.statistics, dimension)
 
     def fits(self, context: EncodingContext) -> bool:
         """Whether a stored context has the vocabulary, dimension and layers of this model."""
-        own, stored = self._null.inputs, context.inputs
-        layers = [None if inputs.keys is None else inputs.keys.shape[::2] for inputs in (own, stored)]
-        return (
-            layers[0] == layers[1]
-            and own.token_weights.shape == stored.token_weights.shape
-            and context.whitening.shift.shape == (self.dimension,)
-        )
+        return has_layout_of(context, self._null)
 
     def token_states(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> list[TokenStates]:
         """The states of the tokens of each text, in the order of `texts`; raises ModelError if the model has none."""
-        context = context or self._null
-        prefix, rows = self._prefix(role), self._runtime.prefix_rows
-        texts = [prefix + text for text in texts]
-        ids = self._tokens.ids(texts)
-        batches = self._batches_of(ids, prefix, rows)
-        positions = self._batches_of([range(len(some)) for some in ids], prefix, rows)
-        offsets = [encoding.offsets for encoding in self.tokenizer.encode_batch(texts)]
-        special = sorted(self.tokenizer.get_added_tokens_decoder())
-        found: dict[int, TokenStates] = {}
-        for batch, at, (_, states) in zip(
-            batches,
-            positions,
-            run_batches(
-                batches, lambda ids, mask: self._runtime.token_states(ids, mask, context), self._runtime.workers
-            ),
-            strict=True,
-        ):
-            is_word = batch.mask.astype(bool) & ~np.isin(batch.ids, special)
-            for row, index in enumerate(batch.indices.tolist()):
-                kept = is_word[row]
-                starts = np.array([offsets[index][n][0] for n in at.ids[row][kept]], np.int64) - len(prefix)
-                weights = context.inputs.token_weights[batch.ids[row][kept]]
-                found[index] = TokenStates(to_unit(states[row][kept]), weights, starts)
-        return [found[index] for index in range(len(texts))]
+        return states_of(texts, self._tokens.prefix(role), self._tokens, self._runtime, context or self._null)
 
     def truncates(self, text: str, role: Role) -> bool:
         """Whether a text has more tokens, prefix included, than the model reads."""
-        return len(self.tokenizer.encode(self._prefix(role) + text).ids) > self.max_tokens
+        return len(self.tokenizer.encode(self._tokens.prefix(role) + text).ids) > self.max_tokens
 
     def encode(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
@@ -239,7 +193,7 @@ class Encoder:
         """
         vectors = self._empty(len(texts), context)
         alone = len(texts) > 1 and self.precision == "int8"
-        batches = self._second_stage(texts, self._prefix(role), context or self._null, alone=alone)
+        batches = self._second_stage(texts, self._tokens.prefix(role), context or self._null, alone=alone)
         for indices, (_, batch) in batches:
             vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
         return vectors
@@ -279,7 +233,7 @@ class Encoder:
 
         Only if the model joins chunks. A window ends between two chunks.
         """
-        lengths = list(map(len, self._chunk_ids(chunks)))
+        lengths = list(map(len, self._tokens.chunk_ids(chunks)))
         if self.separator is None:
             return split_windows(lengths, self.config.window_tokens, 0)
         return split_windows(lengths, min(WINDOW_TOKENS, self.max_tokens), 1)
@@ -288,7 +242,7 @@ class Encoder:
         """(n, d) vectors of the chunks of a window, each of which reads the others; of one chunk, that of `encode`."""
         if self.separator is None and len(chunks) == 1:
             return self.encode(chunks, "document", context)  # which divides a long text into spans
-        ids, belongs = join_chunks(self._chunk_ids(chunks), self.separator)
+        ids, belongs = join_chunks(self._tokens.chunk_ids(chunks), self.separator)
         context = context or self._null
         _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
         return self._checked(vectors, len(chunks), context.whitening.dimension)
@@ -312,10 +266,6 @@ class Encoder:
             vectors[window] = found
         return vectors
 
-    def _chunk_ids(self, chunks: Sequence[str]) -> list[Ids]:
-        found = self._tokens.ids([self.config.document_prefix + chunk for chunk in chunks])
-        return [truncated(ids, self.max_tokens, self._tokens.special[1]) for ids in found]
-
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
     ) -> Iterator[tuple[Integers, Floats]]:
@@ -325,11 +275,8 @@ class Encoder:
         without the stop. In a quantised model a vector depends a little on the other texts of its batch.
         """
         context = context or self._null
-        for indices, (_, vectors) in self._second_stage(texts, self._prefix(role), context):
+        for indices, (_, vectors) in self._second_stage(texts, self._tokens.prefix(role), context):
             yield indices, self._checked(vectors, len(indices), context.whitening.dimension)
-
-    def _prefix(self, role: Role) -> str:
-        return self.config.query_prefix if role == "query" else self.config.document_prefix
 
     def _second_stage(
         self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False
@@ -349,16 +296,8 @@ class Encoder:
     def _batches(
         self, texts: Sequence[str], prefix: str, prefix_rows: int = 0, *, alone: bool = False
     ) -> list[TextBatch]:
-        return self._batches_of(self._tokens.ids([prefix + text for text in texts]), prefix, prefix_rows, alone=alone)
-
-    def _batches_of(
-        self, ids: Sequence[Sequence[int]], prefix: str, prefix_rows: int, *, alone: bool = False
-    ) -> list[TextBatch]:
-        runtime = self._runtime
-        n_tokens = 0 if alone else runtime.tokens_per_batch
-        opening, closing = self._tokens.special
-        limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows, closing)
-        return make_batches(ids, opening + self._tokens.count(prefix), limits)
+        ids = self._tokens.ids([prefix + text for text in texts])
+        return self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
 
     def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
         """An array (n, d) for the vectors of texts in a context."""
@@ -371,18 +310,3 @@ class Encoder:
                 f"The model returns vectors that are not {dimension} finite numbers: its weights are broken.", AGAIN
             )
         return vectors
-
-    def _null_context(self) -> NullContext:
-        """The learned null vector in every slot, equal token weights, no whitening."""
-        slots = self.config.null_slots
-        vectors, is_null = np.zeros((slots, *self.config.context_shape), np.float32), np.ones(slots, bool)
-        keys, values = self._runtime.cache(vectors, is_null) or (None, None)
-        weights = np.ones(self.config.backbone.vocabulary, np.float32)
-        return NullContext(NetworkInputs(vectors, is_null, keys, values, weights), Whitening.identity(self.dimension))
-
-
-def _fingerprint(model: str, hashes: Sequence[str], frequencies: TokenFrequencies, seed: int) -> str:
-    digest = hashlib.blake2b(f"{model} {seed} {frequencies.n_texts}".encode(), digest_size=16)
-    digest.update(" ".join(hashes).encode())
-    digest.update(frequencies.counts.tobytes())
-    return digest.hexdigest()

@@ -11,8 +11,10 @@ from tokenizers import Tokenizer
 from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.backends.endpoint import ASKING, BUILDING, EmbeddingServer, Endpoint
-from cdesearch.encode.encoder import Encoder, Role, TokenStates
+from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.length_batches import Integers
+from cdesearch.encode.model_tokens import Role
+from cdesearch.encode.token_states import TokenStates
 from cdesearch.errors import ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
@@ -53,7 +55,7 @@ class RemoteEncoder(Encoder):
     ) -> Iterator[tuple[Integers, Floats]]:
         """The vectors of parts of `texts` as the server sends them, with their indices; raises ModelServerError."""
         whitening = (context or self._null).whitening
-        prefix = self._prefix(role)
+        prefix = self._tokens.prefix(role)
         patience = ASKING if role == "query" else BUILDING
         for indices, vectors in self._endpoint.embed([prefix + text for text in texts], patience):
             yield indices, whitening.apply(vectors)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cdesearch.context.context import EncodingContext
-from cdesearch.encode.encoder import Encoder, TokenStates
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.token_states import TokenStates
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
 
 RERANKED = 20  # hits that are reranked; more take longer and gain little

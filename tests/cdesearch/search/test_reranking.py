@@ -5,7 +5,7 @@ import pytest
 
 import cdesearch
 from cdesearch.cli.hits.passage_lines import query_words, shown_lines
-from cdesearch.encode.encoder import TokenStates
+from cdesearch.encode.token_states import TokenStates
 from cdesearch.errors import ModelError
 from cdesearch.search.reranking import INTERACTION_WEIGHT, RERANKED, interaction, passage_line, rerank
 from cdesearch.search.searcher import Searcher

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.model_tokens import Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
 from trainer.data.pairs.reading import Pair
 from trainer.data.stored import damaged, digest_of, load_array, load_arrays, load_json

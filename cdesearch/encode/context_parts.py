@@ -1,0 +1,58 @@
+"""The parts of a context for one model: its fingerprint, its whitening, and the null context."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from cdesearch.context.context import ContextSample, EncodingContext, FittedContext, NetworkInputs, NullContext
+from cdesearch.context.token_weights import TokenFrequencies
+from cdesearch.context.vectors import Floats
+from cdesearch.context.whitening import Whitening, soft_whitening
+from cdesearch.encode.runtime import Runtime
+from cdesearch.models.config import ModelConfig, StatisticsConfig
+
+
+def null_context(config: ModelConfig, runtime: Runtime) -> NullContext:
+    """The learned null vector in every slot, equal token weights, no whitening."""
+    vectors = np.zeros((config.null_slots, *config.context_shape), np.float32)
+    is_null = np.ones(config.null_slots, bool)
+    keys, values = runtime.cache(vectors, is_null) or (None, None)
+    weights = np.ones(config.backbone.vocabulary, np.float32)
+    inputs = NetworkInputs(vectors, is_null, keys, values, weights)
+    return NullContext(inputs, Whitening.identity(config.backbone.dimension))
+
+
+def fitted_context(
+    sample: ContextSample,
+    content_hashes: Sequence[str],
+    vectors: Floats,
+    statistics: StatisticsConfig,
+    dimension: int | None,
+) -> FittedContext:
+    """The sample with the whitening that is fitted to `vectors` (n, d), reduced to `dimension` unless it is None."""
+    digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
+    whitening = soft_whitening(vectors, statistics)
+    if dimension is not None and dimension < vectors.shape[1]:
+        whitening = whitening.reduced(vectors, dimension)
+        digest.update(f" {dimension}".encode())
+    return FittedContext(sample.sampled, digest.hexdigest(), sample.inputs, whitening)
+
+
+def has_layout_of(context: EncodingContext, null: NullContext) -> bool:
+    """Whether a context has the vocabulary, dimension and layers of the model that has the context `null`."""
+    own, stored = null.inputs, context.inputs
+    layers = [None if inputs.keys is None else inputs.keys.shape[::2] for inputs in (own, stored)]
+    return (
+        layers[0] == layers[1]
+        and own.token_weights.shape == stored.token_weights.shape
+        and context.whitening.shift.shape == null.whitening.shift.shape
+    )
+
+
+def sample_fingerprint(model: str, hashes: Sequence[str], frequencies: TokenFrequencies, seed: int) -> str:
+    """A hash of all that the context of a sample depends on."""
+    digest = hashlib.blake2b(f"{model} {seed} {frequencies.n_texts}".encode(), digest_size=16)
+    digest.update(" ".join(hashes).encode())
+    digest.update(frequencies.counts.tobytes())
+    return digest.hexdigest()
