@@ -12,6 +12,7 @@ from rich.table import Table
 
 from benchmarks.machine import describe
 from cdesearch.errors import InputError
+from trainer.replacing import make_folder
 
 WIDE = 180
 RESULTS = Path(__file__).parent / "results"
@@ -48,7 +49,7 @@ def measure(
 ) -> None:
     """Run every suite, show its measurements, and store them as JSON named by suite, date and commit."""
     machine = describe()
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     for name, suite in suites.items():
         measurements = suite()
         _show(measurements)

@@ -28,6 +28,7 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
+from trainer.replacing import make_folder
 
 DATA = Path(os.environ.get("CDESEARCH_DATA", "runs")) / "folders"
 
@@ -56,6 +57,7 @@ def folders(
     names = only.split(",") if only else asked
     if unknown := [name for name in names if name not in asked]:
         raise InputError(f"There are no questions about {', '.join(unknown)}.", f"Name some of {', '.join(asked)}.")
+    make_folder(data)
     answers: dict[str, Answers] = {}
 
     def of_folder(name: str) -> list[Measurement]:

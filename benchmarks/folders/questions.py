@@ -39,7 +39,7 @@ class Question:
 def read_questions(file: Path, half: Half = "all") -> list[Question]:
     """The questions of a file, or those of one half; raises SourceError."""
     found = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(file.read_text(encoding="utf-8").rstrip("\n").split("\n"), 1):
         try:
             row = json.loads(line)
             answers = tuple(Answer(one["path"], one["phrase"]) for one in row["answers"])

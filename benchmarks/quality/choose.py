@@ -84,11 +84,15 @@ class Variant:
 
 
 def choose(
-    data: Annotated[list[Path], typer.Argument(help="Pair files and long documents on which no model was trained.")],
+    data: Annotated[
+        list[Path] | None, typer.Argument(help="Pair files and long documents on which no model was trained.")
+    ] = None,
     plan: Annotated[Path, typer.Option(help="TOML file with the baseline and the grid of variants.")] = PLAN,
-    documents: Annotated[int, typer.Option(help="Documents of each domain, or chunks of long documents.")] = 1500,
-    characters: Annotated[int, typer.Option(help="Characters to which every document or chunk is cut.")] = 1000,
-    queries: Annotated[int, typer.Option(help="Queries of each of these sets.")] = 200,
+    documents: Annotated[
+        int, typer.Option(min=10, help="Documents of a domain, or chunks of long documents.")
+    ] = 1500,
+    characters: Annotated[int, typer.Option(min=10, help="Characters to which each of them is cut.")] = 1000,
+    queries: Annotated[int, typer.Option(min=1, help="Queries of each of these sets.")] = 200,
     folders: Annotated[
         Path | None, typer.Option(help="Add the half to choose by of the folder benchmark, whose files are here.")
     ] = None,
@@ -97,6 +101,7 @@ def choose(
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Compare all variants of a grid on development sets, and tell how far the best may be trusted."""
+    data = data or []
     if len(data) < 2 and folders is None:
         raise InputError("There is no other set to choose by if the only one is left out.", "Name two or more.")
     baseline, variants = read_grid(plan)
@@ -141,6 +146,8 @@ def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
             for table in planned["grid"]
             for values in product(*table.values())
         ]
+        for one in (baseline, *variants):
+            check_numbers(one)
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{plan} is not a grid ({error}).", f"See {PLAN} for one.") from None
     if unknown := {one.fusion for one in (baseline, *variants)} - set(FUSIONS):
@@ -150,6 +157,14 @@ def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
             f"{plan} names unknown stop words: {', '.join(unknown_words)}.", f"Known are {', '.join(STOP_WORDS)}."
         )
     return baseline, list(dict.fromkeys(variants))
+
+
+def check_numbers(variant: Variant) -> None:
+    """Raise TypeError unless the constants of a variant are numbers."""
+    numbers = (variant.weight, variant.k1, variant.b, variant.document_weight or 0.0)
+    counts = (variant.dense_candidates, variant.text_candidates)
+    if not all(isinstance(one, int | float) for one in numbers) or not all(isinstance(one, int) for one in counts):
+        raise TypeError(f"{variant!r} has a constant that is not a number")
 
 
 def scores_of(dataset: Dataset, encoder: Encoder, work: Path, variants: Sequence[Variant]) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Ranking = Callable[[Asked], int | None]
 
 PLAIN = "plain vectors"
+ENOUGH = 20  # questions for an interval by resampling
 
 
 def evaluate(
@@ -47,7 +48,7 @@ def evaluate(
         rankings = _rankings(asked_index, reranks=rerank)
         advance = progress.stage("Rankings", len(rankings) * len(asked))
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
-    notes = [*chosen.notes, *_about_plain(means)]
+    notes = [*chosen.notes, *_about_few(len(asked)), *_about_plain(means)]
     if as_json:
         rows = {name: {measure: asdict(mean) for measure, mean in row.items()} for name, row in means.items()}
         print_json({"questions": len(asked), "about": chosen.about, "rankings": rows, "notes": notes})
@@ -89,6 +90,12 @@ def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
     for name, row in means.items():
         rows.append([name, *(f"{one.value:.1f} ({one.low:.1f}-{one.high:.1f})" for one in row.values())])
     return rows
+
+
+def _about_few(n_questions: int) -> list[str]:
+    if n_questions >= ENOUGH:
+        return []
+    return [f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."]
 
 
 def _about_plain(means: Mapping[str, Any]) -> list[str]:

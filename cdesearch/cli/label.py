@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cdesearch.search.result import SearchResult
 
 KEYS = "g = good, b = bad, s = skip, q = quit; or the numbers of all good hits, such as 1,3"
-_NUMBERS = re.compile(r"\s*\d{1,6}(?:[\s,]+\d{1,6})*\s*")
+_NUMBERS = re.compile(r"\s*[0-9]{1,6}(?:[\s,]+[0-9]{1,6})*\s*")
 
 
 def label(
@@ -85,7 +85,12 @@ def _asked(n_hits: int) -> Iterator[tuple[int, bool]]:
             if not key or answer == "q":
                 return
             if _NUMBERS.fullmatch(answer):
-                yield from ((one, True) for one in _numbers(answer, n_hits))
+                try:
+                    chosen = _numbers(answer, n_hits)
+                except QueryError as error:  # the marks before it are kept
+                    typer.echo(str(error))
+                    continue
+                yield from ((one, True) for one in chosen)
                 return
             if answer in ("g", "b"):
                 yield number, answer == "g"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cdesearch.errors import InputError, NotIndexedError
 from cdesearch.evaluation.questions import Question, plain
@@ -79,10 +79,8 @@ def read_labels(folder: Path) -> Labels:
     labels = folder / LABELS
     check_not_linked(labels)
     check_not_linked(labels / "qrels")
-    queries = {name: row["text"] for name, row in _rows(labels / "queries.jsonl").items()}
-    passages = {
-        name: Passage(row["metadata"]["path"], row["text"]) for name, row in _rows(labels / "corpus.jsonl").items()
-    }
+    queries = dict(_lines(labels / "queries.jsonl", _query))
+    passages = dict(_lines(labels / "corpus.jsonl", _passage))
     judged = [line for line in _lines(labels / "qrels" / "test.tsv", _judgement) if line is not None]
     return Labels(queries, passages, {(query, passage): grade for query, passage, grade in judged})
 
@@ -155,16 +153,20 @@ def _write(labels: Path, found: Labels) -> None:
     replace_file(labels / "qrels" / "test.tsv", f"{HEADER}\n{''.join(judged)}")
 
 
-def _rows(file: Path) -> dict[str, dict[str, Any]]:
-    return dict(_lines(file, _row))
-
-
-def _row(line: str) -> tuple[str, dict[str, Any]]:
+def _query(line: str) -> tuple[str, str]:
     row = json.loads(line)
-    texts = [row["_id"], row["text"], *([row["metadata"]["path"]] if "metadata" in row else [])]
-    if not all(isinstance(text, str) for text in texts):
+    return _text(row["_id"]), _text(row["text"])
+
+
+def _passage(line: str) -> tuple[str, Passage]:
+    row = json.loads(line)
+    return _text(row["_id"]), Passage(_text(row["metadata"]["path"]), _text(row["text"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
         raise TypeError
-    return row["_id"], row
+    return value
 
 
 def _judgement(line: str) -> tuple[str, str, int] | None:
@@ -183,6 +185,8 @@ def _lines(file: Path, parse: Callable[[str], Value]) -> list[Value]:
         lines = read_small(file, MAX_FILE).decode().split("\n")
     except FileNotFoundError:
         return found
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}).", "Move it away, or restore it.") from None
     except UnicodeDecodeError:
         raise InputError(f"{file} is not UTF-8.", "Save it as UTF-8.") from None
     for number, line in enumerate(lines, 1):

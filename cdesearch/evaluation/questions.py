@@ -91,9 +91,11 @@ def _chunks_with(answers: Iterable[Answer], reader: _FileReader, line: str) -> f
 
 def _rows(file: Path) -> Iterable[tuple[int, str, list[Answer]]]:
     try:
-        if file.stat().st_size > MAX_FILE:
+        with file.open("rb") as opened:
+            content = opened.read(MAX_FILE + 1)
+        if len(content) > MAX_FILE:
             raise InputError(f"{file} is larger than {MAX_FILE:,} bytes.", "Divide it.")
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = content.decode("utf-8-sig").split("\n")  # a text may contain other ends of lines
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}).", "Name a file of questions.") from None
     except UnicodeDecodeError:

@@ -34,6 +34,7 @@ _CODE = re.compile(
     """,
     re.VERBOSE,
 )
+_TOO_LONG = re.compile(rf"\w{{{MAX_CHARACTERS + 1},}}")  # _CODE would take time that grows with its square
 _ONE_WORD = re.compile(r"\s*([^\W\d]\w+)(?:\(\))?\s*")
 _SEPARATOR = re.compile(r"\.|::|->")
 _BEFORE, _AFTER = 200, 600  # characters around a name that tell whether it is defined there
@@ -137,7 +138,7 @@ class ExactTerm:
 def exact_terms(query: str) -> tuple[ExactTerm, ...]:
     """Return the terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
     quoted = [ExactTerm(" ".join((one[1] or one[2]).split()), is_phrase=True) for one in _QUOTED.finditer(query)]
-    rest = _QUOTED.sub(" ", query)
+    rest = _TOO_LONG.sub(" ", _QUOTED.sub(" ", query))
     only = _ONE_WORD.fullmatch(rest)
     names = [only[1]] if only else [match[0] for match in _CODE.finditer(rest)]
     terms = [*quoted, *(ExactTerm(name) for name in names)]

@@ -43,7 +43,10 @@ class Trails:
         for number in range(bisect_left(self._offsets, offset), bisect_left(self._offsets, offset + len(body))):
             start = self._offsets[number] - offset
             line = body.count("\n", 0, start)
-            if self._headings[number].title or body[body.rfind("\n", 0, start) + 1 : start].strip():
+            begins_line = not body[body.rfind("\n", 0, start) + 1 : start].strip()
+            if self._headings[number].title and begins_line:
+                changes.add(line, self._down_to(self._above[number]))  # its own line shows it already
+            if self._headings[number].title or not begins_line:
                 line += 1  # an empty heading before the words of a line holds for this line
             if line <= body.count("\n"):
                 changes.add(line, self._down_to(number))

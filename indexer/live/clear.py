@@ -26,8 +26,8 @@ def clear(
     require_on_disk(found, "clear", "Remove the objects below this prefix with a tool of its provider.")
     check_marker(found)
     shown = printable(str(found))
-    if not yes and not _confirmed(f"Remove the index {shown}? The indexed files stay."):
-        raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")
+    if not yes:
+        _confirm(shown)
     left = remove_index(found)
     if left and all(path.is_relative_to(found / LABELS) for path in left):
         typer.echo(f"Removed the index {shown}. Your labels in it stay, and a new index there uses them.")
@@ -42,7 +42,11 @@ def clear(
         typer.echo(f"Removed the index {shown}.")
 
 
-def _confirmed(question: str) -> bool:
+def _confirm(shown: str) -> None:
+    """Ask whether the index is to be removed; raises InputError if not, or if nobody can be asked."""
     import sys
 
-    return sys.stdin.isatty() and typer.confirm(question)
+    if not sys.stdin.isatty():
+        raise InputError(f"{shown} was not removed, because only a terminal can be asked.", "Add --yes.")
+    if not typer.confirm(f"Remove the index {shown}? The indexed files stay."):
+        raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")

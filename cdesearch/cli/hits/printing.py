@@ -15,7 +15,7 @@ from cdesearch.terminal import is_styled, printable
 def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = False) -> None:
     """Print hits, with colours and links only on a terminal. Lines are indented below the heading of a hit."""
     if not groups:
-        sys.stderr.write("No hits.\n")
+        sys.stderr.write(f"{_nothing_found(shown.query)}\n")
     elif is_styled(sys.stdout):
         from cdesearch.cli.hits.terminal import show_styled  # imports rich, which takes longer than a search
 
@@ -23,6 +23,14 @@ def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = Fal
     else:
         for rank, group in enumerate(groups, start=1):
             sys.stdout.write("".join(f"{line}\n" for line in _plain_lines(shown, rank, group)))
+
+
+def _nothing_found(query: str) -> str:
+    from cdesearch.search.exact import is_quoted
+
+    if is_quoted(query):
+        return "No hits: no passage contains the words in quotation marks. Without these marks, similar ones are found."
+    return "No hits."
 
 
 def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:

@@ -39,6 +39,7 @@ def test_eval_uses_real_questions_and_prints_a_table(folder, tmp_path):
     file.write_text(json.dumps(row))
     run = cdesearch("eval", "--questions", file, cwd=folder)
     assert run.stdout.startswith(f"1 question from {file}.") and "both (hybrid)" in run.stdout
+    assert "The intervals of fewer than 20 questions are too narrow" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,12 @@ def test_hits_are_marked_by_numbers_and_by_keys(folder, monkeypatch):
     run = cdesearch("label", "the light of the moon", cwd=folder)
     assert "Marked 1 hit as good and 1 as bad." in run.stdout and "2 questions" in run.stdout
     assert json.loads(cdesearch("eval", "--labels", "--json", cwd=folder).stdout)["questions"] == 2
+
+
+def test_a_number_that_no_hit_has_is_asked_again_and_the_marks_before_it_are_kept(folder, monkeypatch):
+    monkeypatch.setattr("sys.stdin", StringIO("g\n1,99\nb\nq\n"))
+    run = cdesearch("label", "the engine has light", cwd=folder)
+    assert "There is no hit 99" in run.stdout and "Marked 1 hit as good and 1 as bad." in run.stdout
 
 
 def test_ctrl_c_keeps_the_marks_so_far(folder, monkeypatch):

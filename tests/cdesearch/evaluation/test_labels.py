@@ -97,6 +97,19 @@ def test_a_damaged_line_is_named(own):
         read_labels(folder)
 
 
+def test_a_passage_without_its_path_and_a_folder_in_place_of_a_file_are_named(own):
+    labels = Index.open(own).folder / LABELS
+    mark(labels.parent, "cat", [(hits(own)["cat.md"], GOOD)])
+    with (labels / "corpus.jsonl").open("a") as file:
+        file.write('{"_id": "a", "text": "x"}\n')
+    with pytest.raises(InputError, match=r"corpus.jsonl:2 is not a label"):
+        read_labels(labels.parent)
+    (labels / "corpus.jsonl").unlink()
+    (labels / "corpus.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"corpus.jsonl .*(cannot be read|not a plain file)"):
+        read_labels(labels.parent)
+
+
 def test_a_full_disk_is_reported_with_its_remedy(own, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,18 @@ def test_a_question_is_answered_by_the_passages_with_its_phrase(manual, tmp_path
     (question,) = read_questions(file, index)
     assert question.text == "how do I reset it" and not question.removed
     assert question.answers == {chunk.id for chunk in DocumentReader(index).file("reset.md")}
+
+
+def test_a_text_may_contain_other_ends_of_lines(manual, tmp_path):
+    file = tmp_path / "q.jsonl"
+    file.write_text(json.dumps(GOOD | {"question": "how do\u2028I reset\u0085it"}, ensure_ascii=False))
+    (question,) = read_questions(file, Index.open(manual))
+    assert question.text == "how do\u2028I reset\u0085it"
+
+
+def test_a_device_without_an_end_is_refused(manual):
+    with pytest.raises(InputError, match="is larger than"):
+        read_questions(Path("/dev/zero"), Index.open(manual))
 
 
 @pytest.mark.parametrize(

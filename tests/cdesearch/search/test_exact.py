@@ -89,3 +89,7 @@ def test_a_chunk_made_to_confuse_the_patterns_is_examined_quickly():
     for text in ("* ** & " * 300 + "foo_bar", "foo_bar(" * 500, "a b c " * 300 + "foo_bar(" + ")" * 900, " " * 5000):
         ExactTerm("foo_bar").is_defined_in(text)
     assert time.thread_time() - started < 0.5
+
+
+def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
+    assert [term.text for term in exact_terms(f"{'x' * 100_000} get_item {'A' + 'a' * 100_000}")] == ["get_item"]

@@ -156,7 +156,7 @@ def test_each_line_of_a_chunk_has_the_headings_and_the_anchor_above_it(parts, ma
             for heading in headings:
                 if heading.offset < offset:
                     above = [one for one in above if one.level < heading.level] + [heading]
-            if any(heading.offset == offset for heading in headings) and not row:
+            if any(heading.offset == offset for heading in headings):  # the line itself shows its heading
                 above = [one for one in above if one.level < next(h.level for h in headings if h.offset == offset)]
             assert chunk.trail_at(row) == tuple(heading.title for heading in above)
             names = [anchor.name for anchor in anchors if anchor.offset <= offset]

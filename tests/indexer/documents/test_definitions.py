@@ -69,6 +69,13 @@ def test_a_line_of_python_is_in_its_class_and_functions_until_they_end():
     assert found["lock()"] == ("async def close(reason)",)
 
 
+def test_the_line_that_begins_a_definition_is_in_what_encloses_it():
+    found = trails(PYTHON, "python")
+    assert found["class Café(Base):"] == found["async def close(reason):"] == ()
+    assert found["def serve("] == ("class Café(Base)",)
+    assert found["def inner():"] == ("class Café(Base)", "def serve( self, guests: int ) -> None")
+
+
 def test_other_languages_have_definitions_too():
     found = trails(C, "c")
     assert found["int x;"] == ("struct point",)
