@@ -88,9 +88,7 @@ def choose(
         list[Path] | None, typer.Argument(help="Pair files and long documents on which no model was trained.")
     ] = None,
     plan: Annotated[Path, typer.Option(help="TOML file with the baseline and the grid of variants.")] = PLAN,
-    documents: Annotated[
-        int, typer.Option(min=10, help="Documents of a domain, or chunks of long documents.")
-    ] = 1500,
+    documents: Annotated[int, typer.Option(min=10, help="Documents of a domain, or chunks of long documents.")] = 1500,
     characters: Annotated[int, typer.Option(min=10, help="Characters to which each of them is cut.")] = 1000,
     queries: Annotated[int, typer.Option(min=1, help="Queries of each of these sets.")] = 200,
     folders: Annotated[

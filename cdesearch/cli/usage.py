@@ -10,6 +10,8 @@ from cdesearch.errors import InputError
 # Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
+ASKING = (" query", " ask", " label")  # the commands whose words may look like options
+BEFORE_WORDS = "To ask about it, write `--` before your words. "
 EMPTIED = ("--include", "--exclude", "--query-prefix", "--document-prefix")
 
 # The condition that a number violates, by the type of the validation error.
@@ -25,7 +27,8 @@ def usage_error(error: Any, command: str) -> InputError:
     """Return the error for an invalid option or argument of `command`. `error` is a UsageError of typer."""
     help_command = error.ctx.command_path if error.ctx else f"cdesearch {command}".strip()
     cause = _number(error) or error.format_message().replace(" Value error, ", " ").removesuffix(".")
-    return InputError(f"{cause}.", f"See `{help_command} --help`.")
+    searches = cause.startswith("No such option") and help_command.endswith(ASKING)
+    return InputError(f"{cause}.", f"{BEFORE_WORDS if searches else ''}See `{help_command} --help`.")
 
 
 def check_not_empty(arguments: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ def indexed(tmp_path_factory):
 WRONG = [
     (["--zzz"], "No such option: --zzz. See `cdesearch --help`."),
     (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
-    (["query", "food", "--colour"], "No such option: --colour"),
+    (["query", "food", "--colour"], "No such option: --colour. To ask about it, write `--` before your words."),
     (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),
     (["query", "food", "-k", "x"], "-k must be a whole number, not x. See `cdesearch query --help`."),
     (["query", "food", "-k", ""], "-k must be a whole number, but it is empty. See `cdesearch query --help`."),
