@@ -15,6 +15,7 @@ from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, w
 from cdesearch.opened import OpenIndexes, Searchable
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.several import SeveralSearcher
+from cdesearch.store.bucket_address import parse_place
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 from cdesearch.store.vector_format import VectorKind
@@ -141,8 +142,8 @@ def open(
             raise InputError(
                 cause, "Open each index by itself to update it." if folder else "Name at least one folder."
             )
-        return OpenIndexes(SeveralSearcher.open(open_each(map(_path, folder)), device, named))
-    index = Index.open(None if folder is None else _path(folder))
+        return OpenIndexes(SeveralSearcher.open(open_each(map(_place, folder)), device, named))
+    index = Index.open(None if folder is None else _place(folder))
     return OpenIndex(Searcher(index, device=device, model=named), device, named, update_if_stale=update_if_stale)
 
 
@@ -184,7 +185,7 @@ def build(
     report = _run(
         [_path(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
-        index=None if index is None else _path(index),
+        index=None if index is None else _place(index),
         model=named,
         plain=plain,
         device=device,
@@ -252,6 +253,11 @@ def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def _model(value: str | PathLike[str]) -> Model:
     return parse_model(value) if isinstance(value, str) and value else _path(value)
+
+
+def _place(value: str | PathLike[str]) -> Path:
+    """The folder of an index, which stands for a bucket if `value` is an address such as s3://bucket/docs."""
+    return parse_place(value) if isinstance(value, str) and "://" in value else _path(value)
 
 
 def _path(value: str | PathLike[str]) -> Path:

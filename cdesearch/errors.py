@@ -16,9 +16,23 @@ CdesearchError                the root of the tree; exit code 2 on the command l
 │       └── TextRefusedError  it refuses one of the texts
 ├── LanguageModelError        the language model that writes answers fails
 ├── BusyError                 a server has too many requests, or a search took too long
+├── BucketError               a bucket cannot be reached, does not exist, or refuses access
 ├── TrainingError             training failed; its last good state is kept
 └── StorageError              the disk is full, or a folder is read-only
 """
+
+_names: dict[str, str] = {}  # by path: how messages call a folder that stands for an index in a bucket
+
+
+def name_in_messages(path: str, name: str) -> None:
+    """Let all messages call the folder `path` by `name`."""
+    _names.setdefault(path, name)
+
+
+def _named(text: str) -> str:
+    for path in sorted(_names, key=len, reverse=True):  # one may be the start of another
+        text = text.replace(path, _names[path])
+    return text
 
 
 class CdesearchError(Exception):
@@ -30,6 +44,7 @@ class CdesearchError(Exception):
     exit_code = 2
 
     def __init__(self, cause: str, remedy: str) -> None:
+        cause, remedy = _named(cause), _named(remedy)
         super().__init__(f"{cause} {remedy}")
         self.cause = cause
         self.remedy = remedy
@@ -101,6 +116,10 @@ class LanguageModelError(CdesearchError):
 
 class BusyError(CdesearchError):
     """A server has too many requests, or a search took too long."""
+
+
+class BucketError(CdesearchError):
+    """A bucket cannot be reached, does not exist, or refuses access."""
 
 
 class TrainingError(CdesearchError):

@@ -16,6 +16,7 @@ from cdesearch.models.added_context import has_added_context
 from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
+from cdesearch.store.bucket_address import address_of
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, rebuild_command
 from cdesearch.store.fresh_build import still_answering
@@ -31,6 +32,7 @@ from indexer.job import BuildJob
 from indexer.nested import note_inner_indexes, note_outer_index
 from indexer.places import index_folder
 from indexer.plan import Plan, make_plan, records_of
+from indexer.publishing.working_copy import WorkingCopy
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
@@ -41,7 +43,8 @@ from indexer.workers.pool import worker_count
 class Report:
     """The outcome of a run, for the summary that `cdesearch index` prints."""
 
-    folder: Path  # of the index
+    folder: Path  # of the index; for one in a bucket, the folder that stands for it
+    written: Path  # the folder in which the run wrote; it differs from `folder` for an index in a bucket
     n_documents: int
     n_chunks: int
     embedded: int  # texts that went through the model
@@ -62,13 +65,13 @@ class Report:
 
         The models in the cache are listed only for this.
         """
-        index = Index(self.folder)
+        index = Index(self.written)
         return tuple(filter(None, (unread_languages(index), unfit_text_language(index)))) if self.changed else ()
 
     @property
     def n_without_text(self) -> int:
         """How many documents have no text. The table of the live generation is opened only for this."""
-        return int(Index(self.folder).documents.count_rows("n_chunks = 0"))
+        return int(Index(self.written).documents.count_rows("n_chunks = 0"))
 
 
 def build(paths: Sequence[Path], options: Options, progress: Display, tools: Tools | None = None) -> Report:
@@ -79,12 +82,19 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     """
     started, begun = time.time(), time.monotonic()
     paths = [_existing(absolute(path)) for path in paths]
-    folder = index_folder(paths, options.index)
-    if not paths and not os.path.lexists(folder / CURRENT):
-        check_nothing_lost(folder)
-        raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name the files or folders to index as well.")
+    named = index_folder(paths, options.index)
+    address = address_of(named)
+    folder = named if address is None else address.working_copy
+    if address is None:
+        _check_stored(named, folder, paths)
     with locked(folder, options.wait):
-        stored = _stored(folder, paths, options)
+        copy, described = None, folder
+        if address is not None:
+            copy = WorkingCopy(address, progress, replaces=options.rebuild and bool(paths))
+            described = copy.update(is_needed=not options.rebuild)
+            if described == folder:
+                _check_stored(named, folder, paths)
+        stored = _stored(described, paths, options)
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
         with _offering_default(folder, options):
@@ -105,7 +115,16 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         plan, embedded = run.update()
         if new := [source for source in settings.sources if stored is None or source not in stored.sources]:
             note_inner_indexes(folder, new, (settings.root / path for path in plan.files), progress)
-        return _report(folder, plan, embedded, begun, record_confirmation(folder, settings.trust_request))
+        if copy is not None:
+            copy.publish()
+        return _report(named, folder, plan, embedded, begun, record_confirmation(folder, settings.trust_request))
+
+
+def _check_stored(named: Path, folder: Path, paths: Sequence[Path]) -> None:
+    """Raise IndexNotFoundError if there is nothing to update in `folder`, which the user calls `named`."""
+    if not paths and not os.path.lexists(folder / CURRENT):
+        check_nothing_lost(folder)
+        raise IndexNotFoundError(f"There is no index in {named} yet.", "Name the files or folders to index as well.")
 
 
 def _note_replaced_settings(folder: Path, options: Options, settings: Settings, progress: Display) -> None:
@@ -221,10 +240,11 @@ def _check_dimension(settings: Settings, encoder: Encoder) -> None:
         )
 
 
-def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: str | None) -> Report:
-    index = Index(folder)
+def _report(folder: Path, written: Path, plan: Plan, embedded: int | None, begun: float, note: str | None) -> Report:
+    index = Index(written)
     return Report(
         folder=folder,
+        written=written,
         n_documents=index.manifest.n_documents,
         n_chunks=index.manifest.n_chunks,
         embedded=embedded or 0,
@@ -259,7 +279,7 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
     """The stored index, whose settings are the defaults of this run; None if a rebuild of named paths ignores them."""
     if options.rebuild and paths:
         return None
-    if not (folder / CURRENT).is_file():
+    if address_of(folder) is None and not (folder / CURRENT).is_file():
         check_nothing_lost(folder)
         return None
     return Index(folder)

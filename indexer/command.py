@@ -13,6 +13,7 @@ import typer
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
+from cdesearch.store.bucket_address import parse_place, shown_place
 from cdesearch.store.vector_format import VectorKind
 
 if TYPE_CHECKING:
@@ -34,7 +35,13 @@ def index(
         typer.Argument(readable=False, help="Folders and files. Without any, the nearest index upward is updated."),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--index", readable=False, help="Index folder; default: .cdesearch in the folder.")
+        Path | None,
+        typer.Option(
+            "--index",
+            metavar="<path>",
+            parser=parse_place,
+            help="Index folder, or s3://BUCKET/PREFIX (also gs://, az://); default: .cdesearch in the folder.",
+        ),
     ] = None,
     model: Annotated[
         Any,  # a Path or an EndpointModel, because typer knows no unions
@@ -226,7 +233,7 @@ def _summarise(report: "Report") -> None:
             f" {report.size_bytes / 1e6:,.1f} MB on disk."
         )
     is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
-    where = "" if is_found else printable(f" --index {shlex.quote(str(report.folder))}")
+    where = "" if is_found else printable(f" --index {shlex.quote(shown_place(report.folder))}")
     if report.skipped:
         console.print(f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.")
         for line in _reasons(report.skipped):
@@ -265,8 +272,8 @@ def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
         index = Index(folder)
         line += (
             " Column options apply to all files of an index. Name a column that all of them have:"
-            f" `cdesearch index --index {shlex.quote(str(folder))} {option[1]} NAME`. If there is none, give these"
-            f" files an index of their own (--index), or return to the usual names of columns:"
+            f" `cdesearch index --index {shlex.quote(shown_place(folder))} {option[1]} NAME`. If there is none, give"
+            f" these files an index of their own (--index), or return to the usual names of columns:"
             f" {fresh_build_command(folder, index.manifest, index.sources)}."
         )
     return printable(line)
@@ -306,7 +313,7 @@ def _some(names: Sequence[str], most: int = SHOWN_PATHS) -> str:
 def _as_json(report: "Report") -> dict[str, object]:
     reasons = Counter(item.reason for item in report.skipped)
     return {
-        "index": str(report.folder),
+        "index": shown_place(report.folder),
         "documents": report.n_documents,
         "chunks": report.n_chunks,
         "embedded": report.embedded,

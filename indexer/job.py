@@ -15,6 +15,7 @@ from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
+from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, write_files
 from cdesearch.store.folder import CURRENT, rebuild_remedy
@@ -264,7 +265,8 @@ class BuildJob:
         return cache.embedded
 
     def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
-        if _is_complete(self.folder):  # the live generation answers queries during the build
+        # A complete generation answers queries during the build. A bucket gets a new one only at the end.
+        if _is_complete(self.folder) or address_behind(self.folder) is not None:
             return None
         return Stages(
             folder=self.folder,

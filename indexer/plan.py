@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch import __version__
-from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
+from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
@@ -110,7 +110,7 @@ def make_plan(
 
 def records_of(base: Index | None) -> dict[str, FileRecord]:
     """The records of the files of a generation by their paths, in the order of the walk."""
-    return {} if base is None else {file.path: file for file in read_files(base.generation)}
+    return {} if base is None else {file.path: file for file in base.file_records()}
 
 
 def _compare(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from cdesearch.context.sample import FITTED_TEXTS
 from cdesearch.search.drift import level_of
+from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.manifest import Manifest
 
 # On samples of training domains, growth to ten times the chunks of the context changed nDCG@10 by -.003 to .002, and
@@ -33,5 +34,5 @@ def staleness(manifest: Manifest) -> str | None:
 def advice(folder: Path, manifest: Manifest) -> str | None:
     """A line that advises a new context for the index in `folder` if the corpus has grown or changed too much."""
     reason = staleness(manifest)
-    command = f"`cdesearch index --refresh-context --index {shlex.quote(str(folder))}`"
+    command = f"`cdesearch index --refresh-context --index {shlex.quote(shown_place(folder))}`"
     return f"{reason} {command} samples a new one." if reason else None

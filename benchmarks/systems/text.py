@@ -13,7 +13,7 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.ranking import Run, ranked
 from benchmarks.systems.system import DEPTH
 from cdesearch.context.vectors import Floats
-from cdesearch.store.index import connect
+from cdesearch.store.open_tables import connect
 
 K1, B = 0.9, 0.4  # as in BEIR
 

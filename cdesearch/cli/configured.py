@@ -18,6 +18,7 @@ from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, conf
 from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import DEFAULT_NAME
+from cdesearch.store.bucket_address import address_of, parse_place
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
 from cdesearch.terminal import printable
@@ -181,8 +182,11 @@ class _Value:
     def _path(self, text: str) -> str:
         if self.key in ID_OPTIONS and not text.startswith((".", "~")):
             return text
+        place = parse_place(text) if self.key in PATHS_OF_PROJECTS else Path(text)
+        if address_of(place) is not None and not self.file.is_restricted:
+            return text
         try:
-            path = absolute(self.file.path.parent / Path(text).expanduser())
+            path = absolute(self.file.path.parent / place.expanduser())
         except RuntimeError:  # of an unknown user
             raise self._error(f"names a home folder that does not exist: {printable(text)[:SHOWN]}") from None
         if self.file.is_restricted and not real(path).is_relative_to(real(self.file.path.parent)):

@@ -33,9 +33,11 @@ def label(
 
     Without --good and --bad, you are asked about each hit.
     """
+    from cdesearch.store.bucket_address import require_on_disk
     from cdesearch.store.index import Index
 
     opened = Index.open(index)
+    require_on_disk(opened.folder, "label", "Index the same files on a disk as well, and label that index.")
     shorten_cold_start()
     from cdesearch.evaluation.labels import BAD, GOOD, mark
     from cdesearch.search.searcher import Searcher

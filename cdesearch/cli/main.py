@@ -35,6 +35,7 @@ from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
+from cdesearch.store.bucket_address import parse_place
 from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
@@ -109,7 +110,9 @@ def query(
     ] = 0.0,
     index: Annotated[
         list[Path] | None,
-        typer.Option(readable=False, help=f"{INDEX_HELP} Repeat it to search several indexes as one."),
+        typer.Option(
+            metavar="<path>", parser=parse_place, help=f"{INDEX_HELP} Repeat it to search several indexes as one."
+        ),
     ] = None,
     model: ModelOption = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,

@@ -6,16 +6,21 @@ from typing import Annotated
 import typer
 
 from cdesearch.errors import IndexNotFoundError, InputError
+from cdesearch.store.bucket_address import address_of, parse_place
 from cdesearch.store.finding import chosen_folder, find_index
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, check_enterable
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, absolute, check_enterable
 
-INDEX_HELP = "Index folder, or the folder that contains it. Default: the nearest index upward."
+INDEX_HELP = "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward."
 FolderArgument = Annotated[
     Path | None,
     # Typer's own check that a path can be read names no remedy. Opening the index does.
-    typer.Argument(metavar="FOLDER", readable=False, help="A folder. The nearest index in it or above it is opened."),
+    typer.Argument(
+        metavar="FOLDER",
+        parser=parse_place,
+        help="A folder, or the address of an index. The nearest index in the folder or above it is opened.",
+    ),
 ]
-IndexOption = Annotated[Path | None, typer.Option("--index", readable=False, help=INDEX_HELP)]
+IndexOption = Annotated[Path | None, typer.Option("--index", metavar="<path>", parser=parse_place, help=INDEX_HELP)]
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:
@@ -31,6 +36,8 @@ def _nearest(folder: Path) -> Path:
     Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it. Raises
     IndexStateError if it cannot be entered.
     """
+    if address_of(absolute(folder)) is not None:
+        return folder
     check_enterable(folder)
     chosen = chosen_folder(folder.parent if folder.is_file() else folder)
     if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, get_args
 
 from cdesearch.cli.command_names import FLAGS, OWN, VALUED, command_names
 from cdesearch.cli.config_files import check_sections, config_files
 from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
+from cdesearch.store.bucket_address import parse_place
 
 MODES = ("hybrid", "rerank", "dense", "text")
 MAX_DIGITS = 9  # digits of a number
@@ -111,7 +111,7 @@ def _options(text: str, given: dict[str, list[str]]) -> QueryOptions:
         paths=tuple(given.get("--path", ())),
         types=tuple(given.get("--type", ())),
         since=last.get("--since"),
-        indexes=tuple(map(Path, given.get("--index", ()))),
+        indexes=tuple(map(parse_place, given.get("--index", ()))),
         full="--full" in given,
         context=int(last.get("-C", "0")),
         group=True if "--group" in given else False if "--no-group" in given else None,

@@ -10,11 +10,11 @@ from cdesearch.builders import builder
 from cdesearch.languages.shares import described
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.search.drift import describe, measure_drift
-from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
+from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.text_weight import read_text_weight
-from cdesearch.store.trust import require_trust
+from cdesearch.store.trust import request_of, require_trust, unconfirmed
 from cdesearch.terminal import print_json, print_rows, printable
 
 PREFIXES = ("query_prefix", "document_prefix")
@@ -32,9 +32,9 @@ def read_status(index: Index) -> dict[str, Any]:
 
 def _facts(index: Index) -> dict[str, Any]:
     manifest = index.manifest
-    require_trust(index, model=False)
+    reads_sources = _may_read_sources(index)
     index.checks.require_tables()  # the status may not read a table, but must not call a damaged index sound
-    changes = _changes(index)
+    changes = _changes(index) if reads_sources else {}
     return {
         "root": shown_path(index.root),
         "documents": manifest.n_documents,
@@ -56,12 +56,22 @@ def _facts(index: Index) -> dict[str, Any]:
         **_languages(index),
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,
-        "new_files": changes["new"],
-        "modified_files": changes["modified"],
-        "deleted_files": changes["deleted"],
-        "missing_sources": [*map(shown_path, index.missing_sources)],
+        **{f"{kind}_files": count for kind, count in changes.items()},
+        "missing_sources": [*map(shown_path, index.missing_sources if reads_sources else ())],
         "drift": _drift(index),
     }
+
+
+def _may_read_sources(index: Index) -> bool:
+    """Return whether the folders that the index names may be read, as the user has confirmed.
+
+    Raises IndexUntrustedError if not. An index in a bucket may describe the files of another computer, so its status
+    is shown without changes then.
+    """
+    if index.address is not None and not unconfirmed(index.folder, replace(request_of(index), model=None)).is_empty:
+        return False
+    require_trust(index, model=False)
+    return True
 
 
 def _served(index: Index) -> dict[str, str]:
@@ -102,7 +112,7 @@ def _drift(index: Index) -> str:
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
     """Print the outcome of every file, as one line for each file or as one JSON object."""
-    records = (file for file in read_files(index.generation) if not only_skipped or _is_unread(file))
+    records = (file for file in index.file_records() if not only_skipped or _is_unread(file))
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
         print_json({"root": shown_path(index.root), "files": rows})

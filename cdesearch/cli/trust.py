@@ -18,12 +18,13 @@ def trust(
 ) -> None:
     """Trust an index. Shows the model and the folders that it asks for, and confirms them if you agree."""
     from cdesearch.encode.backends.endpoint import KEY
+    from cdesearch.store.bucket_address import shown_place
     from cdesearch.store.index import Index
     from cdesearch.store.trust import confirm, request_of, trust_file, unconfirmed
 
     opened = Index.open(named_index(folder, index))
     request = request_of(opened)
-    typer.echo(f"index   {printable(str(opened.folder))}")
+    typer.echo(f"index   {printable(shown_place(opened.folder))}")
     if request.is_empty:
         typer.echo("It needs only its own folder and the default model, so there is nothing to confirm.")
         return

@@ -9,7 +9,8 @@ from typing import Any
 
 from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
 from cdesearch.store.folder import rebuild_remedy
-from cdesearch.store.index import Index, run_async
+from cdesearch.store.index import Index
+from cdesearch.store.open_tables import run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
 
 

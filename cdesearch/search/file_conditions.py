@@ -4,7 +4,6 @@ from functools import cached_property
 
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.file_filter import WITHOUT_SUFFIX, FileFilter
-from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 
 
@@ -53,5 +52,5 @@ class FileConditions:
     @cached_property
     def _modified(self) -> list[tuple[str, int]]:
         """The path of every indexed file, with the time of its modification in nanoseconds."""
-        files = read_files(self._index.generation)
+        files = self._index.file_records()
         return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]

@@ -23,8 +23,7 @@ from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.query_vectors import QueryVectors
 from cdesearch.search.reader import Gathered, GenerationReader, Mode, Query
 from cdesearch.search.result import SearchResult
-from cdesearch.store.folder import current_name
-from cdesearch.store.index import Index
+from cdesearch.store.index import Index, newest_name
 
 MANY = 64  # queries whose candidates are in memory at the same time
 CONFIRMING_SECONDS = 2  # the time between two attempts to open a generation that the user has not confirmed
@@ -195,7 +194,7 @@ class Searcher:
         """
         name, refused = "", self.refused
         try:
-            name = current_name(self.index.folder) or self.index.generation.name
+            name = newest_name(self.index.folder) or self.index.generation.name
             if refused is not None and refused.name == name and not refused.may_be_usable():
                 return False
             is_newer = name != self.index.generation.name and self.reload(warm=True)
@@ -208,12 +207,12 @@ class Searcher:
     def reload(self, *, warm: bool = False) -> bool:
         """Open the newest generation if it is newer than the open one, and return whether it was.
 
-        If there is no newer generation, only the file CURRENT is read. With `warm`, the newest generation is searched
-        once before it answers queries. Otherwise neither tables are loaded, nor a model that is not loaded yet. Raises
-        CdesearchError if the newest generation cannot be used.
+        If there is no newer generation, only CURRENT is read, in a bucket at most every few seconds. With `warm`, the
+        newest generation is searched once before it answers queries. Otherwise neither tables are loaded, nor a model
+        that is not loaded yet. Raises CdesearchError if the newest generation cannot be used.
         """
         self.check_usable()
-        if current_name(self.index.folder) == self.index.generation.name:
+        if newest_name(self.index.folder) == self.index.generation.name:
             return False
         with self._opening:
             before = self._newest
@@ -268,11 +267,11 @@ class Searcher:
 def _newest_index(folder: Path) -> Index:
     """Open the newest generation. If an update removes it meanwhile, the then newest one is opened."""
     while True:
-        name = current_name(folder)
+        name = newest_name(folder)
         try:
             return Index(folder)
         except IndexDamagedError:
-            if current_name(folder) == name:
+            if newest_name(folder) == name:
                 raise
 
 

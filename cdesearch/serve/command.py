@@ -18,6 +18,7 @@ from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
 from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
+from cdesearch.store.bucket_address import parse_place, require_on_disk
 from cdesearch.store.finding import opened_folder
 from cdesearch.store.folder import absolute
 from cdesearch.store.index import Index
@@ -33,7 +34,9 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 def serve(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="INDEX", readable=False, help="Index folders. Default: the nearest index upward."),
+        typer.Argument(
+            metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -75,6 +78,8 @@ def serve(
         host=host, port=port, token=token or None, watch=watch, refreshes=refresh == "auto", idle_seconds=limit
     )
     _check(settings)
+    for folder in folders if watch else ():
+        require_on_disk(absolute(opened_folder(folder)), "serve --watch")
     if not indexes:
         note_outer_index(Index.open())
     if background:

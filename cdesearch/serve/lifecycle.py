@@ -16,6 +16,7 @@ from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import print_error
 from cdesearch.cli.server_client import running_server
 from cdesearch.errors import CdesearchError, IndexNotFoundError
+from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.server_address import (
     ServerRecord,
     log_of,
@@ -199,7 +200,7 @@ def _is_announced(folder: Path, record: ServerRecord) -> bool:
 
 
 def _names(folders: Sequence[Path]) -> str:
-    return ", ".join(printable(str(folder)) for folder in folders)
+    return ", ".join(printable(shown_place(folder)) for folder in folders)
 
 
 def _keep_log_small(ended: threading.Event) -> None:

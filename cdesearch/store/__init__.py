@@ -1,9 +1,12 @@
 """What does an index look like on disk, and how is it checked before it is read?
 
 index           one generation, open for reading
+open_tables     opens the tables of a generation, on a disk or in a bucket
 folder          how an index folder is recognised, and how its small files are read and written
 named_indexes   opens several indexes by unique names
 finding         which index folder a path names
+bucket_address  the address of an index in a bucket, and the local folder that stands for it
+bucket/         how an index in a bucket is read
 nesting         finds an index further up that covers a folder as well
 fresh_build     the commands that build an index again, for messages
 filesystem      what differs between operating systems

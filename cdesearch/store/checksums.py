@@ -77,11 +77,7 @@ def read_checksums(generation: Path) -> Checksums:
     try:
         if not stat.S_ISREG((generation / CHECKSUMS).lstat().st_mode):
             raise ChecksumsError("is not a plain file")
-        content = read_small(generation / CHECKSUMS, MAX_BYTES)
-        files = json.loads(content)["files"]
-        checksums = {_checked_path(name): _checked_entry(*values) for name, values in files.items()}
-        if content != _serialised(checksums):
-            raise ChecksumsError("has other content than was written")
+        return parse_checksums(read_small(generation / CHECKSUMS, MAX_BYTES))
     except FileNotFoundError:
         raise ChecksumsError("is missing") from None
     except PermissionError as error:
@@ -90,10 +86,17 @@ def read_checksums(generation: Path) -> Checksums:
         raise ChecksumsError(f"cannot be read ({error.strerror})") from None
     except IndexStateError:
         raise ChecksumsError(f"is larger than {MAX_BYTES:,} bytes, or is not a plain file") from None
-    except ChecksumsError:
-        raise
+
+
+def parse_checksums(content: bytes) -> Checksums:
+    """The checksums in the content of their file; raises ChecksumsError if one byte of it has changed."""
+    try:
+        files = json.loads(content)["files"]
+        checksums = {_checked_path(name): _checked_entry(*values) for name, values in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ChecksumsError("has other content than was written") from None
+    if content != _serialised(checksums):
+        raise ChecksumsError("has other content than was written")
     return checksums
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import RLock
 
 from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
+from cdesearch.store.bucket_address import address_of
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
 
@@ -113,8 +114,17 @@ class Checks:
         except BaseException as error:
             if not is_read_error(error):
                 raise
-            cause = f"The tables of {self._folder} cannot be read ({reason_of(error)})."
-            raise IndexDamagedError(cause, rebuild_remedy(self._folder)) from error
+            raise self.table_error("The tables", error) from error
+
+    def table_error(self, tables: str, error: BaseException) -> CdesearchError:
+        """The error for `tables`, such as "Table chunks", that LanceDB or Arrow cannot read."""
+        return IndexDamagedError(
+            f"{tables} of {self._folder} cannot be read ({reason_of(error)}).", rebuild_remedy(self._folder)
+        )
+
+    def size_bytes(self) -> int:
+        """The size of the generation, in bytes."""
+        return sum(file.stat().st_size for file in self._generation.rglob("*") if file.is_file())
 
     def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:
         damages = list(find_damage(self._generation, checksums, needs_hash))
@@ -128,9 +138,9 @@ class Checks:
 
 def damaged(folder: Path, what: str) -> IndexDamagedError:
     """The error for a damaged index in `folder`; `what` is a clause such as "manifest.json is missing"."""
+    repair = f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`."
     return IndexDamagedError(
-        f"The index in {folder} is damaged: {what}.",
-        f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`.",
+        f"The index in {folder} is damaged: {what}.", repair if address_of(folder) is None else rebuild_remedy(folder)
     )
 
 

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 from cdesearch.errors import IndexNotFoundError
+from cdesearch.store.bucket_address import address_of
 from cdesearch.store.folder import (
     CURRENT,
     FOLDER,
@@ -20,9 +21,12 @@ def chosen_folder(path: Path) -> Path:
     """The index folder that `--index PATH` names, the same for every command.
 
     PATH may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
-    not exist yet. Any other folder stands for `.cdesearch` in it. Raises IndexStateError if it cannot be entered.
+    not exist yet. Any other folder stands for `.cdesearch` in it. The folder that stands for an index in a bucket is
+    returned as it is. Raises IndexStateError if it cannot be entered.
     """
     path = absolute(path)
+    if address_of(path) is not None:
+        return path
     check_enterable(path)
     if path.name == FOLDER or _is_index(path):
         return path

@@ -19,6 +19,7 @@ from cdesearch.errors import (
     IndexUntrustedError,
     InputError,
 )
+from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.filesystem import put_in_place
 
 FOLDER = ".cdesearch"
@@ -56,7 +57,7 @@ def rebuild_command(folder: Path, model: str | None = None) -> str:
     It reads the settings of the index. If these are lost, see `lost_settings_remedy`.
     """
     named = "" if model is None else f" --model {shlex.quote(model)}"
-    return f"`cdesearch index --rebuild{named} --index {shlex.quote(str(folder))}`"
+    return f"`cdesearch index --rebuild{named} --index {shlex.quote(shown_place(folder))}`"
 
 
 def rebuild_remedy(folder: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel
+from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.trust import TrustRequest, unconfirmed
 
@@ -21,14 +22,14 @@ def fresh_build_command(folder: Path, manifest: Manifest, paths: Sequence[Path] 
     """The command that indexes `paths` again with the model of the index in `folder` and otherwise default settings."""
     named = shlex.join(map(str, paths)) if 0 < len(paths) <= MOST_PATHS else "PATH"
     options = "".join(f" {option} {shlex.quote(value)}" for option, value in _model_options(folder, manifest))
-    return f"`cdesearch index --rebuild {named}{options} --index {shlex.quote(str(folder))}`"
+    return f"`cdesearch index --rebuild {named}{options} --index {shlex.quote(shown_place(folder))}`"
 
 
 def removal_command(source: Path, sources: Sequence[Path], folder: Path, manifest: Manifest) -> str:
     """The command by which the index in `folder` loses one of its `sources`. It cannot lose its only one."""
     if len(sources) == 1:
         return fresh_build_command(folder, manifest)
-    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}`"
+    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(shown_place(folder))}`"
 
 
 def still_answering(source: Path, sources: Sequence[Path], folder: Path, manifest: Manifest) -> str:

@@ -1,16 +1,17 @@
 """An index on disk, open for reading: its manifest, its stored context and its tables."""
 
-import os
 import shlex
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError, ModelError
 from cdesearch.models.endpoint_model import DEFAULT_NAME, Model
+from cdesearch.store.bucket_address import BucketAddress, address_of
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
+from cdesearch.store.file_account import FILES, FileRecord, read_files
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.finding import opened_folder
 from cdesearch.store.folder import (
@@ -28,8 +29,9 @@ from cdesearch.store.folder import (
     repair_remedy,
     unreadable,
 )
-from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
+from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Globs, Manifest
+from cdesearch.store.open_tables import OpenTables
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.vector_format import VectorFormat
 
@@ -64,43 +66,17 @@ def current_generation(folder: Path) -> Path:
     return generation
 
 
-def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
-    """The LanceDB database of a generation, finished or not, to open the tables `names`, such as "chunks.lance".
+def newest_name(folder: Path) -> str | None:
+    """The name of the live generation of an index, in a bucket as it was a few seconds ago; None if there is none.
 
-    Raises IndexStateError if one of these tables would make Lance read outside the generation.
+    Raises IndexStateError and BucketError.
     """
-    check_tables(generation, names, MAX_FIELDS_UNFINISHED)
-    return _lancedb().connect(generation / TABLES)
+    address = address_of(folder)
+    if address is None:
+        return current_name(folder)
+    from cdesearch.store.bucket.pointer import newest_generation
 
-
-def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a call to LanceDB's asynchronous API, which is faster than its synchronous one."""
-    try:
-        loop = _lancedb().background_loop.LOOP
-    except BaseException:  # without `close`, Python warns about a coroutine that was never awaited
-        coroutine.close()
-        raise
-    return loop.run(coroutine)
-
-
-async def _open_async(generation: Path, name: str, schema: Any) -> Any:
-    database = await _lancedb().connect_async(generation / TABLES)
-    table = await database.open_table(name)
-    _check_columns(await table.schema(), schema)
-    return table
-
-
-def _check_columns(found: Any, expected: Any) -> None:
-    """Raise ValueError unless a table has the expected columns, with vectors of the expected dimension."""
-    if not found.equals(expected):
-        raise ValueError("its columns are not those of this index")
-
-
-def _lancedb() -> Any:
-    os.environ.setdefault("LANCEDB_LOG", "error")  # read on import; its warnings address LanceDB's developers
-    import lancedb
-
-    return lancedb
+    return newest_generation(address)
 
 
 def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
@@ -115,14 +91,34 @@ def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
             index = newest
 
 
+def _opened_in_bucket(address: BucketAddress) -> tuple[Path, Checks]:
+    """The folder with the small files of the live generation in a bucket, and its checks.
+
+    Raises BucketError, IndexStateError, InputError without the library for buckets, and StorageError.
+    """
+    from cdesearch.store.bucket.checks import BucketChecks
+    from cdesearch.store.bucket.objects import bucket_at
+    from cdesearch.store.bucket.snapshot import open_newest
+
+    bucket = bucket_at(address)
+    generation = open_newest(bucket)
+    check_tables(generation)
+    return generation, BucketChecks(bucket, generation)
+
+
 class Index:
     """One generation, open for reading. A running update never changes it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = absolute(folder)  # LanceDB would treat a relative "a:b" as the address of a server
         check_path(self.folder)
-        self.generation = current_generation(self.folder)
-        self.checks = Checks(self.folder, self.generation)
+        self.address = address_of(self.folder)  # None: the index is on a disk
+        if self.address is None:
+            self.generation = current_generation(self.folder)
+            self.checks = Checks(self.folder, self.generation)
+        else:
+            self.generation, self.checks = _opened_in_bucket(self.address)
+        self._tables = OpenTables(self.generation, self.checks, self.address)
         self.manifest = Manifest.load(self.generation / MANIFEST)
         self.checks.require(MANIFEST)
 
@@ -220,18 +216,17 @@ class Index:
     @cached_property
     def chunks(self) -> Any:
         """The LanceDB table of chunks."""
-        return self._table("chunks", chunk_schema(self.vectors))
+        return self._tables.table("chunks", chunk_schema(self.vectors))
 
     @cached_property
     def async_chunks(self) -> Any:
         """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
-        schema = chunk_schema(self.vectors)
-        return self._opened(lambda: run_async(_open_async(self.generation, "chunks", schema)), "chunks")
+        return self._tables.async_table("chunks", chunk_schema(self.vectors))
 
     @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
-        return self._table("documents", document_schema())
+        return self._tables.table("documents", document_schema())
 
     def unfinished(self) -> IndexStateError:
         """The error for what needs vectors that a stage of an unfinished build does not have yet."""
@@ -272,19 +267,11 @@ class Index:
             )
 
     def size_bytes(self) -> int:
-        """The size of the live generation on disk, in bytes."""
-        return sum(file.stat().st_size for file in self.generation.rglob("*") if file.is_file())
+        """The size of the live generation, in bytes."""
+        return self.checks.size_bytes()
 
-    def _table(self, name: str, schema: Any) -> Any:
-        table = self._opened(lambda: connect(self.generation).open_table(name), name)
-        self._opened(lambda: _check_columns(table.schema, schema), name)
-        return table
-
-    def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
-        self.checks.require_tables()
-        try:
-            return open_table()
-        except (ValueError, RuntimeError, OSError) as error:
-            raise IndexDamagedError(
-                f"Table {name} of {self.folder} cannot be opened ({error}).", rebuild_remedy(self.folder)
-            ) from None
+    def file_records(self) -> Iterator[FileRecord]:
+        """The records of all files that were found, in the order of the walk; raises IndexDamagedError."""
+        if self.address is not None:  # it is downloaded only for this
+            self.checks.require(FILES)
+        return read_files(self.generation)

@@ -2,7 +2,7 @@
 
 An index may come from another computer. The model and folders that its manifest names are not used until this user has
 confirmed them on this computer. All confirmations are in one file of the user's configuration, by the real path of the
-index folder.
+index folder, or the address of an index in a bucket.
 """
 
 import json
@@ -17,6 +17,7 @@ from typing import Any
 
 from cdesearch.errors import IndexUntrustedError, InputError
 from cdesearch.models.endpoint_model import is_url
+from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.filesystem import lock_of
 from cdesearch.store.folder import replace_file
 from cdesearch.store.index import Index
@@ -70,8 +71,10 @@ def outside(folder: Path, sources: Iterable[Path]) -> tuple[str, ...]:
     """The absolute paths among `sources` that are outside the parent of the index `folder`, with links followed.
 
     The links of a path that does not begin with that parent are not followed: on some systems that alone would mount a
-    file system or contact a server.
+    file system or contact a server. All sources are outside the folder that stands for an index in a bucket.
     """
+    if address_behind(folder) is not None:
+        return tuple(map(str, sources))
     parent, real_parent = folder.parent, real(folder.parent)
     resolved = [real(source) if source.is_relative_to(parent) else source for source in sources]
     return tuple(str(path) for path in resolved if not path.is_relative_to(real_parent))
@@ -90,7 +93,7 @@ def unconfirmed(folder: Path, request: TrustRequest) -> TrustRequest:
     """
     if request.is_empty:
         return request
-    confirmed = _entries().get(str(real(folder)), TrustRequest())
+    confirmed = _entries().get(_key(folder), TrustRequest())
     return TrustRequest(
         None if request.model == confirmed.model else request.model,
         tuple(path for path in request.folders if path not in confirmed.folders),
@@ -116,7 +119,7 @@ def confirm(folder: Path, request: TrustRequest) -> bool:
     Writes only if that changes something, one process at a time; returns whether it did. Raises InputError if the file
     cannot be read, and OSError if it cannot be written.
     """
-    key = str(real(folder))
+    key = _key(folder)
     if _entries().get(key, TrustRequest()) == request:
         return False
     file = real(trust_file())
@@ -157,6 +160,12 @@ def trust_file() -> Path:
 def real(path: Path) -> Path:
     """The path with every link followed."""
     return Path(os.path.realpath(path))
+
+
+def _key(folder: Path) -> str:
+    """The name of an index in the file of confirmations: its address in a bucket, or its real path."""
+    address = address_behind(folder)
+    return str(address) if address is not None else str(real(folder))
 
 
 def _entries() -> dict[str, TrustRequest]:

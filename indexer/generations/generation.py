@@ -14,8 +14,9 @@ from cdesearch.errors import IndexStateError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.filesystem import link_or_copy, sync
 from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
-from cdesearch.store.index import CONTEXT, connect
+from cdesearch.store.index import CONTEXT
 from cdesearch.store.lance_manifest import TABLES
+from cdesearch.store.open_tables import connect
 from indexer.generations.ledger import own_generations, record, remove
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from cdesearch.context.vectors import Floats
 from cdesearch.languages.known import ENGLISH, LANGUAGES
 from cdesearch.languages.shares import ignored_words
-from cdesearch.store.index import connect
+from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
 

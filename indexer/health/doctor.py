@@ -18,6 +18,7 @@ from cdesearch.errors import (
     is_panic,
 )
 from cdesearch.progress import Progress, Silent
+from cdesearch.store.bucket_address import require_on_disk
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
 from cdesearch.store.damage import Damage, find_damage, reason_of
 from cdesearch.store.file_account import FILES, read_files
@@ -31,12 +32,14 @@ from cdesearch.store.folder import (
     check_tree,
     current_name,
     finished_generations,
+    rebuild_command,
     rebuild_remedy,
     unreadable,
 )
-from cdesearch.store.index import CONTEXT, Index, connect, current_generation
+from cdesearch.store.index import CONTEXT, Index, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
 from cdesearch.store.manifest import Manifest
+from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations.tables import vector_index_from
@@ -99,6 +102,7 @@ def locate(path: Path | None) -> Path:
     folder that cannot be entered.
     """
     start = absolute(path or Path.cwd())
+    require_on_disk(start, "doctor", f"A query names damaged objects. {rebuild_command(start)} writes all again.")
     check_enterable(start)
     start = start.parent if start.is_file() else start
     candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]

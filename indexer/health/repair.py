@@ -15,8 +15,9 @@ from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
 from cdesearch.store.filesystem import link_or_copy
 from cdesearch.store.folder import lost_settings_remedy
-from cdesearch.store.index import CONTEXT, connect
+from cdesearch.store.index import CONTEXT
 from cdesearch.store.lance_manifest import NAMES
+from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import document_schema
 from cdesearch.store.vector_format import VectorFormat
 from indexer.build import Report, build

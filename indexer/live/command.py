@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import typer
 
 from cdesearch.cli.exits import raise_on_signal
+from cdesearch.store.bucket_address import parse_place, require_on_disk
+from cdesearch.store.folder import absolute
 
 
 def watch(
@@ -18,7 +20,10 @@ def watch(
         typer.Argument(readable=False, help="Folders and files. Without any, the nearest index upward is watched."),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--index", readable=False, help="Index folder; default: .cdesearch in the folder.")
+        Path | None,
+        typer.Option(
+            "--index", metavar="<path>", parser=parse_place, help="Index folder; default: .cdesearch in the folder."
+        ),
     ] = None,
     refresh: Annotated[
         Literal["auto", "advise", "off"],
@@ -32,6 +37,8 @@ def watch(
     from cdesearch.progress import shown_on_stderr
     from cdesearch.slim_imports import leave_out_rest_client
 
+    if folder is not None:
+        require_on_disk(absolute(folder), "watch")
     raise_on_signal(signal.SIGTERM)
     leave_out_rest_client()
     # NumPy reads this when it is imported. On a busy machine, whitening with two threads takes many times as long.

@@ -8,6 +8,7 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
+from cdesearch.store.bucket_address import require_on_disk
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.trust import require_trust
@@ -34,6 +35,7 @@ def update_if_quick(
     `model` is the model that the user has named. `encoder` is the model of the index if it is loaded already.
     Raises CdesearchError.
     """
+    require_on_disk(index.folder, "query --update")
     require_trust(index, model=model is None)
     if not index.manifest.is_complete:  # an update would complete the build; the answer shows its progress
         return None

@@ -21,9 +21,10 @@ from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, read_files, write_files
-from cdesearch.store.index import Index, connect
+from cdesearch.store.index import Index
 from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Manifest
+from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_from_row
 from indexer.build import build
 from indexer.health.doctor import diagnose

@@ -14,6 +14,7 @@ from cdesearch.cli.named_index import named_index
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.libraries import require_libraries
 from cdesearch.slim_imports import shorten_cold_start
+from cdesearch.store.bucket_address import parse_place
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 def mcp(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="INDEX", readable=False, help="Index folders. Default: the nearest index upward."),
+        typer.Argument(
+            metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
+        ),
     ] = None,
 ) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
 from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
-from cdesearch.store.file_account import FileRecord, Outcome, read_files
+from cdesearch.store.file_account import FileRecord, Outcome
 from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 
@@ -41,7 +41,7 @@ async def files(
 
     def matching(newest: Index) -> list[FileRecord]:
         needle = contains.lower()
-        records = read_files(newest.generation)
+        records = newest.file_records()
         return [file for file in records if (outcome is None or _is(file, outcome)) and needle in file.path.lower()]
 
     found = await state.admission.run(lambda: served.read(matching))
@@ -82,7 +82,7 @@ def _facets_of(served: ServedIndex | ServedTogether) -> dict[str, Any]:
 def _facets(index: Index) -> dict[str, Any]:
     folders: Counter[str] = Counter()
     types: Counter[str] = Counter()
-    for file in read_files(index.generation):
+    for file in index.file_records():
         if file.outcome == "indexed":
             path = PurePosixPath(file.path)
             parts = path.parts[:-1][:FOLDER_DEPTH]

@@ -267,6 +267,13 @@ def test_the_user_may_trust_a_project(indexed, project, user, error):
     assert "sets trusted-projects outside a section" in error("config"), "a project cannot trust itself"
 
 
+def test_the_user_may_configure_an_index_in_a_bucket(indexed, user):
+    user('[query]\nindex = "s3://bucket/docs"\n[status]\nindex = "file:///data"\n')
+    values = shown(indexed)
+    assert values["query", "index"][0] == ["s3://bucket/docs"]
+    assert values["status", "index"][0] == "/data"
+
+
 def test_the_help_works_with_a_broken_file(indexed, project):
     project("[")
     assert "Usage" in cdesearch("--help", cwd=indexed).stdout and cdesearch("--version", cwd=indexed).stdout
@@ -275,7 +282,7 @@ def test_the_help_works_with_a_broken_file(indexed, project):
 def test_the_index_of_a_project_is_inside_its_folder(indexed, project, user, error):
     project('[query]\nindex = "."\n')
     assert n_hits(indexed / "sub") == 3
-    for outside in ("..", "/tmp", "~/x", "sub/../../y"):
+    for outside in ("..", "/tmp", "~/x", "sub/../../y", "s3://bucket/docs", "file:///tmp"):
         project(f'[query]\nindex = "{outside}"\n')
         assert "index in [query] must be inside the folder of this file" in error("query", "cat")
     (indexed / "link").symlink_to(indexed.parent)

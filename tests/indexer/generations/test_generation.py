@@ -11,7 +11,7 @@ import pytest
 from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, MAX_SMALL_FILE, PLAN, write_new
-from cdesearch.store.index import connect
+from cdesearch.store.open_tables import connect
 from indexer.generations.generation import discard, new_generation, open_building, swap_in
 from indexer.generations.lock import locked
 

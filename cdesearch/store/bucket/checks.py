@@ -1,0 +1,55 @@
+"""Compare a generation in a bucket with its checksums: the sizes of objects, and the content of the cached files."""
+
+from pathlib import Path
+
+from cdesearch.errors import CdesearchError
+from cdesearch.store.bucket.objects import Bucket
+from cdesearch.store.bucket.snapshot import VERSIONS, fetch, object_name
+from cdesearch.store.checksums import Checksums
+from cdesearch.store.damage import Checks, Damage, NeedsHash
+from cdesearch.store.write_errors import write_error
+
+
+class BucketChecks(Checks):
+    """Compares the objects of one open generation with its checksums. Threads may share it."""
+
+    def __init__(self, bucket: Bucket, generation: Path) -> None:
+        super().__init__(bucket.address.folder, generation)
+        self._bucket = bucket
+
+    def require(self, file: str) -> None:
+        """Download a file unless the cache has it as it was written; raises IndexDamagedError and BucketError."""
+        with self._lock:
+            if file in self._sound or file not in self.expected:
+                return
+            try:
+                fetch(self._bucket, self._generation, file, self.expected[file])
+            except OSError as error:
+                raise write_error(self._folder, error) from None
+            self._sound.add(file)
+
+    def table_error(self, tables: str, error: BaseException) -> CdesearchError:  # noqa: ARG002 (they are not at fault)
+        """The error for tables that LanceDB cannot read, although all objects are there. Its message is not shown."""
+        return self._bucket.error_of(error)
+
+    def size_bytes(self) -> int:
+        """The size of the generation, in bytes."""
+        return sum(entry.size for entry in self.expected.values())
+
+    def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:  # noqa: ARG002 (no object is hashed)
+        """Raise IndexDamagedError if an object is missing, has another size, or is an unknown version of a table."""
+        start = object_name(self._generation.name, "")
+        found = {name.removeprefix(start): item.size for name, item in self._bucket.list(start.rstrip("/")).items()}
+        damages = []
+        for name, entry in checksums.items():
+            if name not in found:
+                damages.append(Damage(name, "is missing"))
+            elif found[name] != entry.size:
+                damages.append(Damage(name, f"has {found[name]:,} bytes instead of {entry.size:,}"))
+        damages += [
+            Damage(ascii(name)[1:-1], "was not written by cdesearch")
+            for name in sorted(found.keys() - checksums.keys())
+            if VERSIONS in name and name.endswith(".manifest")
+        ]
+        if damages:
+            raise self._error(damages)

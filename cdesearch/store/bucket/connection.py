@@ -1,0 +1,104 @@
+"""How an object store is contacted: the library, the credentials, and the retries.
+
+`obstore` is the Python binding of the Rust library object_store, which LanceDB contains as well. Unlike pyarrow.fs, it
+can replace an object on the condition that nobody else has replaced it. Credentials come from the providers' usual
+chain. They are passed to the libraries, and are never stored or shown. Of Amazon's chain, object_store knows only the
+environment and the metadata of an instance; boto3 adds profiles, single sign-on and roles, as in LanceDB.
+"""
+
+import os
+from datetime import timedelta
+from typing import Any
+
+from cdesearch.errors import BucketError, InputError
+from cdesearch.store.bucket_address import BucketAddress
+
+MAX_RETRIES = 8  # with back-off from 0.1 s; without a server, the attempts end after a few seconds
+RETRY_SECONDS = 60
+CONNECT_SECONDS = 5
+KEYS_SECONDS = 600  # for which keys of a profile are used; boto3 renews temporary ones 15 minutes before their end
+REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
+# Of the variables from which object_store reads credentials itself, those that are sufficient
+_OWN_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
+DEFAULT_REGION = "us-east-1"
+_SETTINGS = {
+    "s3": "Check the variables whose names begin with AWS_.",
+    "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to a file with a key, or run `gcloud auth application-default login`.",
+    "az": "Set AZURE_STORAGE_ACCOUNT_NAME, and AZURE_STORAGE_ACCOUNT_KEY or AZURE_USE_AZURE_CLI=true.",
+}
+
+
+def open_store(address: BucketAddress) -> Any:
+    """The store of `obstore` for the objects of an index; raises InputError if it is not installed, and BucketError."""
+    try:
+        from obstore.store import from_url
+    except ModuleNotFoundError:
+        raise InputError(
+            f"{address} is in a bucket, and the library for buckets is not installed.",
+            'Run `pip install "cdesearch[scale]"`.',
+        ) from None
+    retries: Any = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)}
+    client: Any = {
+        "allow_http": _is_plain_http(),
+        "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
+        "timeout": timedelta(seconds=REQUEST_SECONDS),
+    }
+    given: dict[str, Any] = {}
+    if address.scheme == "s3":
+        if not _has_own_credentials():
+            given["credential_provider"] = _profile(address)
+        given["region"] = _region()
+    try:
+        return from_url(str(address), retry_config=retries, client_options=client, **given)
+    except Exception as error:  # its message may contain the value of a variable
+        raise BucketError(
+            f"The settings for {address} are missing or wrong ({type(error).__name__}).", _SETTINGS[address.scheme]
+        ) from None
+
+
+def lance_options(address: BucketAddress) -> dict[str, str]:
+    """The options with which LanceDB contacts the same store. It finds the credentials itself."""
+    options = {
+        "client_max_retries": str(MAX_RETRIES),
+        "client_retry_timeout": str(RETRY_SECONDS),
+        "connect_timeout": f"{CONNECT_SECONDS}s",
+        "timeout": f"{REQUEST_SECONDS}s",
+        "allow_http": str(_is_plain_http()).lower(),
+    }
+    if address.scheme == "s3":
+        options["aws_region"] = _region()
+    return options
+
+
+def _has_own_credentials() -> bool:
+    return any(os.environ.get(name) for name in _OWN_CREDENTIALS)
+
+
+def _profile(address: BucketAddress) -> Any:
+    """What reads the credentials from a profile or the metadata of an instance, whose files object_store ignores."""
+    from obstore.auth.boto3 import Boto3CredentialProvider
+
+    try:
+        return Boto3CredentialProvider(ttl=timedelta(seconds=KEYS_SECONDS))
+    except Exception as error:  # boto3's errors about profiles share no root with the one about their absence
+        raise BucketError(
+            f"There are no credentials for {address} ({type(error).__name__}).",
+            "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket"
+            " AWS_SKIP_SIGNATURE=true.",
+        ) from None
+
+
+def _region() -> str:
+    """The region of the environment, or else that of the profile."""
+    named = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if named or _has_own_credentials():
+        return named or DEFAULT_REGION
+    import boto3
+
+    return boto3.Session().region_name or DEFAULT_REGION
+
+
+def _is_plain_http() -> bool:
+    """Whether the user has named a server without encryption, such as one on this computer."""
+    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+    return any(os.environ.get(name, "").startswith("http://") for name in names)

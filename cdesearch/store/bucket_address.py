@@ -1,0 +1,132 @@
+"""The address of an index in a bucket, and the folder in the user's cache that stands for it.
+
+Everything that takes the folder of an index takes this folder too. Its name is the address, so nothing that an index
+contains can make a folder stand for a bucket: a command contacts only the bucket that its user has named.
+"""
+
+import os
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+from cdesearch.errors import InputError, name_in_messages
+
+SCHEMES = ("s3", "gs", "az")
+WORKING_COPY = "local"  # the folder in which a run builds the index before it is uploaded
+_ADDRESS = re.compile(r"(s3|gs|az)://([a-z0-9][a-z0-9._-]{1,61}[a-z0-9])((?:/[\w.=+@-]+)*)/?", re.ASCII)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # not the letter of a drive
+_MAX_NAME = 255  # bytes of the name of a folder
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAddress:
+    """The place of an index in an object store. `str()` is the URL, such as "s3://bucket/docs"."""
+
+    scheme: str  # one of SCHEMES
+    bucket: str  # az: the container
+    prefix: str  # before the names of all objects, without a slash at its end; empty: the index is the whole bucket
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.bucket}{'/' * bool(self.prefix)}{self.prefix}"
+
+    @property
+    def folder(self) -> Path:
+        """The folder that stands for the index on this computer, which may not exist yet; raises InputError."""
+        folder = _root() / quote(str(self), safe="")
+        _name_in_messages(folder, self)
+        return folder
+
+    @property
+    def working_copy(self) -> Path:
+        """The ordinary index folder from which runs on this computer write the index."""
+        return self.folder / WORKING_COPY
+
+
+def parse_place(text: str) -> Path:
+    """The folder that `--index TEXT` names: a path, a file:// URL, or the address of an index in a bucket.
+
+    Raises InputError. The message does not repeat an address that is not valid, because it may contain a password.
+    """
+    found_scheme = _SCHEME.match(text)
+    if found_scheme is None:
+        return Path(text)
+    scheme = found_scheme[1]
+    if scheme == "file":
+        parts = urlsplit(text)
+        if parts.netloc not in ("", "localhost") or not parts.path:
+            raise InputError("A file:// URL names a path of this computer.", "For example: file:///data/docs.")
+        from urllib.request import url2pathname  # imported late: it imports a client for HTTP
+
+        return Path(url2pathname(parts.path))
+    if scheme not in SCHEMES:
+        raise InputError(
+            f"{scheme}:// is not a place for an index.", "Name a folder, or an s3://, gs://, az:// or file:// URL."
+        )
+    found = _ADDRESS.fullmatch(text)
+    if found is None or {".", ".."} & set(text.split("/")):
+        raise InputError(
+            f"This {scheme}:// address cannot be that of an index.",
+            f"Write one such as {scheme}://bucket/docs, with letters, digits and . _ - = + @ only. Credentials come"
+            " from the environment or a profile.",
+        )
+    address = BucketAddress(found[1], found[2], found[3].strip("/"))
+    if len(address.folder.name) > _MAX_NAME:
+        raise InputError(f"{address} is too long for the address of an index.", "Choose a shorter prefix.")
+    return address.folder
+
+
+def address_of(folder: Path) -> BucketAddress | None:
+    """The address of the index in a bucket for which `folder` stands; None for any other folder."""
+    try:
+        root = _root()
+    except InputError:
+        return None
+    found = _ADDRESS.fullmatch(unquote(folder.name)) if folder.parent == root else None
+    if found is None:
+        return None
+    address = BucketAddress(found[1], found[2], found[3].strip("/"))
+    _name_in_messages(folder, address)
+    return address
+
+
+def address_behind(folder: Path) -> BucketAddress | None:
+    """What `address_of` returns, also for the working copy of an index in a bucket."""
+    return address_of(folder.parent if folder.name == WORKING_COPY else folder)
+
+
+def shown_place(folder: Path) -> str:
+    """An index folder as the user names it: the address of a bucket, or the path."""
+    return str(address_behind(folder) or folder)
+
+
+def require_on_disk(folder: Path, command: str, remedy: str | None = None) -> None:
+    """Raise InputError if `folder` stands for an index in a bucket, with which `command` cannot work.
+
+    The default `remedy` is the command that updates the index.
+    """
+    address = address_of(folder)
+    if address is not None:
+        raise InputError(
+            f"`cdesearch {command}` needs an index on a disk, and {address} is in a bucket.",
+            remedy or f"`cdesearch index --index {shlex.quote(str(address))}` updates it.",
+        )
+
+
+def _name_in_messages(folder: Path, address: BucketAddress) -> None:
+    name_in_messages(str(folder / WORKING_COPY), str(address))
+    name_in_messages(str(folder), str(address))
+
+
+def _root() -> Path:
+    """The parent of the folders that stand for indexes in buckets; raises InputError without a home folder."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "cdesearch" / "buckets"
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        cache = configured if configured.is_absolute() else Path.home() / ".cache"
+    except RuntimeError:
+        raise InputError("This user has no home folder for a cache.", "Set XDG_CACHE_HOME to a folder.") from None
+    return cache / "cdesearch" / "buckets"

@@ -1,0 +1,111 @@
+"""Copy the files of a generation between a bucket and a local folder, several at a time."""
+
+import os
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from cdesearch.progress import Progress
+from cdesearch.store.bucket.objects import Bucket, Stored
+from cdesearch.store.bucket.snapshot import damaged_object, object_name
+from cdesearch.store.checksums import Checksums, ChecksumsError, parse_checksums, read_checksums, sha256_of
+from cdesearch.store.filesystem import link_or_copy
+from cdesearch.store.folder import CHECKSUMS
+
+AT_ONCE = 8  # files; the library moves the parts of a large file in parallel as well
+LARGEST_COPY = 5_000_000_000  # bytes; S3 copies no larger object in one request
+_PART = ".part"  # the end of the name of a file that is being downloaded
+
+
+def upload(bucket: Bucket, generation: Path, base: str, present: dict[str, Stored], progress: Progress) -> None:
+    """Write the files of a finished generation to the bucket, the checksums last.
+
+    A file that the generation `base` of the bucket has with the same checksum is copied there by the server; an empty
+    `base` is none. `present` are the objects of a run that was interrupted; those of the right size are not sent
+    again. Raises BucketError.
+    """
+    checksums = read_checksums(generation)
+    known = _checksums_in(bucket, base) if base else {}
+    advance = progress.stage("Uploading", len(checksums))
+
+    def send(file: str) -> None:
+        entry, target = checksums[file], object_name(generation.name, file)
+        sent = present.get(target)
+        if sent is None or sent.size != entry.size:
+            if file in known and known[file].sha256 == entry.sha256 and entry.size <= LARGEST_COPY:
+                bucket.copy(object_name(base, file), target)
+            else:
+                bucket.upload(generation / file, target)
+        advance(1)
+
+    _each(send, checksums)
+    bucket.upload(generation / CHECKSUMS, object_name(generation.name, CHECKSUMS))
+
+
+def download(bucket: Bucket, generation: Path, others: Collection[Path], progress: Progress) -> None:
+    """Copy a generation from the bucket to the local folder `generation`, the checksums last.
+
+    Files that the local generations `others` have with the same checksum are linked. A download that was interrupted
+    continues. Raises BucketError, IndexDamagedError and OSError.
+    """
+    content = bucket.read(object_name(generation.name, CHECKSUMS))
+    if content is None:
+        raise damaged_object(bucket, CHECKSUMS, "is missing")
+    try:
+        checksums = parse_checksums(content)
+    except ChecksumsError as error:
+        raise damaged_object(bucket, CHECKSUMS, str(error)) from None
+    generation.mkdir(exist_ok=True)
+    known = [(other, checksums_of) for other in others if (checksums_of := _checksums_of(other))]
+    advance = progress.stage("Downloading", len(checksums))
+
+    def receive(file: str) -> None:
+        entry, place = checksums[file], generation / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for other, checksums_of in known:
+            if not place.exists() and file in checksums_of and checksums_of[file].sha256 == entry.sha256:
+                with suppress(OSError):
+                    link_or_copy(other / file, place)
+        if not (place.exists() and sha256_of(place) == entry.sha256):
+            part = place.with_name(f"{place.name}{_PART}")
+            part.unlink(missing_ok=True)
+            digest = bucket.download(object_name(generation.name, file), part)
+            if digest != entry.sha256:
+                what = "is missing" if digest is None else "has other content than was written"
+                raise damaged_object(bucket, file, what)
+            part.replace(place)
+            os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))  # so that it counts as unchanged
+        advance(1)
+
+    _each(receive, checksums)
+    (generation / CHECKSUMS).write_bytes(content)
+
+
+def _each(move: Callable[[str], None], files: Iterable[str]) -> None:
+    """Call `move` for every file in threads. After an error, no further file is begun."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="cdesearch-transfer") as threads:
+        begun = [threads.submit(move, file) for file in files]
+        try:
+            for one in begun:
+                one.result()
+        except BaseException:
+            threads.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _checksums_in(bucket: Bucket, generation: str) -> Checksums:
+    """The checksums of a generation in the bucket; none if it has none that can be read."""
+    content = bucket.read(object_name(generation, CHECKSUMS))
+    try:
+        return {} if content is None else parse_checksums(content)
+    except ChecksumsError:
+        return {}
+
+
+def _checksums_of(generation: Path) -> Checksums:
+    """The checksums of a local generation; none if it has none that can be read."""
+    try:
+        return read_checksums(generation)
+    except ChecksumsError:
+        return {}

@@ -1,0 +1,124 @@
+"""The local folder from which an index in a bucket is written.
+
+It is an ordinary index folder in the user's cache. A run makes it equal to the index in the bucket, builds the next
+generation in it, and publishes this generation. So an interrupted build continues as on a disk, and an update on the
+same computer downloads nothing.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+from cdesearch.errors import BucketError, IndexBusyError, InputError
+from cdesearch.progress import Display
+from cdesearch.store.bucket.objects import bucket_at
+from cdesearch.store.bucket.pointer import Pointer, read_pointer, replace_pointer
+from cdesearch.store.bucket_address import BucketAddress
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, current_name, read_small, replace_file
+from indexer.generations.ledger import own_generations, record, remove
+from indexer.publishing.collection import collect, generations_in
+from indexer.publishing.transfer import download, upload
+
+BASE = (
+    "BASE"  # the file beside the copy, with the name of the generation in the bucket that the copy equals or continues
+)
+
+
+class WorkingCopy:
+    """The working copy of one index, for one run, which holds its lock."""
+
+    def __init__(self, address: BucketAddress, progress: Display, *, replaces: bool) -> None:
+        """Ask the bucket for its live generation, which this run will continue, or which it `replaces` unread.
+
+        Raises BucketError, InputError, and for a run that continues it IndexDamagedError.
+        """
+        self.folder = address.working_copy
+        self._progress = progress
+        self._bucket = bucket_at(address)
+        self._seen: Pointer | None = read_pointer(self._bucket, replaces=replaces)
+        if self._seen is None:
+            self._check_free()
+
+    def update(self, *, is_needed: bool) -> Path:
+        """Make the copy equal to the index in the bucket, unless it continues it; raises CdesearchError and OSError.
+
+        A copy that is not needed, because the run builds everything again, is not downloaded. Returns the folder with
+        the settings of the index: that of the copy, or if it was not downloaded that which stands for the bucket.
+        """
+        seen = None if self._seen is None else self._seen.generation
+        own = current_name(self.folder)
+        if own is not None and own == seen:
+            self._record_base(seen)
+        elif own is not None and self._base() == (seen or ""):
+            pass  # a generation that could not be published
+        elif seen is None or not is_needed:
+            self._forget()
+            self._record_base(seen or "")
+            return self._bucket.address.folder if seen else self.folder
+        else:
+            self._download(seen)
+        return self.folder
+
+    def publish(self) -> None:
+        """Upload the live generation of the copy and make it that of the bucket; raises BucketError.
+
+        Raises IndexBusyError if another run has replaced the generation in the bucket since this run began. Then the
+        upload is removed.
+        """
+        own = current_name(self.folder)
+        seen = self._seen
+        if own is None or (seen is not None and own == seen.generation):
+            return
+        if seen is None:
+            self._bucket.write(MARKER, MARK.encode())
+        objects = self._bucket.list(GENERATIONS)
+        generation = self.folder / GENERATIONS / own
+        upload(self._bucket, generation, seen.generation if seen else "", objects, self._progress)
+        objects = self._bucket.list(GENERATIONS)
+        there = generations_in(objects)
+        before = tuple(name for name in ([] if seen is None else [seen.generation, *seen.before]) if name in there)
+        if not replace_pointer(self._bucket, own, seen, before):
+            with suppress(BucketError):  # a later run removes what is left
+                self._bucket.remove(there[own])
+            raise IndexBusyError(
+                f"Another run has written {self._bucket.address} since this run began, so this one is not published.",
+                "Run the same command again: it adds your changes to the newest index.",
+            )
+        self._record_base(own)
+        try:
+            collect(self._bucket, own, before, objects)
+        except BucketError as error:  # the new generation is live
+            self._progress.note(f"Generations that nobody uses any more could not be removed: {error.cause}")
+
+    def _check_free(self) -> None:
+        """Raise InputError if objects that are not those of an index have names with the prefix."""
+        if self._bucket.read_small(MARKER) is None and not self._bucket.is_empty():
+            raise InputError(
+                f"{self._bucket.address} is not empty and is not an index, so nothing is written there.",
+                "Choose another prefix.",
+            )
+
+    def _download(self, name: str) -> None:
+        generation = self.folder / GENERATIONS / name
+        others = [one for one in own_generations(self.folder) if one != generation]
+        record(self.folder, generation)
+        download(self._bucket, generation, others, self._progress)
+        replace_file(self.folder / CURRENT, f"{name}\n")
+        self._record_base(name)
+        remove(self.folder, others)
+
+    def _forget(self) -> None:
+        """Make the copy one without a live generation. Unfinished builds stay, so that they can be continued."""
+        own = current_name(self.folder)
+        (self.folder / CURRENT).unlink(missing_ok=True)
+        if own is not None:
+            remove(self.folder, [self.folder / GENERATIONS / own])
+
+    def _base(self) -> str:
+        try:
+            return read_small(self.folder.parent / BASE).decode("utf-8", "replace").strip()
+        except OSError:
+            return ""
+
+    def _record_base(self, name: str) -> None:
+        if self._base() != name:
+            replace_file(self.folder.parent / BASE, f"{name}\n")

@@ -1,0 +1,173 @@
+import json
+
+import pytest
+from command import cdesearch
+from object_server import SECRET, move_to_computer
+
+import cdesearch as cdesearch_api
+from cdesearch.errors import IndexDamagedError
+from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.bucket import pointer
+from cdesearch.store.bucket.objects import bucket_at
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+
+QUERY = "the moon is in the house"
+
+
+def hits(index, encoder, mode="hybrid"):
+    with Searcher(index, encoder) as searcher:
+        return [(hit.chunk.id, hit.score) for hit in searcher.search(QUERY, 5, mode)]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+def test_another_computer_finds_in_the_bucket_what_a_local_index_finds(
+    store, run, docs, tiny_checkpoint, tiny_encoder, tmp_path, monkeypatch, mode
+):
+    run()
+    build([docs], Options(model=tiny_checkpoint, index=tmp_path / "local"), Silent())
+    local = hits(Index.open(tmp_path / "local"), tiny_encoder, mode)
+    move_to_computer("second", tmp_path, monkeypatch)
+    assert hits(Index.open(store.place), tiny_encoder, mode) == local
+
+
+def test_a_query_needs_no_right_to_write_and_downloads_the_context_once(
+    store, run, tiny_encoder, tmp_path, monkeypatch
+):
+    run()
+    store.is_read_only = True
+    move_to_computer("second", tmp_path, monkeypatch)
+    del store.requests[:]
+    first = hits(Index.open(store.place), tiny_encoder)
+    assert store.counts().keys() == {"GET"}
+    assert sum("context.safetensors" in request for request in store.requests) == 1
+    del store.requests[:]
+    assert hits(Index.open(store.place), tiny_encoder) == first
+    assert not any("context" in request or request.endswith(".json") for request in store.requests)
+
+
+def test_after_an_update_the_context_comes_from_the_cache(store, run, docs, tiny_encoder, tmp_path, monkeypatch):
+    run()
+    move_to_computer("second", tmp_path, monkeypatch)
+    hits(Index.open(store.place), tiny_encoder)
+    move_to_computer("first", tmp_path, monkeypatch)
+    (docs / "new.md").write_text("the bread is in the river")
+    run()
+    move_to_computer("second", tmp_path, monkeypatch)
+    del store.requests[:]
+    index = Index.open(store.place)
+    hits(index, tiny_encoder)
+    assert index.manifest.n_documents == 13
+    assert not any("context" in request for request in store.requests)
+
+
+def test_a_damaged_file_of_the_cache_is_downloaded_again(store, run, tiny_encoder):
+    run()
+    first = hits(Index.open(store.place), tiny_encoder)
+    for name in ("manifest.json", "context.safetensors", "checksums.json"):
+        for file in (store.place / "generations").rglob(name):
+            file.unlink()
+            file.write_bytes(b"damaged")
+    assert hits(Index.open(store.place), tiny_encoder) == first
+
+
+def test_an_open_generation_answers_while_a_newer_one_is_published_and_is_replaced_soon(
+    store, run, docs, tiny_encoder, monkeypatch
+):
+    run()
+    with Searcher(Index.open(store.place), tiny_encoder) as searcher:
+        before = searcher.search(QUERY, 5)
+        (docs / "new.md").write_text("the moon is in the house of bread")
+        run()
+        assert searcher.search(QUERY, 5).generation == before.generation
+        assert searcher.search(QUERY, 5).hits == before.hits
+        monkeypatch.setattr(pointer, "FRESH_SECONDS", 0.0)
+        assert searcher.refresh()
+        assert searcher.search(QUERY, 5).generation != before.generation
+        assert searcher.index.manifest.n_documents == 13
+
+
+def test_a_generation_that_was_collected_is_replaced_by_the_newest(store, run, docs, tiny_encoder):
+    run()
+    with Searcher(Index.open(store.place), tiny_encoder) as searcher:
+        before = searcher.search(QUERY, 5)
+        (docs / "new.md").write_text("the moon is in the house of bread")
+        run()
+        bucket = bucket_at(searcher.index.address)
+        bucket.remove(bucket.list(f"generations/{before.generation}"))
+        assert searcher.search(QUERY, 5).generation != before.generation
+        assert searcher.index.manifest.n_documents == 13
+
+
+def test_python_updates_an_index_in_a_bucket_and_searches_the_new_generation(store, run, docs):
+    run()
+    with cdesearch_api.open(store.address) as index:
+        (docs / "new.md").write_text("the moon is in the house of bread")
+        assert index.update().embedded == 1
+        assert index.index.manifest.n_documents == 13
+        assert "new.md" in {hit.chunk.path for hit in index.search("bread moon house", 13, "text")}
+
+
+def test_an_index_in_a_bucket_and_a_local_one_are_searched_as_one(store, run, docs, tiny_checkpoint, tmp_path):
+    run()
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "own.md").write_text("the moon is in the house of bread")
+    build([notes], Options(model=tiny_checkpoint), Silent())
+    both = ("--index", store.address, "--index", notes)
+    found = json.loads(cdesearch("query", QUERY, *both, "-k", 20, "--json", cwd=tmp_path).stdout)
+    assert found["indexes"] == {"docs": str(docs), "notes": str(notes)}
+    assert {hit["index"] for hit in found["hits"]} == {"docs", "notes"}
+    with cdesearch_api.open([store.address, notes]) as indexes:
+        assert [hit.chunk.path for hit in indexes.search(QUERY, 20)] == [hit["path"] for hit in found["hits"]]
+    store.is_gone = True
+    gone = cdesearch("query", QUERY, *both, cwd=tmp_path, code=2)
+    assert f"The bucket {store.bucket}" in gone.stderr
+
+
+def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_encoder):
+    run()
+    index = Index.open(store.place)
+    bucket = bucket_at(index.address)
+    name = next(name for name in bucket.list("generations") if "chunks.lance/data" in name)
+    content = bucket.read(name)
+    bucket.write(name, content[:-1])
+    with pytest.raises(IndexDamagedError, match=r"bytes instead of .* `cdesearch index --rebuild --index s3://"):
+        hits(index, tiny_encoder)
+    bucket.remove([name])
+    with pytest.raises(IndexDamagedError, match="is missing"):
+        hits(Index.open(store.place), tiny_encoder)
+
+
+def test_the_commands_name_the_address_and_never_a_key_or_the_cache(store, run, tiny_checkpoint, tmp_path, monkeypatch):
+    run()
+    found = cdesearch("query", QUERY, "--index", store.address, "--json", cwd=tmp_path)
+    assert len(json.loads(found.stdout)["hits"]) == 10
+    status = cdesearch("status", store.address, "--json", cwd=tmp_path)
+    assert json.loads(status.stdout)["new_files"] == 0
+    move_to_computer("second", tmp_path, monkeypatch)
+    status = cdesearch("status", "--index", store.address, cwd=tmp_path)
+    assert "new files" not in status.stdout, "the folders are those of another computer"
+    refused = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path, code=2)
+    assert f"cdesearch trust {store.address}" in refused.stderr
+    cdesearch("trust", store.address, "--yes", cwd=tmp_path)
+    found = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path)
+    refused = cdesearch("doctor", store.address, cwd=tmp_path, code=2)
+    assert "needs an index on a disk" in refused.stderr
+    shown = "".join(one.stdout + one.stderr for one in (found, status, refused))
+    assert "XDG_CACHE_HOME" not in shown and "computer-second" not in shown
+    for content in store.objects().values():
+        assert SECRET.encode() not in content and b"AKIAEXAMPLE" not in content
+
+
+def test_an_empty_bucket_and_a_wrong_address_have_one_line(store, tmp_path):
+    assert (
+        f"There is no index in {store.address}"
+        in cdesearch("query", "moon", "--index", store.address, cwd=tmp_path, code=2).stderr
+    )
+    missing = cdesearch("query", "moon", "--index", f"s3://no-{store.bucket}/docs", cwd=tmp_path, code=2)
+    assert "does not exist" in missing.stderr
+    secret = cdesearch("query", "moon", "--index", "s3://key:hidden@bucket/docs", cwd=tmp_path, code=2)
+    assert "hidden" not in secret.stderr

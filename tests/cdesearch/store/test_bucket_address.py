@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+
+from cdesearch.errors import CdesearchError, InputError
+from cdesearch.store.bucket_address import BucketAddress, address_behind, address_of, parse_place, shown_place
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("s3://bucket/docs", BucketAddress("s3", "bucket", "docs")),
+        ("s3://bucket/team/docs/", BucketAddress("s3", "bucket", "team/docs")),
+        ("gs://a.bucket/v=1/docs+notes", BucketAddress("gs", "a.bucket", "v=1/docs+notes")),
+        ("az://container", BucketAddress("az", "container", "")),
+    ],
+)
+def test_an_address_is_a_folder_that_is_shown_as_the_address(text, address):
+    place = parse_place(text)
+    assert address_of(place) == address
+    assert shown_place(place) == shown_place(address.working_copy) == str(address) == text.rstrip("/")
+    assert address_of(address.working_copy) is None
+    assert address_behind(address.working_copy) == address
+
+
+@pytest.mark.parametrize("text", ["docs", "/data/docs", "C:/docs", "a:b", ".", "s3:/bucket/docs", "s3%3A%2F%2Fbucket"])
+def test_everything_without_a_scheme_is_a_path(text):
+    assert parse_place(text) == Path(text)
+    assert address_of(parse_place(text)) is None
+
+
+def test_a_file_url_is_a_path():
+    assert parse_place("file:///data/my%20docs") == Path("/data/my docs")
+    with pytest.raises(InputError, match="names a path of this computer"):
+        parse_place("file://host/data")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://",
+        "s3://ab",
+        "s3://Bucket/docs",
+        "s3://bucket//docs",
+        "s3://bucket/../docs",
+        "s3://key:secret@bucket/docs",
+        "s3://bucket/docs?token=secret",
+        "s3://bucket/a b",
+        "s3://bucket/" + "a" * 250,
+        "S3://bucket/docs",
+        "http://host/docs",
+    ],
+)
+def test_another_url_is_refused_without_repeating_what_may_be_a_secret(text):
+    with pytest.raises(InputError) as refused:
+        parse_place(text)
+    assert "secret" not in str(refused.value)
+
+
+def test_messages_call_each_folder_by_its_own_address():
+    """The name of one folder is the beginning of that of another."""
+    places = [parse_place(text) for text in ("s3://bucket/a", "s3://bucket/a/b", "s3://bucket/a/b-c")]
+    copies = [address_of(place).working_copy for place in places]
+    error = CdesearchError(" ".join(map(str, (*places, *copies))), "")
+    names = "s3://bucket/a s3://bucket/a/b s3://bucket/a/b-c"
+    assert error.cause == f"{names} {names}"
