@@ -32,7 +32,7 @@ from indexer.job import BuildJob
 from indexer.nested import note_inner_indexes, note_outer_index
 from indexer.places import index_folder
 from indexer.plan import Plan, make_plan, records_of
-from indexer.publishing.working_copy import WorkingCopy
+from indexer.publishing.working_copy import WorkingCopy, usable_copy
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
@@ -84,7 +84,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     paths = [_existing(absolute(path)) for path in paths]
     named = index_folder(paths, options.index)
     address = address_of(named)
-    folder = named if address is None else address.working_copy
+    folder = named if address is None else usable_copy(address)
     if address is None:
         _check_stored(named, folder, paths)
     with locked(folder, options.wait):

@@ -78,7 +78,7 @@ class BuildJob:
         spool = Spool(building / SPOOL)
         fresh, columns = self._read_all(spool, pool)
         pool.close()
-        if self.encoder.separator is not None:
+        if self.encoder.joins_chunks:
             spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
         self._check_new_columns(building, columns)
         self._export_model(spool)
@@ -238,7 +238,7 @@ class BuildJob:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
         # The texts of the base do not say which other chunks their vectors depend on.
-        known = base if encoder.separator is None else None
+        known = None if encoder.joins_chunks else base
         cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:

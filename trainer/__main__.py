@@ -51,7 +51,8 @@ def _minutes(text: str) -> float:
 
 
 def _train(options: argparse.Namespace, started: float) -> int:
-    from trainer.recipe import load_recipe, parse_override
+    from trainer.recipe import load_recipe
+    from trainer.recipe_file import parse_override
 
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
     if absent := absent_library():  # before torch is imported, which warns if numpy is missing

@@ -28,7 +28,8 @@ from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.data.pairs.writing import new_pair_files
 from trainer.parcel import split
-from trainer.recipe import Recipe, load_recipe, parse_override
+from trainer.recipe import Recipe, load_recipe
+from trainer.recipe_file import parse_override
 from trainer.replacing import remove, writing
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claimed_data_folder

@@ -17,7 +17,8 @@ def train(
     plot: Annotated[bool, typer.Option(help="Draw a chart of the run, run.svg, at the end.")] = False,
 ) -> None:
     """Train a contextual model from pairs of query and document."""
-    from trainer.recipe import load_recipe, parse_override
+    from trainer.recipe import load_recipe
+    from trainer.recipe_file import parse_override
     from trainer.torch_needed import check_torch
 
     settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))

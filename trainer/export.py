@@ -48,6 +48,27 @@ class _SecondStageGraph(nn.Module):
         return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
 
 
+class _PositionsGraph(nn.Module):
+    """The second stage with the positions of the tokens as an input, for windows in which they restart."""
+
+    def __init__(self, model: ContextualModel) -> None:
+        super().__init__()
+        self.stage = model.second_stage
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        weights: Tensor,
+        shift: Tensor,
+        projection: Tensor,
+        positions: Tensor,
+        keys: Tensor | None = None,
+        values: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        states = self.stage.states_at(input_ids.flatten(0, 1), None, positions, keys, values)
+        return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
+
+
 class _FirstStageGraph(nn.Module):
     def __init__(self, model: ContextualModel) -> None:
         super().__init__()
@@ -159,6 +180,9 @@ def _write_files(
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
     d, n_gated = model.config.backbone.dimension, len(model.second_stage.gates)
     inputs = text_inputs(d)
+    restarts = model.config.window_tokens > 0 and model.config.window_positions == "restarted"
+    if restarts:
+        inputs["positions"] = (torch.arange(4), {0: "tokens"})
     if not model.second_stage.gates_are_zero:
         for name in ("keys", "values"):
             inputs[name] = (torch.randn(n_gated, 4, d), {1: "context"})
@@ -169,4 +193,5 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
         }
         # This graph runs once for each corpus, so exactness matters more than speed.
         write_graph(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
-    write_graph(_SecondStageGraph(model), inputs, ["pooled", "vectors", "states"], file, precision)
+    graph = _PositionsGraph(model) if restarts else _SecondStageGraph(model)
+    write_graph(graph, inputs, ["pooled", "vectors", "states"], file, precision)

@@ -4,7 +4,8 @@
 
 The mean of a start and a model trained from it is often better than both (Wortsman et al., 2022: model soups). With
 --slerp, each tensor of the second of two checkpoints is reached along an arc, which keeps its length, instead of a line
-(pplx-embed merges its contextual and its triplet stage in this way).
+(pplx-embed merges its contextual and its triplet stage in this way). The merged model reads the chunks of a document
+together, or each alone, as the first checkpoint does.
 """
 
 import argparse

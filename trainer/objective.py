@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trainer.schema import above, at_least
+from trainer.schema import above, at_least, between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,15 @@ class Objective:
     quantise_scale: float = field(default=4.0, metadata=above(0))  # of unit vectors, before tanh
     # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.
     matryoshka: list[int] = field(default_factory=list)
+    # The losses of the contextual stage of pplx-embed, over the chunks of long documents (batches.by_document): of a
+    # query against the chunks of its document, against all chunks, and against whole documents. The keys above that
+    # choose negatives apply to the last one. See trainer/loss/long_documents.py.
+    contextual: bool = False
+    # The share of the loss within a document in that over chunks; the rest is the loss over all chunks of the batch.
+    sequence_share: float = field(default=0.2, metadata=between(0, 1))
+    # The share of the loss over documents in the whole, at the first and at the last step.
+    document_share_from: float = field(default=0.2, metadata=between(0, 1))
+    document_share_to: float = field(default=0.5, metadata=between(0, 1))
     # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files.
     teacher: Literal["surrogate", "pairs"] = "surrogate"
     # The documents among which the teacher distributes its probability: all of the batch, or with `local` the query's

@@ -1,23 +1,21 @@
 """The settings of a training run, stored in one TOML file."""
 
 import json
-import os
 import re
-import tomllib
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from cdesearch.errors import InputError
 from trainer.objective import Objective
-from trainer.plain_file import open_plain
-from trainer.schema import Problem, SchemaError, above, at_least, between, count, keys_of, parse, to_plain
+from trainer.recipe_file import found, parse_recipe, read_recipe_file
+from trainer.schema import above, at_least, between, count, keys_of, parse, to_plain
 
 Filter = Literal["dense", "text", "fused", "none"]
 SHARE = between(0, 1)
 MOST_WORKERS = 256  # processes that prepare batches
-EXAMPLES = "The folder trainer/recipes of the source code has examples."
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +60,11 @@ class ModelChoice:
     first_stage: Literal["own", "shared"] = "own"
     # With the context source pooled: how many layers the first stage has; None: all.
     first_stage_layers: int | None = field(default=None, metadata=count(1))
+    # Late chunking: the chunks of a long document are read together, in windows of at most so many tokens, in training
+    # and in the checkpoint. 0: in training each chunk is read alone, and the checkpoint has the windows of the start.
+    window_tokens: int = field(default=0, metadata=count(0))
+    # Whether positions count through a window or restart at each chunk; a window may then be longer than the positions.
+    window_positions: Literal["running", "restarted"] = "running"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # do not train the token embeddings: the start was trained on far more pairs
     # The factor of the gates (their tanh) at the start of the run, if they are zero in the start model.
@@ -183,47 +186,16 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
 
     A relative path that does not exist is looked for in the folder that CDESEARCH_DATA names.
     """
-    try:
-        with open_plain(file) as stream:
-            values = tomllib.load(stream)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {file}.", EXAMPLES) from None
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: also for bad UTF-8, numbers and file names
-        raise InputError(f"{file} is not a recipe ({error}).", EXAMPLES) from None
-    for name, text in (overrides or {}).items():
-        section, _, key = name.partition(".")
-        if not isinstance(keys := values.setdefault(section, {}), dict):
-            raise InputError(f"{file}: {section} is not a table.", EXAMPLES)
-        keys[key] = _value(name, text)
+    values = read_recipe_file(file, overrides or {})
     recipe = check_recipe(values, file)
-    data = replace(recipe.data, pairs=_found(recipe.data.pairs), keep_out=_found(recipe.data.keep_out))
-    run = replace(recipe.run, evaluate=_found(recipe.run.evaluate))
+    data = replace(recipe.data, pairs=found(recipe.data.pairs), keep_out=found(recipe.data.keep_out))
+    run = replace(recipe.run, evaluate=found(recipe.run.evaluate))
     return replace(recipe, data=data, run=run)
-
-
-def parse_override(text: str) -> tuple[str, str]:
-    """`section.key=value` as key and value; raises InputError."""
-    name, found, value = text.partition("=")
-    if not found:
-        raise InputError(f"--set {text} has no value.", "Write --set section.key=value.")
-    return name, value
-
-
-def _found(paths: list[Path]) -> list[Path]:
-    root = Path(os.environ.get("CDESEARCH_DATA", "."))
-    return [path if path.exists() else root / path for path in paths]
 
 
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     """Validate sections and keys; raises an InputError that names `file` and the nearest known key."""
-    try:
-        recipe = parse(Recipe, values)
-    except SchemaError as error:
-        # An unknown key is reported first: it is often the reason why another one is missing.
-        worst = min(error.problems, key=lambda found: found.known is None)
-        raise InputError(
-            f"{file}: {_explained(worst)}.", "See trainer/recipe.py and trainer/objective.py for every key."
-        ) from None
+    recipe = parse_recipe(Recipe, values, file, "See trainer/recipe.py and trainer/objective.py for every key.")
     _check_patterns(recipe, file)
     model = recipe.model
     if model.context_source != "pooled" and (model.context_attention, model.first_stage) != ("cached", "shared"):
@@ -246,6 +218,7 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
             "Set batches.by_document to true, and leave model.context_sink out.",
         )
+    _check_windows(recipe, file)
     if negative := [domain for domain, weight in recipe.data.weights.items() if weight <= 0]:
         raise InputError(
             f"{file}: data.weights.{negative[0]} is not above 0.", "Name the domain in data.leave_out instead."
@@ -264,6 +237,26 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             "Set run.surrogate to another model, or batches.eps to 0.1.",
         )
     return recipe
+
+
+def _check_windows(recipe: Recipe, file: Path) -> None:
+    """Raise InputError if settings for long documents lack batches of them, or a network that reads windows."""
+    model = recipe.model
+    if not recipe.batches.by_document and (model.window_tokens or recipe.objective.contextual):
+        key = "model.window_tokens" if model.window_tokens else "objective.contextual"
+        raise InputError(
+            f"{file}: {key} needs batches of the chunks of long documents.", "Set batches.by_document to true."
+        )
+    if model.window_tokens and (model.context_source != "pooled" or model.context_attention == "joint"):
+        raise InputError(
+            f"{file}: model.window_tokens needs the context source pooled and no joint attention.",
+            "Leave model.context_source and model.context_attention out.",
+        )
+    if "window_positions" in model.set_keys and not model.window_tokens:
+        raise InputError(
+            f"{file}: model.window_positions is {model.window_positions}, but there are no windows.",
+            "Set model.window_tokens, or leave model.window_positions out.",
+        )
 
 
 def _check_patterns(recipe: Recipe, file: Path) -> None:
@@ -294,31 +287,13 @@ def recipe_from_json(text: str) -> Recipe:
     return parse(Recipe, json.loads(text))
 
 
-def differences(one: Recipe, other: Recipe) -> list[str]:
-    """`section.key: old -> new`, for each setting in which two recipes differ."""
+def differences(one: R, other: R) -> list[str]:
+    """`section.key: old -> new`, for each setting in which two recipes of a kind differ."""
     found = []
-    for section in keys_of(Recipe):
+    for section in keys_of(one):
         before, after = getattr(one, section), getattr(other, section)
         for key in keys_of(before):
             old, new = getattr(before, key), getattr(after, key)
             if old != new:
                 found.append(f"{section}.{key}: {old} -> {new}")
     return found
-
-
-def _value(name: str, text: str) -> Any:
-    """The TOML value of an override. Text that is not TOML is a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"--set {name} has a value that cannot be read ({error}).", "Write a shorter value.") from None
-
-
-def _explained(problem: Problem) -> str:
-    key = ".".join(problem.location)
-    if problem.known is None:
-        return f"{key}: {problem.message}"
-    nearest = get_close_matches(problem.location[-1], problem.known, n=1, cutoff=0.5)
-    return f"there is no {key}" + (f", did you mean {nearest[0]}" if nearest else "")

@@ -1,5 +1,7 @@
 """The model and the whitening head with which a recipe starts, in training mode."""
 
+from dataclasses import replace
+
 from torch import nn
 
 from cdesearch.errors import InputError
@@ -30,6 +32,8 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         model = load_checkpoint(choice.start)
         if reads_context:
             _check_shape(choice, model.config)
+    if choice.window_tokens:
+        _add_windows(choice, model)
     stage = model.second_stage
     if stage.gates_are_zero or not reads_context:
         # In one softmax, the gradient of a gate is proportional to its weight, so it cannot start at zero.
@@ -72,6 +76,18 @@ def check_widths(recipe: Recipe, config: ModelConfig) -> None:
             f"objective.matryoshka has {widest}, but {recipe.model.start} has {dimension} dimensions.",
             f"Name numbers of at most {dimension}.",
         )
+
+
+def _add_windows(choice: ModelChoice, model: ContextualModel) -> None:
+    """Let the model read chunks in the windows of the recipe; raises InputError if it has too few positions."""
+    limit = model.config.backbone.n_positions
+    if choice.window_positions == "running" and choice.window_tokens > limit:
+        raise InputError(
+            f"model.window_tokens is {choice.window_tokens}, but {choice.start} has {limit} positions.",
+            f"Set it to {limit} or less, or set model.window_positions to restarted.",
+        )
+    windows = {"window_tokens": choice.window_tokens, "window_positions": choice.window_positions}
+    model.config = replace(model.config, **windows)  # type: ignore[arg-type] # the values have the types of the fields
 
 
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:

@@ -91,18 +91,25 @@ def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, 
 
 
 def embed_documents(context: EncodingContext | None, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) unit vectors of all texts of a data set; None is the null context, where no chunk reads its siblings."""
+    """(n, d) unit vectors of all texts of a data set; None is the null context, where no chunk reads its siblings.
+
+    With late chunking, the chunks of a window read one another in every context.
+    """
+    if context is None and encoder.joins_chunks:
+        return encoder.encode_chunks(dataset.texts, dataset.documents, None)
     if context is None:
         return embed_in(None, dataset.texts, "document", encoder, work)
     return context.whitening.apply(_embed_bare_documents(context, dataset, encoder, work))
 
 
 def _embed_bare_documents(context: EncodingContext, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) vectors before whitening; if the context source is `siblings`, each chunk reads its siblings."""
-    if encoder.config.context_source != "siblings":
+    """(n, d) vectors before whitening; with late chunking or the source `siblings`, chunks read those beside them."""
+    if encoder.config.context_source != "siblings" and not encoder.joins_chunks:
         return _embed_bare(context, dataset.texts, "document", encoder, work)
     bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
     # A vector depends on the other chunks of its document, so vectors are not stored text by text.
+    if encoder.joins_chunks:
+        return encoder.encode_chunks(dataset.texts, dataset.documents, bare)
     return encoder.encode_documents(dataset.texts, dataset.documents, encoder.count_tokens(dataset.texts), bare)
 
 

@@ -24,7 +24,7 @@ from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.label import label
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
-from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, named_index
+from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, check_one_index, named_index
 from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.probability import parse_probability
@@ -227,6 +227,7 @@ def run() -> int | None:
     arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] == ["index"]:
         check_not_empty(arguments)
+    check_one_index(app, arguments)
     meant = meant_command(sys.argv[1:], commands)
     arguments, defaults = with_configuration(app, arguments)
     parsed = arguments or ["--help"]

@@ -1,7 +1,8 @@
 """Find out which index a command opens. `--index` names it, or in commands without a query also the argument."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +22,24 @@ FolderArgument = Annotated[
     ),
 ]
 IndexOption = Annotated[Path | None, typer.Option("--index", metavar="<path>", parser=parse_place, help=INDEX_HELP)]
+
+
+def check_one_index(app: typer.Typer, arguments: Sequence[str]) -> None:
+    """Raise InputError if `--index` is repeated for a command that takes one index.
+
+    Typer would silently use the last one. `arguments` begin with the name of the command.
+    """
+    typed = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if sum(argument.partition("=")[0] == "--index" for argument in typed) < 2:
+        return
+    group: Any = typer.main.get_command(app)
+    command = group.commands.get(arguments[0])
+    option = next((option for option in command.params if "--index" in option.opts), None) if command else None
+    if option is not None and not option.multiple:
+        raise InputError(
+            f"`cdesearch {arguments[0]}` takes one index, and --index is given more than once.",
+            "Name one. `cdesearch query` searches several indexes as one.",
+        )
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:

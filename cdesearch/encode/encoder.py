@@ -22,9 +22,9 @@ from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.chunk_windows import WINDOW_TOKENS, join_chunks, split_windows
-from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
+from cdesearch.encode.length_batches import BatchLimits, Ids, Integers, TextBatch, make_batches, truncated
 from cdesearch.encode.model_tokens import ModelTokens
-from cdesearch.encode.parallel import Output, run_batches
+from cdesearch.encode.parallel import Output, run_batches, run_parallel
 from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
@@ -65,7 +65,7 @@ class Encoder:
         self.config = config
         self.tokenizer = tokenizer
         self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
-        self.separator = separator  # the token between chunks of a document that are read together; None: each is alone
+        self.separator = separator  # the token between chunks of a document that are read together; None: there is none
         self.dimension = config.backbone.dimension  # of vectors, unless a context reduces it
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
         self._tokens = ModelTokens(tokenizer, config)
@@ -269,27 +269,52 @@ class Encoder:
                 vectors[own] = self._checked(found, len(own), vectors.shape[1])
         return vectors
 
+    @property
+    def joins_chunks(self) -> bool:
+        """Whether the chunks of a document are read together, window by window (late chunking)."""
+        return self.separator is not None or self.config.window_tokens > 0
+
     def windows(self, chunks: Sequence[str]) -> list[range]:
         """Divide all chunks of a document into windows, each of which `encode_window` reads at once.
 
-        Only models with a separator read chunks together. A window ends between two chunks.
+        Only if the model joins chunks. A window ends between two chunks.
         """
         lengths = list(map(len, self._chunk_ids(chunks)))
-        return split_windows(lengths, min(WINDOW_TOKENS, self.max_tokens))
+        if self.separator is None:
+            return split_windows(lengths, self.config.window_tokens, 0)
+        return split_windows(lengths, min(WINDOW_TOKENS, self.max_tokens), 1)
 
     def encode_window(self, chunks: Sequence[str], context: EncodingContext | None) -> Floats:
         """(n, d) vectors of the chunks of a window, each of which reads the others; of one chunk, that of `encode`."""
-        assert self.separator is not None
+        if self.separator is None and len(chunks) == 1:
+            return self.encode(chunks, "document", context)  # which divides a long text into spans
         ids, belongs = join_chunks(self._chunk_ids(chunks), self.separator)
         context = context or self._null
         _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
         return self._checked(vectors, len(chunks), context.whitening.dimension)
 
-    def _chunk_ids(self, chunks: Sequence[str]) -> list[list[int]]:
-        return [
-            ids[: self.max_tokens]
-            for ids in self._tokens.ids([self.config.document_prefix + chunk for chunk in chunks])
+    def encode_windows(self, windows: Sequence[Sequence[str]], context: EncodingContext | None) -> Iterator[Floats]:
+        """The vectors of each window, in order; the runtime's `workers` compute several at the same time."""
+        return run_parallel(lambda chunks: self.encode_window(chunks, context), windows, self._runtime.workers)
+
+    def encode_chunks(
+        self, texts: Sequence[str], documents: Sequence[Sequence[int]], context: EncodingContext | None
+    ) -> Floats:
+        """(n, d) vectors of chunks, window by window; `documents` holds the indices of each document's chunks."""
+        vectors = self._empty(len(texts), context)
+        windows = [
+            [rows[place] for place in window]
+            for rows in documents
+            for window in self.windows([texts[row] for row in rows])
         ]
+        made = self.encode_windows([[texts[row] for row in window] for window in windows], context)
+        for window, found in zip(windows, made, strict=True):
+            vectors[window] = found
+        return vectors
+
+    def _chunk_ids(self, chunks: Sequence[str]) -> list[Ids]:
+        found = self._tokens.ids([self.config.document_prefix + chunk for chunk in chunks])
+        return [truncated(ids, self.max_tokens, self._tokens.special[1]) for ids in found]
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None

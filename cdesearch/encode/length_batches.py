@@ -38,7 +38,9 @@ def make_batches(texts: Sequence[Ids], n_opening: int, limits: BatchLimits) -> l
     The first `n_opening` ids of each text are its special tokens and prefix. A text that is split into spans ends with
     one special token.
     """
-    spans = [split_spans(_truncated(ids, limits), n_opening, limits.span_tokens) for ids in texts]
+    spans = [
+        split_spans(truncated(ids, limits.max_tokens, limits.n_closing), n_opening, limits.span_tokens) for ids in texts
+    ]
     order = deque(sorted(range(len(spans)), key=lambda index: (len(spans[index]), len(spans[index][0]))))
     batches = []
     while order:
@@ -64,12 +66,11 @@ def split_spans(ids: Ids, n_opening: int, limit: int | None) -> list[Ids]:
     return [[*opening, *text[start : start + length], *closing] for start in starts]
 
 
-def _truncated(ids: Ids, limits: BatchLimits) -> Ids:
-    """At most `max_tokens` ids; the closing special tokens are kept."""
-    if len(ids) <= limits.max_tokens:
+def truncated(ids: Ids, max_tokens: int, n_closing: int) -> Ids:
+    """At most `max_tokens` ids; the `n_closing` special tokens at the end are kept."""
+    if len(ids) <= max_tokens:
         return ids
-    kept = limits.max_tokens - limits.n_closing
-    return [*ids[:kept], *ids[len(ids) - limits.n_closing :]]
+    return [*ids[: max_tokens - n_closing], *ids[len(ids) - n_closing :]]
 
 
 def _fits(last: list[Ids], following: list[Ids], n_texts: int, limits: BatchLimits) -> bool:

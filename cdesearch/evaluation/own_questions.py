@@ -51,7 +51,7 @@ def make_questions(index: Index, n: int, seed: int = 0) -> list[Question]:
     Sentences only make up for what is missing of the other kinds. Raises InputError if no question can be made.
     """
     random = Random(seed)
-    chunks = _sample(index, random)
+    chunks = sample_chunks(index, random)
     if not chunks:
         raise InputError("The index contains no text.", "Index some files.")
     kinds = [_spread(made, random) for made in _by_kind(chunks).values()]
@@ -64,7 +64,12 @@ def make_questions(index: Index, n: int, seed: int = 0) -> list[Question]:
     return [one.question for one in made]
 
 
-def _sample(index: Index, random: Random) -> list[Chunk]:
+def heading_questions(chunks: Sequence[Chunk]) -> list[Question]:
+    """Return a question for each title and heading of these chunks that occurs once and says enough."""
+    return [one.question for one in _headings(chunks)]
+
+
+def sample_chunks(index: Index, random: Random) -> list[Chunk]:
     """Return all chunks of documents that are drawn at random, until there are MAX_READ."""
     table = read_table(index, index.async_chunks.query().select(["document_id"]).with_row_id())
     rows: dict[str, list[int]] = defaultdict(list)

@@ -34,11 +34,21 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "document_weight": (0, 1e6),
     "max_tokens": (1, 10_000_000),
     "span_tokens": (1, 10_000_000),
+    "window_tokens": (0, 10_000_000),
     "format": (FORMAT, FORMAT),
 }
 # Fields that config.json omits at their default, so that files without them keep their meaning and their fingerprint.
 OPTIONAL = frozenset(
-    {"context_norm_eps", "log_gates", "context_sink", "context_source", "context_tokens", "first_stage_layers"}
+    {
+        "context_norm_eps",
+        "log_gates",
+        "context_sink",
+        "context_source",
+        "context_tokens",
+        "first_stage_layers",
+        "window_tokens",
+        "window_positions",
+    }
 )
 
 
@@ -98,6 +108,12 @@ class ModelConfig:
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
     max_tokens: int = 512
     span_tokens: int | None = None  # longer texts are read in spans of so many tokens and pooled over all spans
+    # Late chunking: the chunks of a document are read together, in windows of at most so many tokens, and each is
+    # pooled from its own tokens. 0: each chunk is read alone.
+    window_tokens: int = 0
+    # Positions of the tokens of a window: counted through the window, or from 0 again at each chunk, so that a window
+    # may have more tokens than the backbone has positions.
+    window_positions: Literal["running", "restarted"] = "running"
     query_prefix: str = ""
     document_prefix: str = ""
     weights_hash: str = ""
@@ -178,6 +194,14 @@ class ModelConfig:
                 raise ModelError(f"{file} has first_stage_layers = {self.first_stage_layers}, above n_layers.", AGAIN)
         if self.context_source == "siblings" and not self.context_sink:
             raise ModelError(f"{file} has no context_sink, which the context source siblings needs.", AGAIN)
+        if self.window_tokens and (self.context_source != "pooled" or self.context_attention == "joint"):
+            raise ModelError(
+                f"{file} has window_tokens, which needs the context source pooled and no joint attention.", AGAIN
+            )
+        if self.window_positions == "running" and self.window_tokens > backbone.n_positions:
+            raise ModelError(
+                f"{file} has window_tokens = {self.window_tokens}, above its {backbone.n_positions} positions.", AGAIN
+            )
 
 
 def _is_default(config: ModelConfig, field: Field[Any]) -> bool:

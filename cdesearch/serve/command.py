@@ -32,11 +32,16 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 
 
 def serve(
+    context: typer.Context,
     indexes: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
         ),
+    ] = None,
+    index: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="<path>", parser=parse_place, help="The same as INDEX, as in other commands; repeatable."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -68,7 +73,7 @@ def serve(
 ) -> None:
     """Answer searches over HTTP and on a web page until Ctrl-C. Models stay loaded, and updates are picked up."""
     require_libraries()
-    folders = [named_index(folder, None) for folder in indexes] if indexes else [None]
+    folders = _named(context, indexes or [], index or [])
     if stop:
         for folder in folders:
             typer.echo(stop_server(absolute(opened_folder(folder))))
@@ -80,13 +85,26 @@ def serve(
     _check(settings)
     for folder in folders if watch else ():
         require_on_disk(absolute(opened_folder(folder)), "serve --watch")
-    if not indexes:
+    if folders == [None]:
         note_outer_index(Index.open())
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
         typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))
     else:
         _serve(folders, settings, socket, model)
+
+
+def _named(context: typer.Context, arguments: list[Path], options: list[Path]) -> Sequence[Path | None]:
+    """The indexes that the command line names, or else those of --index in a configuration file, or else None.
+
+    Raises InputError if the command line names some as arguments and others with --index.
+    """
+    if not arguments:
+        return options or [None]
+    source = context.get_parameter_source("index") if options else None
+    if source is not None and source.name == "COMMANDLINE":
+        raise InputError("Indexes are named both with and without --index.", "Name all of them in one way.")
+    return [named_index(folder, None) for folder in arguments]
 
 
 def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Model | None) -> None:

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from cdesearch.errors import (
+    BucketError,
     BusyError,
     CdesearchError,
     IndexStateError,
@@ -48,6 +49,7 @@ _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
     (InputError, HTTPStatus.BAD_REQUEST),
     (BusyError, HTTPStatus.TOO_MANY_REQUESTS),
     (IndexStateError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (BucketError, HTTPStatus.BAD_GATEWAY),
     (LanguageModelError, HTTPStatus.BAD_GATEWAY),
     (ModelServerError, HTTPStatus.BAD_GATEWAY),
 )

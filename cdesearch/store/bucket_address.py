@@ -102,6 +102,11 @@ def shown_place(folder: Path) -> str:
     return str(address_behind(folder) or folder)
 
 
+def written_place(folder: Path) -> Path:
+    """Where a run that writes the index `folder` writes on this computer: for one in a bucket, the user's cache."""
+    return folder if address_behind(folder) is None else _root()
+
+
 def require_on_disk(folder: Path, command: str, remedy: str | None = None) -> None:
     """Raise InputError if `folder` stands for an index in a bucket, with which `command` cannot work.
 

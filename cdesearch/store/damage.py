@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import RLock
 
 from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
-from cdesearch.store.bucket_address import address_of
+from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
 
@@ -139,8 +139,9 @@ class Checks:
 def damaged(folder: Path, what: str) -> IndexDamagedError:
     """The error for a damaged index in `folder`; `what` is a clause such as "manifest.json is missing"."""
     repair = f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`."
+    is_on_disk = address_behind(folder) is None
     return IndexDamagedError(
-        f"The index in {folder} is damaged: {what}.", repair if address_of(folder) is None else rebuild_remedy(folder)
+        f"The index in {folder} is damaged: {what}.", repair if is_on_disk else rebuild_remedy(folder)
     )
 
 

@@ -57,14 +57,16 @@ def embed_windows(
         bounds = [*starts, len(keys)]
         wanted = [slice(*pair) for pair in pairwise(bounds) if names[pair[0]] not in unchanged]
         todo = set(cache.missing({key for window in wanted for key in keys[window]}))
+        missing = []
+        for window in wanted:
+            if todo.issuperset(keys[window]):  # otherwise it is known: the vectors of a window are stored together
+                missing.append(window)
+                todo.difference_update(keys[window])
         made: dict[str, Floats] = {}
         try:
-            for window in wanted:
-                if not todo.issuperset(keys[window]):
-                    continue  # it is known: the vectors of a window are stored together
-                vectors = encoder.encode_window(texts[window], context)
+            found = encoder.encode_windows([texts[window] for window in missing], context)
+            for window, vectors in zip(missing, found, strict=True):
                 made |= zip(keys[window], vectors, strict=True)
-                todo.difference_update(keys[window])
                 advance(len(vectors))
         finally:
             cache.add(made)

@@ -78,7 +78,7 @@ class Filling:
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
-        embed = embed_spool if self.encoder.separator is None else embed_windows
+        embed = embed_windows if self.encoder.joins_chunks else embed_spool
         embedded, seconds, started = self.cache.embedded, 0.0, time.monotonic()
         for _ in embed(self.spool, unchanged, self.cache, self.encoder, context, advance):
             seconds += time.monotonic() - started

@@ -17,6 +17,7 @@ from cdesearch.errors import (
     InputError,
     StorageError,
 )
+from cdesearch.store.bucket_address import shown_place, written_place
 from cdesearch.store.filesystem import lock_of
 from cdesearch.store.folder import (
     CURRENT,
@@ -69,7 +70,8 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
                         raise
                     _remove_remains(folder, inodes)
                     raise StorageError(
-                        f"{folder} was removed while this run was writing into it.", "Run the same command again."
+                        f"{_copy_or_index(folder)} was removed while this run was writing into it.",
+                        "Run the same command again.",
                     ) from error
             finally:  # still under the lock, so that no other run uses the folder
                 _remove_made(folder, made)
@@ -87,6 +89,12 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
         # Windows cannot remove the lock file while it is locked.
         if os.name == "nt" if is_locked else not os.path.lexists(folder / "lock"):
             _remove_made(folder, made)
+
+
+def _copy_or_index(folder: Path) -> str:
+    """What messages call the folder that a run writes, which for an index in a bucket is a copy."""
+    place = written_place(folder)
+    return str(folder) if place == folder else f"The copy of {shown_place(folder)} in {place}"
 
 
 def _prepare(folder: Path, made: list[Path]) -> None:

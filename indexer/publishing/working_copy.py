@@ -5,15 +5,29 @@ generation in it, and publishes this generation. So an interrupted build continu
 same computer downloads nothing.
 """
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import BucketError, IndexBusyError, InputError
+from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError
 from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket.pointer import Pointer, read_pointer, replace_pointer
 from cdesearch.store.bucket_address import BucketAddress
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, current_name, read_small, replace_file
+from cdesearch.store.damage import Checks
+from cdesearch.store.folder import (
+    CHECKSUMS,
+    CURRENT,
+    FORMAT,
+    GENERATIONS,
+    MARK,
+    MARKER,
+    current_name,
+    mark_of,
+    read_small,
+    replace_file,
+)
+from cdesearch.store.index import current_generation
 from indexer.generations.ledger import own_generations, record, remove
 from indexer.publishing.collection import collect, generations_in
 from indexer.publishing.transfer import download, upload
@@ -21,6 +35,17 @@ from indexer.publishing.transfer import download, upload
 BASE = (
     "BASE"  # the file beside the copy, with the name of the generation in the bucket that the copy equals or continues
 )
+
+
+def usable_copy(address: BucketAddress) -> Path:
+    """The folder of the working copy, after one of another format, or whose marker is damaged, was removed.
+
+    The copy is only a cache. To be called before it is locked.
+    """
+    folder = address.working_copy
+    if (folder / GENERATIONS).is_dir() and not folder.is_symlink() and mark_of(folder) != FORMAT:
+        shutil.rmtree(folder, ignore_errors=True)
+    return folder
 
 
 class WorkingCopy:
@@ -45,11 +70,11 @@ class WorkingCopy:
         the settings of the index: that of the copy, or if it was not downloaded that which stands for the bucket.
         """
         seen = None if self._seen is None else self._seen.generation
-        own = current_name(self.folder)
+        own = self._sound_generation()
         if own is not None and own == seen:
             self._record_base(seen)
         elif own is not None and self._base() == (seen or ""):
-            pass  # a generation that could not be published
+            self._progress.note("An earlier run could not publish what it has built. This run publishes it.")
         elif seen is None or not is_needed:
             self._forget()
             self._record_base(seen or "")
@@ -105,6 +130,21 @@ class WorkingCopy:
         replace_file(self.folder / CURRENT, f"{name}\n")
         self._record_base(name)
         remove(self.folder, others)
+
+    def _sound_generation(self) -> str | None:
+        """The live generation of the copy; None if there is none, or if it was damaged and therefore removed."""
+        name = None
+        try:
+            name = current_name(self.folder)
+            if name is not None:
+                Checks(self.folder, current_generation(self.folder)).require_all_changed()
+        except IndexDamagedError:
+            self._progress.note("The copy of the index in the cache is damaged. It is made again.")
+            (self.folder / CURRENT).unlink(missing_ok=True)
+            finished = [one for one in own_generations(self.folder) if one.name == name or (one / CHECKSUMS).exists()]
+            remove(self.folder, finished)
+            return None
+        return name
 
     def _forget(self) -> None:
         """Make the copy one without a live generation. Unfinished builds stay, so that they can be continued."""

@@ -60,7 +60,7 @@ def by_document(rows):
 
 def own_vectors(encoder, chunks, context):
     """The vectors that the encoder gives the chunks of a document."""
-    if encoder.separator is None:
+    if not encoder.joins_chunks:
         return encoder.encode(chunks, "document", context)
     parts = encoder.windows(chunks)
     return np.concatenate([encoder.encode_window(chunks[part.start : part.stop], context) for part in parts])

@@ -1,10 +1,11 @@
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from conftest import make_model
+from conftest import TINY, make_model
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.contextual.model import load_checkpoint
@@ -47,6 +48,16 @@ def test_two_checkpoints_are_merged_along_an_arc_tensor_by_tensor(tiny_checkpoin
         np.testing.assert_allclose(tensor.numpy(), arc(one[name], other[name], 0.25), atol=1e-5, err_msg=name)
         means += torch.allclose(tensor, 0.75 * one[name] + 0.25 * other[name], atol=1e-5)
     assert 0 < means < len(merged), "tensors that are equal or zero, and others"
+
+
+def test_the_merged_checkpoint_has_the_windows_of_the_first(tmp_path, tiny_checkpoint):
+    windowed = replace(TINY, window_tokens=64)
+    for seed, name, config in ((0, "contextual", windowed), (1, "triplet", TINY)):
+        export(make_model(config, seed=seed), tiny_checkpoint / "tokenizer.json", tmp_path / name)
+    names = ["contextual", "triplet"]
+    for first, other in (names, names[::-1]):
+        merged = merge({tmp_path / first: 1, tmp_path / other: 1}, along_arc=True)
+        assert merged.config.window_tokens == (64 if first == "contextual" else 0)
 
 
 def test_an_arc_keeps_the_length_and_a_line_takes_its_place_where_there_is_none():

@@ -81,6 +81,25 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
         assert differences(recipe, other) == ["batches.size: 7 -> 8"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model.window_tokens": "64"}, "model.window_tokens needs batches of the chunks of long documents"),
+        ({"objective.contextual": "true"}, "objective.contextual needs batches of the chunks of long documents"),
+        (
+            {"model.window_tokens": "64", "batches.by_document": "true", "model.context_attention": "joint"},
+            "model.window_tokens needs the context source pooled and no joint attention",
+        ),
+        ({"model.window_positions": "restarted"}, "window_positions is restarted, but there are no windows"),
+        ({"objective.sequence_share": "1.5"}, "sequence_share: input should be from 0 to 1"),
+    ],
+)
+def test_windows_need_batches_of_documents_and_a_network_that_reads_them(tmp_path, changes, message):
+    (tmp_path / "r.toml").write_text('[data]\npairs = ["p"]\n[model]\nstart = "s"\n[run]\nout = "o"\n')
+    with pytest.raises(InputError, match=message):
+        load_recipe(tmp_path / "r.toml", changes)
+
+
 def test_the_recipe_of_the_paper_has_a_clustered_batch_for_each_gpu():
     batches = load_recipe(Path(__file__).parents[2] / "trainer" / "recipes" / "paper.toml").batches
     assert batches.processes == "own" and batches.clustered

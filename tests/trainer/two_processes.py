@@ -4,16 +4,25 @@ import sys
 
 import torch
 import torch.distributed as dist
-from batches import VARIANTS, gradients, loss_fn_of, make_batch, make_student, weights_of
+from batches import (
+    VARIANTS,
+    WINDOWED,
+    gradients,
+    loss_fn_of,
+    make_batch,
+    make_student,
+    make_window_batch,
+    weights_of,
+)
 
 from trainer.step.gradcache import GradCache
 
 
 def find(variant, dropout, batches):
     """Loss, gradients and values of the cached context for one shared batch, or one of each process."""
-    model, head = make_student(VARIANTS[variant], dropout=float(dropout))
-    is_own = batches == "own"
-    batch = make_batch(n=(12, 9)[int(rank)] if is_own else 12)
+    is_windowed, is_own = variant == "windows", batches == "own"
+    model, head = make_student(WINDOWED if is_windowed else VARIANTS[variant], dropout=float(dropout))
+    batch = make_window_batch() if is_windowed else make_batch(n=(12, 9)[int(rank)] if is_own else 12)
     values = []
     make = model.second_stage.cache
     model.second_stage.cache = lambda *given: values.append(made := make(*given)) or made

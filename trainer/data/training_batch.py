@@ -50,6 +50,25 @@ class Tokens:
         return Tokens(sent(self.ids, device), sent(self.mask, device))
 
 
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """W windows of chunks that are read together, with at most C chunks each."""
+
+    tokens: Tokens  # (W, T)
+    chunk_of: Tensor  # (W, T) the number, in its window, of the chunk to which each token belongs; -1 for padding
+    at: Tensor  # (D,) the place of each document of the batch among the W * C places of all windows
+    n_chunks: int  # C
+
+    def micro_batch(self, n_texts: int) -> int:
+        """How many windows have about as many chunks as a micro-batch of `n_texts` texts; at least one."""
+        return max(1, n_texts * len(self.tokens) // len(self.at))
+
+    def belongs(self, rows: Tensor, length: int, device: torch.device) -> Tensor:
+        """(R, C, `length`) 1 where a token of the windows at `rows` (R,) belongs to a chunk; on `device`."""
+        numbers = torch.arange(self.n_chunks, device=device)[:, None]
+        return (sent(self.chunk_of, device)[rows, None, :length] == numbers).float()
+
+
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
     """A copy on `device` of a tensor in host memory; the host does not wait until a GPU has it."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
@@ -67,6 +86,8 @@ class Batch:
     teacher: Tensor | None = None  # (B, D) logits
     owners: Tensor | None = None  # (D,) the row of the query to which each document or hard negative belongs
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
+    token_counts: Tensor | None = None  # (D,) of chunks of long documents; 0 for a chunk that equals an earlier one
+    windows: Windows | None = None  # of the documents, if the chunks of a document are read together
     context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: the documents at `context`
 
     @property

@@ -73,38 +73,39 @@ def save_state(
         "optimizer": to_small(moments, torch.bfloat16) if recipe.run.small_state else moments,
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        **{name: _trained(module) for name, module in modules.items()},
+        **{name: trained_tensors(module) for name, module in modules.items()},
     }
-    _write(folder / STATE, state)
+    write_state(folder / STATE, state)
 
 
 def save_best(folder: Path, recipe: Recipe, modules: dict[str, nn.Module]) -> None:
     """Write the trained weights with the lowest held-out loss so far; raises StorageError."""
-    state = {name: _trained(module) for name, module in modules.items()}
-    _write(folder / BEST, to_small(state, torch.float16) if recipe.run.small_state else state)
+    state = {name: trained_tensors(module) for name, module in modules.items()}
+    write_state(folder / BEST, to_small(state, torch.float16) if recipe.run.small_state else state)
 
 
 def load_best(folder: Path, modules: dict[str, nn.Module]) -> None:
     """Restore the weights that `save_best` wrote last; raises StorageError."""
     file = folder / BEST
-    state = _read(file)
-    with _readable(file):
+    state = read_values(file)
+    with readable(file):
         for name, module in modules.items():
             module.load_state_dict(state[name], strict=False)
 
 
 def read_state(folder: Path) -> dict[str, Any]:
     """The values that `save_state` wrote, by name; raises StorageError."""
-    state = _read(folder / STATE)
-    with _readable(folder / STATE):
+    state = read_values(folder / STATE)
+    with readable(folder / STATE):
         json.loads(state["recipe"])
         if not (0 <= state["step"] < math.inf and 0 <= state["seconds"] < math.inf):
             raise ValueError
     return state
 
 
-def _read(file: Path) -> dict[str, Any]:
-    with _readable(file):
+def read_values(file: Path) -> dict[str, Any]:
+    """The values that `write_state` wrote, by name, on the CPU; raises StorageError."""
+    with readable(file):
         content = BytesIO(read_parts(file))
         if ZipFile(content).testzip() is not None:  # torch does not compare the checksums of what it loads
             raise ValueError
@@ -113,7 +114,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _readable(file: Path) -> Iterator[None]:
+def readable(file: Path) -> Iterator[None]:
     """Raise StorageError if the block fails, whatever the reason: a damaged file can make torch raise any exception."""
     try:
         yield
@@ -123,7 +124,8 @@ def _readable(file: Path) -> Iterator[None]:
         raise StorageError(f"{file} cannot be read.", "Copy it again, or set another run.out.") from error
 
 
-def _write(target: Path, state: dict[str, Any]) -> None:
+def write_state(target: Path, state: dict[str, Any]) -> None:
+    """Replace the file `target` by the values of `state`, in parts of at most PART bytes; raises StorageError."""
     content = BytesIO()
     torch.save(state, content)
     try:
@@ -146,10 +148,17 @@ def first_not_finite(modules: dict[str, nn.Module]) -> str | None:
     return None
 
 
-def _trained(module: nn.Module) -> dict[str, Tensor]:
+def trained_tensors(module: nn.Module) -> dict[str, Tensor]:
     """The tensors that training changes; frozen parameters are those of the start."""
     frozen = _frozen(module)
     return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
+
+
+def load_trained(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Restore what `trained_tensors` returned; raises InputError, with the name of `folder`, if it does not fit."""
+    found = module.load_state_dict(tensors, strict=False)
+    if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
+        raise InputError(f"{folder} has the state of another model ({min(others)}).", "Set another run.out.")
 
 
 def _frozen(module: nn.Module) -> set[str]:
@@ -176,7 +185,7 @@ def load_state(
     if stored:
         check_sources(folder, stored, sources)
     _check_processes(folder, recipe, state.get("processes", world()))
-    with _readable(folder / STATE):
+    with readable(folder / STATE):
         return _restored(folder, state, modules, optimizer)
 
 
@@ -216,9 +225,7 @@ def _restored(
     folder: Path, state: dict[str, Any], modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> RunProgress:
     for name, module in modules.items():
-        found = module.load_state_dict(state[name], strict=False)
-        if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
-            raise InputError(f"{folder} has the state of another model ({min(others)}).", "Set another run.out.")
+        load_trained(folder, module, state[name])
     try:
         optimizer.load_state_dict(state["optimizer"])
     except ValueError:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from cdesearch.models.backbones.bert import pool_chunks
 from cdesearch.models.contextual.model import ContextualModel, PreparedContext
 from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.evaluation_mode import evaluation_mode
@@ -34,15 +35,14 @@ def held_out_losses(
                 table = weights.equal() if source is None else weights.of(source, loss.head)()
                 frequencies = None if source is None else context_frequencies(source, model.config.backbone.vocabulary)
                 prepared = embed_context(model, context, frequencies, micro_batch, device)
-                queries, documents = (
-                    embed(model, texts, prepared, table, micro_batch) for texts in (batch.queries, batch.documents)
-                )
+                queries = embed(model, batch.queries, prepared, table, micro_batch)
+                documents = embed_documents(model, batch, prepared, table, micro_batch)
                 if source is not None and frequencies is not None and model.second_stage.reads_siblings:
                     documents = _among_siblings(model, batch.documents, source, frequencies, table, micro_batch)
                 sample = documents[batch.context] if name in ("true", "batch") else None
                 if name == "random":
-                    other = following.documents.take(following.context)
-                    sample = embed(model, other, prepared, table, micro_batch)
+                    other = embed_documents(model, following, prepared, table, micro_batch)
+                    sample = other[following.context]
                 losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
 
@@ -91,6 +91,24 @@ def embed(
     """(n, d) pooled vectors of `texts`."""
     parts = _parts(texts, micro_batch, weights.device)
     return torch.cat([model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared) for part in parts])
+
+
+def embed_documents(
+    model: ContextualModel, batch: Batch, prepared: PreparedContext, weights: Tensor, micro_batch: int
+) -> Tensor:
+    """(D, d) pooled vectors of the documents of a batch, which are read in windows if it has any."""
+    windows = batch.windows
+    if windows is None:
+        return embed(model, batch.documents, prepared, weights, micro_batch)
+    assert prepared is None or isinstance(prepared, tuple)  # other sources of context read no windows
+    keys, values = (None, None) if prepared is None else prepared[:2]
+    vectors = []
+    for rows in torch.arange(len(windows.tokens), device=weights.device).split(windows.micro_batch(micro_batch)):
+        part = windows.tokens.rows(int(rows[0]), int(rows[-1]) + 1).to(weights.device)
+        belongs = windows.belongs(rows, part.ids.shape[1], weights.device)
+        states = model.window_states(part.ids, belongs, keys, values)
+        vectors.append(pool_chunks(states, belongs * weights[part.ids][:, None]))
+    return torch.cat(vectors).flatten(0, 1)[windows.at.to(weights.device)]
 
 
 def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Tokens]:

@@ -11,14 +11,15 @@ the same step.
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from cdesearch.models.backbones.bert import mean_pool
+from cdesearch.models.backbones.bert import mean_pool, pool_chunks
 from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.training_batch import Batch, sent
+from trainer.data.training_batch import Batch, Windows, sent
 from trainer.execution.distributed import alone, total, world
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.token_weights import context_frequencies, features_of
@@ -94,8 +95,13 @@ class GradCache:
 
         passing = self._passing(self._kept_graphs, packs=self._packs)
         query_pass = CachedPass(embed_query, batch.queries, passing)  # (b)
-        document_pass = CachedPass(embed_document, batch.documents, passing)
+        if batch.windows is None:
+            document_pass = CachedPass(embed_document, batch.documents, passing)
+        else:
+            document_pass = self._window_pass(batch.windows, weights, prepared)
         queries, documents = (one.vectors.requires_grad_() for one in (query_pass, document_pass))
+        if batch.windows is not None:
+            documents = documents.flatten(0, 1)[sent(batch.windows.at, self._device)]
         output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])  # (c)
         (output.loss / world()).backward()
         if self._device.type == "cpu":
@@ -119,6 +125,23 @@ class GradCache:
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 total(parameter.grad.div_(world()) if self._own_batches else parameter.grad)
+
+    def _window_pass(self, windows: Windows, weights: Tensor, prepared: PreparedContext) -> CachedPass:
+        """A pass over windows, whose results are the pooled chunks (C, d) of each; zero if a window has fewer.
+
+        A micro-batch has about as many tokens as one of `micro_batch` texts as long as a window's chunks.
+        """
+
+        def embed(text: Text, rows: Tensor) -> Tensor:
+            assert not isinstance(text, Packing)
+            belongs = windows.belongs(rows, text.ids.shape[1], self._device)
+            with self._cast():
+                states = self._model.window_states(text.ids, belongs, prepared.keys, prepared.values)
+            return pool_chunks(states.float(), belongs * weights[text.ids][:, None])
+
+        shape = windows.n_chunks, self._model.config.backbone.dimension
+        passing = self._passing(self._kept_graphs, packs=False, shape=shape)
+        return CachedPass(embed, windows.tokens, replace(passing, micro_batch=windows.micro_batch(self._micro_batch)))
 
     def _siblings(self, batch: Batch) -> Tensor | None:
         """(D, D) true where a document of the batch reads another one; None if the model does not read siblings."""

@@ -9,6 +9,7 @@ from torch import nn
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch
 from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.long_documents import document_share
 from trainer.loss.token_weights import TokenWeights
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import Recipe
@@ -64,15 +65,16 @@ class OptimizerSteps:
         """Take the step with the number `step`, from 0, of `n_steps`; a GPU may still be computing the figures."""
         self._set_rates(step, n_steps)
         self.optimizer.zero_grad(set_to_none=True)
-        output = self._cache.step(batch, self.weights.of(batch, self._head), self._loss_fn(batch))
+        output = self._cache.step(batch, self.weights.of(batch, self._head), self._loss_fn(batch, step, n_steps))
         self._cache.sum_gradients()
         norms = clip_by_group(self._groups, self._learning.clip)
         self.optimizer.step()
         return StepFigures(step + 1, len(batch.queries), output, norms)
 
-    def _loss_fn(self, batch: Batch) -> LossFn:
+    def _loss_fn(self, batch: Batch, step: int, n_steps: int) -> LossFn:
+        share = document_share(self.loss.objective, step, n_steps)
         return lambda queries, documents, context: self.loss.of(
-            batch, queries, documents, context if batch.is_contextual else None
+            batch, queries, documents, context if batch.is_contextual else None, share
         )
 
     def _set_rates(self, step: int, n_steps: int) -> None:

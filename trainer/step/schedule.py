@@ -1,11 +1,26 @@
 """The factor of the learning rates at each step."""
 
 import math
+from typing import Literal, Protocol
 
-from trainer.recipe import Learning
+
+class Schedule(Protocol):
+    """The settings of the learning rates over the steps of a run."""
+
+    @property
+    def warmup(self) -> int:
+        """Steps of linear warmup."""
+
+    @property
+    def schedule(self) -> Literal["linear", "wsd"]:
+        """What follows the warmup."""
+
+    @property
+    def cooldown(self) -> float:
+        """With wsd, the share of the steps in which rates fall."""
 
 
-def rate_factor(learning: Learning, step: int, n_steps: int) -> float:
+def rate_factor(learning: Schedule, step: int, n_steps: int) -> float:
     """The factor, above 0 and at most 1, of the step with the number `step`, from 0, of `n_steps`.
 
     Both schedules begin with a linear warmup. `linear` then falls to zero in a line. `wsd` stays at 1, and falls in a

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.context import EncodingContext
-from cdesearch.context.vectors import Floats
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from cdesearch.encode.length_batches import Integers
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 
@@ -32,6 +33,7 @@ class OnnxRuntime:
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
         self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
+        self._takes_positions = any(value.name == "positions" for value in self._second.get_inputs())
         self._cache = _open(folder / "cache.onnx") if self.reads_context else None
         if [value.shape for value in self._second.get_inputs() if value.name == "shift"] != [[dimension]]:
             raise ModelError(f"{folder} is not the ONNX export of a model of {dimension} dimensions.", AGAIN)
@@ -51,7 +53,7 @@ class OnnxRuntime:
             return vectors
         # Both stages share one backbone and every gate is zero. Therefore the second stage's states, pooled with equal
         # weights, are the first-stage vectors.
-        inputs |= {"weights": mask.astype(np.float32)} | self._identity
+        inputs |= {"weights": mask.astype(np.float32)} | self._identity | self._positions(input_ids)
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
@@ -63,9 +65,20 @@ class OnnxRuntime:
         """Raise ModelError: an export cannot read token states."""
         raise ModelError(f"{self._folder} is an ONNX export, which reads no token states.", TORCH_ALONE)
 
-    def second_stage_chunks(self, *_: Any) -> tuple[Floats, Floats]:
-        """Raise ModelError: an export reads every chunk alone."""
-        raise ModelError(f"{self._folder} is an ONNX export, which reads every chunk alone.", TORCH_ALONE)
+    def second_stage_chunks(
+        self, input_ids: Integers, belongs: Floats, context: EncodingContext
+    ) -> tuple[Floats, Floats]:
+        """(C, d) pooled and (C, n) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+
+        `belongs` (C, T) is 1 where a token belongs to a chunk, else 0. The graph computes the states of the tokens.
+        """
+        inputs = self._inputs(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)
+        if self._takes_positions:
+            inputs["positions"] = np.einsum("ct,ct->t", np.cumsum(belongs, axis=1), belongs).astype(np.int64) - 1
+        states: Floats = self._states(inputs)[0, 0]
+        weights = belongs * context.inputs.token_weights[input_ids]
+        pooled: Floats = (weights @ states) / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+        return pooled, context.whitening.apply(to_unit(pooled))
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if every gate is zero."""
@@ -83,12 +96,15 @@ class OnnxRuntime:
 
     def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
         """(B, S, T, d) states of all tokens of ids (B, S, T); raises ModelError for an export of an older version."""
+        return self._states(self._inputs(input_ids, mask, context))
+
+    def _states(self, inputs: dict[str, Any]) -> Floats:
         if "states" not in [value.name for value in self._second.get_outputs()]:
             raise ModelError(
                 f"{self._folder} was exported by an older version, and has no states of tokens.",
                 "Export the model again, or search without reranking.",
             )
-        states: Floats = _run(self._second, ["states"], self._inputs(input_ids, mask, context))[0]
+        states: Floats = _run(self._second, ["states"], inputs)[0]
         return states
 
     def _inputs(
@@ -99,10 +115,15 @@ class OnnxRuntime:
             "weights": context.inputs.token_weights[input_ids] * mask.astype(np.float32),
             "shift": context.whitening.shift,
             "projection": _square(context.whitening.projection),
+            **self._positions(input_ids),
         }
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
         return inputs
+
+    def _positions(self, input_ids: Integers) -> dict[str, Integers]:
+        """The positions of the tokens of each span, if the graph reads windows in which they restart at each chunk."""
+        return {"positions": np.arange(input_ids.shape[2])} if self._takes_positions else {}
 
     @property
     def _identity(self) -> dict[str, Floats]:

@@ -85,7 +85,7 @@ class TorchRuntime:
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
         """
         ready, ids = self._on_device(context), self._put(input_ids)
-        pooled = self._network.pooled_chunks(ids, self._put(belongs) * ready.token_weights[ids])
+        pooled = self._network.pooled_chunks(ids, self._put(belongs), ready.token_weights[ids], ready.prepared)
         return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     @torch.inference_mode()

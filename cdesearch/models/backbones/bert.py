@@ -57,7 +57,7 @@ class Backbone(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
 
     def embed(self, input_ids: Tensor, positions: Tensor | None = None) -> Tensor:
-        """(B, T) ids to (B, T, d) rows with positions, normalised; `positions` (T,) default to 0 ... T - 1."""
+        """(B, T) ids to (B, T, d) rows with positions, normalised; `positions` (T,) or (B, T) default to 0 ... T-1."""
         if positions is None:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
         return self.dropout(self.norm(self.tokens(input_ids) + self.positions(positions)))  # type: ignore[no-any-return] # a module returns Any
@@ -90,6 +90,18 @@ def mean_pool(states: Tensor, weights: Tensor) -> Tensor:
     """(B, T, d) states and (B, T) weights, zero on padding, to the (B, d) weighted mean."""
     weights = weights.to(states.dtype)[..., None]
     return (states * weights).sum(1) / weights.sum(1).clamp_min(1e-9)
+
+
+def pool_chunks(states: Tensor, weights: Tensor) -> Tensor:
+    """(B, C, d) means of states (B, T, d) by a matrix of weights (B, C, T) of tokens in chunks; zero where all are."""
+    weights = weights.to(states.dtype)
+    return (weights @ states) / weights.sum(2, keepdim=True).clamp_min(1e-9)
+
+
+def positions_in_chunks(belongs: Tensor) -> Tensor:
+    """(B, T) positions that start from 0 at each chunk; `belongs` (B, C, T) is 1 where a token belongs to a chunk."""
+    belongs = belongs.long()
+    return ((belongs.cumsum(2) * belongs).sum(1) - 1).clamp_min(0)
 
 
 def pool_spans(pooled: Tensor, weights: Tensor) -> Tensor:

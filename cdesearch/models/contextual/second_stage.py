@@ -154,6 +154,19 @@ class SecondStage(nn.Module):
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         return self._through(rows, mask, _by_layer(keys, values, bias), norms)
 
+    def states_at(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None,
+        positions: Tensor | None,
+        keys: Tensor | None,
+        values: Tensor | None,
+    ) -> Tensor:
+        """(B, T, d) like `states`, with the `positions` (B, T) or (T,) of the tokens; None: 0 ... T - 1."""
+        rows = self.backbone.embed(input_ids, positions)
+        mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
+        return self._through(rows, mask, _by_layer(keys, values), None)
+
     def packed_states(
         self,
         packing: Packing,

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from cdesearch.models.backbones.bert import pool_chunks
 from cdesearch.models.pplx.folder import PplxModel
 from cdesearch.models.transformers_library import load_weights, loading_from
 
@@ -54,18 +55,15 @@ class PplxNetwork(nn.Module):
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:
         """Codes (B, d); `weights` (B, T) of the tokens in the mean, zero on padding."""
         states = self.token_states(input_ids, attention_mask, context)
-        return to_codes(weighted_means(states, weights[:, None]))[:, 0]
+        return to_codes(pool_chunks(states, weights[:, None]))[:, 0]
 
-    def pooled_chunks(self, input_ids: Tensor, weights: Tensor) -> Tensor:
-        """Codes (C, d) of the chunks in one sequence (T,); `weights` (C, T) of the tokens of each chunk, else zero."""
-        states = self.token_states(input_ids[None], input_ids.new_ones(1, len(input_ids)), None)
-        return to_codes(weighted_means(states, weights[None]))[0]
+    def pooled_chunks(self, input_ids: Tensor, belongs: Tensor, weights: Tensor, context: None) -> Tensor:
+        """Codes (C, d) of the chunks in one sequence (T,), in which `belongs` (C, T) is 1 where a token is of a chunk.
 
-
-def weighted_means(states: Tensor, weights: Tensor) -> Tensor:
-    """(B, C, d) means of states (B, T, d) by weights (B, C, T); zero where all weights are."""
-    weights = weights.to(states.dtype)
-    return (weights @ states) / weights.sum(2, keepdim=True).clamp_min(1e-9)
+        `weights` (T,) are those of the tokens.
+        """
+        states = self.token_states(input_ids[None], input_ids.new_ones(1, len(input_ids)), context)
+        return to_codes(pool_chunks(states, (belongs * weights)[None]))[0]
 
 
 def to_codes(means: Tensor) -> Tensor:

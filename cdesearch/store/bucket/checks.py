@@ -4,10 +4,9 @@ from pathlib import Path
 
 from cdesearch.errors import CdesearchError
 from cdesearch.store.bucket.objects import Bucket
-from cdesearch.store.bucket.snapshot import VERSIONS, fetch, object_name
+from cdesearch.store.bucket.snapshot import VERSIONS, cache_error, fetch, object_name
 from cdesearch.store.checksums import Checksums
 from cdesearch.store.damage import Checks, Damage, NeedsHash
-from cdesearch.store.write_errors import write_error
 
 
 class BucketChecks(Checks):
@@ -25,7 +24,7 @@ class BucketChecks(Checks):
             try:
                 fetch(self._bucket, self._generation, file, self.expected[file])
             except OSError as error:
-                raise write_error(self._folder, error) from None
+                raise cache_error(self._bucket, error) from None
             self._sound.add(file)
 
     def table_error(self, tables: str, error: BaseException) -> CdesearchError:  # noqa: ARG002 (they are not at fault)

@@ -7,6 +7,7 @@ environment and the metadata of an instance; boto3 adds profiles, single sign-on
 """
 
 import os
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,8 @@ REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
 # Of the variables from which object_store reads credentials itself, those that are sufficient
 _OWN_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 DEFAULT_REGION = "us-east-1"
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+_URL = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?(?:/[!-~]*)?", re.ASCII)
 _SETTINGS = {
     "s3": "Check the variables whose names begin with AWS_.",
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to a file with a key, or run `gcloud auth application-default login`.",
@@ -35,8 +38,9 @@ def open_store(address: BucketAddress) -> Any:
     except ModuleNotFoundError:
         raise InputError(
             f"{address} is in a bucket, and the library for buckets is not installed.",
-            'Run `pip install "cdesearch[scale]"`.',
+            "Run `pip install 'cdesearch[scale]'`.",
         ) from None
+    _check_endpoints()
     retries: Any = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)}
     client: Any = {
         "allow_http": _is_plain_http(),
@@ -98,7 +102,15 @@ def _region() -> str:
     return boto3.Session().region_name or DEFAULT_REGION
 
 
+def _check_endpoints() -> None:
+    """Raise BucketError for a variable that does not hold the URL of a server, for which object_store would panic."""
+    for name in _ENDPOINTS:
+        if os.environ.get(name) and not _URL.fullmatch(os.environ[name]):
+            raise BucketError(
+                f"The variable {name} is not the URL of a server.", "Write one such as https://s3.example.com."
+            )
+
+
 def _is_plain_http() -> bool:
     """Whether the user has named a server without encryption, such as one on this computer."""
-    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-    return any(os.environ.get(name, "").startswith("http://") for name in names)
+    return any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)

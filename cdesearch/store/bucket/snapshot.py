@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
-from cdesearch.errors import IndexDamagedError, IndexNotFoundError
+from cdesearch.errors import IndexDamagedError, IndexNotFoundError, StorageError
 from cdesearch.store.bucket.objects import Bucket
 from cdesearch.store.bucket.pointer import read_pointer
 from cdesearch.store.checksums import (
@@ -56,10 +56,11 @@ def open_newest(bucket: Bucket) -> Path:
         needed = [name for name in checksums if name == MANIFEST or VERSIONS in name]
         with ThreadPoolExecutor(max_workers=len(needed) or 1) as threads:
             list(threads.map(lambda file: fetch(bucket, folder, file, checksums[file]), needed))
-        os.utime(folder)
+        with suppress(OSError):  # a cache that holds all files may be read-only
+            os.utime(folder)
         _forget_old(folder)
     except OSError as error:
-        raise write_error(bucket.address.folder, error) from None
+        raise cache_error(bucket, error) from None
     return folder
 
 
@@ -115,6 +116,11 @@ def _fill(bucket: Bucket, generation: str, file: str, entry: Entry, target: Path
         raise damaged_object(bucket, file, "is missing")
     if digest != entry.sha256:
         raise damaged_object(bucket, file, "has other content than was written")
+
+
+def cache_error(bucket: Bucket, error: OSError) -> StorageError:
+    """The error for a cache that cannot be written, with its path and not the address of the bucket."""
+    return write_error(bucket.address.folder, error)
 
 
 def damaged_object(bucket: Bucket, file: str, what: str) -> IndexDamagedError:

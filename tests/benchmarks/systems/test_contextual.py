@@ -6,7 +6,7 @@ import pytest
 from beir_folder import write_set
 
 from benchmarks.datasets.dataset import read_dataset
-from benchmarks.systems.contextual import Contextual, vectors_in
+from benchmarks.systems.contextual import Contextual, corpus_context, vectors_in
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
@@ -91,6 +91,18 @@ def test_a_chunk_with_siblings_has_another_vector_than_it_has_alone(datasets, tm
     ]
     changed = np.abs(bare[0] - bare[1]).max(axis=1) > 1e-4
     assert changed[:-1].all() and not changed[-1]
+
+
+def test_with_late_chunking_the_chunks_of_a_document_are_measured_in_their_windows(datasets, tmp_path):
+    config = replace(TINY, first_stage="shared", window_tokens=40)
+    encoder, (own, other) = load_encoder(make_checkpoint(tmp_path / "m", config)), datasets
+    assert max(map(len, own.documents)) > 1
+    for kind in ("true", "null"):
+        found = Contextual(encoder, tmp_path / kind, kind, other).vectors(own)[1]
+        context = None if kind == "null" else corpus_context(encoder, own, 0, tmp_path / kind)
+        expected = to_unit(encoder.encode_chunks(own.texts, own.documents, context))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        assert np.abs(found - encoder.encode(own.texts, "document", context)).max() > 1e-3
 
 
 def context_of(encoder, dataset):

@@ -115,6 +115,33 @@ def test_an_index_that_cannot_be_read_ends_the_query(folder, tmp_path):
     assert f"{own / 'space'}" in run.stderr and not run.stdout
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ask", "moon"],
+        ["tui"],
+        ["eval", "--auto", "5"],
+        ["tune", "--auto", "5"],
+        ["label", "moon", "--good", "1"],
+        ["status"],
+        ["index"],
+        ["trust"],
+        ["doctor"],
+        ["sources", "list"],
+    ],
+)
+def test_a_command_for_one_index_refuses_two(folder, command):
+    for two in (BOTH, ("--index=pets", "--index", "pets")):
+        run = cdesearch(*command, *two, cwd=folder, code=2)
+        assert f"`cdesearch {command[0]}` takes one index, and --index is given more than once." in run.stderr
+        assert not run.stdout
+
+
+def test_the_word_index_in_a_question_is_not_the_option(folder):
+    once = ("ask", "--index", "pets", "--json", "--", "moon", "--index", "space")
+    assert json.loads(cdesearch(*once, cwd=folder).stdout)["question"] == "moon --index space"
+
+
 def test_a_file_may_set_several_indexes(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "cdesearch").mkdir()

@@ -28,6 +28,8 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
         {"context_source": "statistics", "first_stage": "shared"},
         {"first_stage_layers": 1},
         {"context_source": "siblings", "context_sink": True, "first_stage": "shared"},
+        {"window_tokens": 128},
+        {"window_tokens": 500, "window_positions": "restarted"},
         {},
     ],
 )
@@ -47,6 +49,9 @@ def test_a_configuration_is_loaded_as_it_was_saved(tmp_path, changes):
         ("log_gates", None),
         ("context_source", "none"),
         ("context_tokens", 0),
+        ("window_tokens", -1),
+        ("window_tokens", 64.5),
+        ("window_positions", "none"),
     ],
 )
 def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
@@ -54,6 +59,23 @@ def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
     values = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**values, name: value}))
     with pytest.raises(ModelError, match=f"{name} = .* out of range"):
+        ModelConfig.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"window_tokens": 129}, "above its 128 positions"),
+        ({"window_tokens": 64, "context_attention": "joint"}, "no joint attention"),
+        (
+            {"window_tokens": 64, "context_source": "tokens", "first_stage": "shared"},
+            "needs the context source pooled",
+        ),
+    ],
+)
+def test_windows_that_the_network_cannot_read_are_refused(tmp_path, changes, reason):
+    replace(TINY, **changes).save(tmp_path)
+    with pytest.raises(ModelError, match=reason):
         ModelConfig.load(tmp_path)
 
 

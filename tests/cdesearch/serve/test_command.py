@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from background_server import runtime_folder
+from command import cdesearch
 from hidden_libraries import run_code_without, run_module_without
 from running_server import wait_until
 
@@ -64,7 +65,7 @@ def test_a_port_in_use_is_one_clear_error(pages):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(InputError, match=rf"cannot listen on port {port} of 127\.0\.0\.1 .*in use.*--port"):
-            serve([pages], port=port)
+            serve(None, [pages], port=port)
 
 
 def test_a_socket_in_use_is_an_error_and_one_without_a_listener_is_replaced(tmp_path):
@@ -98,16 +99,29 @@ def test_a_regular_file_at_the_path_of_the_socket_is_kept(tmp_path):
     assert path.read_text() == "mine"
 
 
+def test_the_option_index_names_indexes_as_arguments_do(pages, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "cdesearch").mkdir()
+    missing = ("--index", "one", "--index", "two")
+    assert "one" in cdesearch("serve", *missing, cwd=tmp_path, code=2).stderr
+    both = cdesearch("serve", pages, *missing, cwd=tmp_path, code=2)
+    assert both.stderr == "error: Indexes are named both with and without --index. Name all of them in one way.\n"
+    (tmp_path / "cdesearch" / "config.toml").write_text('[serve]\nindex = "three"\n')
+    assert "three" in cdesearch("serve", cwd=tmp_path, code=2).stderr
+    named = cdesearch("serve", "four", cwd=tmp_path, code=2).stderr
+    assert "four" in named and "three" not in named
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "search.example"])
 def test_other_computers_need_a_token(host, pages):
     with pytest.raises(InputError, match=r"no token protects the index\. Set a secret with --token"):
-        serve([pages], host=host)
+        serve(None, [pages], host=host)
 
 
 @pytest.mark.parametrize("token", ["short", "sixteen letters and blanks", "sechzehn-und-mehr-\u00fcber"])
 def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
     with pytest.raises(InputError, match="at least 16 letters and digits"):
-        serve([pages], token=token)
+        serve(None, [pages], token=token)
 
 
 @pytest.mark.slow

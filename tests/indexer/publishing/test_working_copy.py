@@ -1,3 +1,4 @@
+import shutil
 from datetime import timedelta
 
 import pytest
@@ -41,6 +42,16 @@ class AtUpload(Silent):
         if name == "Uploading":
             self.call()
         return super().stage(name, total)
+
+
+class Told(Silent):
+    """Keeps the notes of a run."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
 
 
 def test_an_update_sends_only_what_has_changed_and_lets_the_server_copy_the_rest(store, run, docs, tiny_checkpoint):
@@ -125,7 +136,7 @@ def test_a_bucket_that_vanishes_during_the_upload_loses_nothing(store, run, docs
     assert Index.open(store.place).manifest.n_documents == 12
 
 
-def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, run):
+def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, run, docs):
     def vanish(method, path):
         if method == "PUT" and path.endswith("CURRENT"):
             store.is_gone = True
@@ -135,7 +146,9 @@ def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, 
         run()
     store.before, store.is_gone = None, False
     del store.requests[:]
-    run()
+    told = Told()
+    build([docs], Options(index=store.place, model=run.model), told)
+    assert told.notes == ["An earlier run could not publish what it has built. This run publishes it."]
     sent = [request.rpartition("/")[2] for request in store.requests if request.startswith("PUT")]
     assert sorted(sent) == ["CURRENT", "INDEX", "checksums.json"]
 
@@ -235,13 +248,52 @@ def test_a_build_for_a_bucket_has_no_stages(store, run, docs, monkeypatch):
     """Nobody could search them."""
     monkeypatch.setattr(stages, "STAGED_FROM", 1)
     monkeypatch.setattr(stages, "SECONDS", 0.0)
-    told = []
+    bucket, disk = Told(), Told()
+    build([docs], Options(index=store.place, model=run.model), bucket)
+    build([docs], Options(index=docs.parent / "local", model=run.model), disk)
+    assert not any("Searchable" in text for text in bucket.notes)
+    assert any("Searchable" in text for text in disk.notes)
 
-    class Told(Silent):
-        def note(self, text):
-            told.append(text)
 
-    build([docs], Options(index=store.place, model=run.model), Told())
-    assert not any("Searchable" in text for text in told)
-    build([docs], Options(index=docs.parent / "local", model=run.model), Told())
-    assert any("Searchable" in text for text in told)
+def live_copy(store):
+    copy = address_of(store.place).working_copy
+    return copy / "generations" / (copy / "CURRENT").read_text().strip()
+
+
+def remove_context(copy):
+    (copy / "context.safetensors").unlink()
+
+
+def remove_checksums(copy):
+    (copy / "checksums.json").unlink()
+
+
+def remove_generation(copy):
+    shutil.rmtree(copy)
+
+
+def damage_current(copy):
+    (copy.parents[1] / "CURRENT").write_text("damaged")
+
+
+def mark_with_another_format(copy):
+    (copy.parents[1] / "INDEX").write_text("cdesearch index\nformat 5\n")
+
+
+@pytest.mark.parametrize(
+    "damage", [remove_context, remove_checksums, remove_generation, damage_current, mark_with_another_format]
+)
+@pytest.mark.parametrize("was_published", [True, False])
+def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was_published):
+    if was_published:
+        run()
+    else:
+        store.is_read_only = True
+        with pytest.raises(BucketError):
+            run()
+        store.is_read_only = False
+    damage(live_copy(store))
+    (docs / "new.md").write_text("the bread is in the river")
+    report = run()
+    assert report.n_documents == Index.open(store.place).manifest.n_documents == 13
+    assert report.embedded == 1 or not was_published

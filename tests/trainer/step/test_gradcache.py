@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from batches import VARIANTS, gradients, loss_fn_of, make_batch, make_student, weights_of
+from batches import (
+    VARIANTS,
+    WINDOWED,
+    gradients,
+    loss_fn_of,
+    make_batch,
+    make_student,
+    make_window_batch,
+    weights_of,
+)
 from conftest import TINY
 
 import trainer
@@ -161,6 +170,7 @@ def in_two_processes(tmp_path_factory):
     cases = [
         *((variant, "0.0", "shared") for variant in SHARED),
         ("cached", "0.3", "shared"),
+        ("windows", "0.0", "shared"),
         *((variant, "0.0", "own") for variant in ("sink", "joint")),
     ]
     # The tested package is used, not an installed one.
@@ -183,6 +193,14 @@ def test_two_processes_compute_the_gradient_of_one(variant, in_two_processes):
     for found in in_two_processes:
         case = found[variant, "0.0", "shared"]
         assert_same((loss, gradients(model, head)), (case["loss"], case["gradients"]))
+
+
+def test_two_processes_share_the_windows_of_a_batch(in_two_processes):
+    alone = cached(*make_student(WINDOWED), make_window_batch(), 4)
+    for found in in_two_processes:
+        case = found["windows", "0.0", "shared"]
+        of_all = {name: gradient for name, gradient in case["gradients"].items() if name in alone[1]}
+        assert_same(alone, (case["loss"], of_all))
 
 
 @pytest.mark.parametrize("variant", ["sink", "joint"])

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from batches import VARIANTS, loss_fn_of, make_batch, make_student, weights_of
+from batches import VARIANTS, WINDOWED, loss_fn_of, make_batch, make_student, make_window_batch, weights_of
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -18,6 +18,7 @@ from cdesearch.models.backbones import packed
 from trainer.data import training_batch
 from trainer.loss import batch_loss, token_weights
 from trainer.loss.batch_loss import BatchLoss
+from trainer.objective import Objective
 from trainer.recipe import Learning
 from trainer.step import cached_pass, gradcache
 from trainer.step.gradcache import GradCache
@@ -83,12 +84,15 @@ def refusing(mode, method):
 def take_step(monkeypatch, variant, packs, n_null=1):
     """Take one complete training step; returns its figures, and how often it waited for eigenvectors."""
     monkeypatch.setattr(gradcache, "has_kernel", lambda _: packs)
-    model, head = make_student(VARIANTS[variant])
-    batch = make_batch(n_null=n_null)
-    batch = replace(batch, siblings=torch.arange(12) // 2, teacher=torch.randn(12, 12))
+    if variant == "windows":
+        (model, head), batch = make_student(WINDOWED), make_window_batch()
+    else:
+        model, head = make_student(VARIANTS[variant])
+        batch = replace(make_batch(n_null=n_null), siblings=torch.arange(12) // 2)
+    batch = replace(batch, teacher=torch.randn(12, 12))
     groups = parameter_groups(model, head)
     optimizer = make_optimizer(groups, Learning())
-    cache, loss = GradCache(model, head, 5), BatchLoss(head, 0.6, 0.05, 0.5)
+    cache, loss = GradCache(model, head, 5), BatchLoss(head, 0.6, 0.05, 0.5, Objective(contextual=variant == "windows"))
     weights = weights_of(head, batch)
     mode = OnDevice([*model.parameters(), *head.parameters()])
 
@@ -120,7 +124,7 @@ def take_step(monkeypatch, variant, packs, n_null=1):
 
 @pytest.mark.parametrize("packs", [False, True])
 @pytest.mark.parametrize(
-    "variant", [name for name, config in VARIANTS.items() if config.context_source != "statistics"]
+    "variant", ["windows", *(name for name, config in VARIANTS.items() if config.context_source != "statistics")]
 )
 def test_in_a_step_the_host_does_not_wait_for_the_device(variant, packs, monkeypatch):
     figures, n_eigh = take_step(monkeypatch, variant, packs)

@@ -14,6 +14,7 @@ from trainer.data.batches.false_negatives import Mask, false_negatives
 from trainer.data.batches.pack import Packed, pack
 from trainer.data.batches.token_store import DomainTokens, TokenStore
 from trainer.data.batches.upcoming import upcoming
+from trainer.data.batches.windows import first_copies, make_windows
 from trainer.data.pairs.domains import Domain
 from trainer.data.pairs.reading import Pair
 from trainer.data.random_stream import random_stream
@@ -104,9 +105,23 @@ class BatchStream:
             excluded=torch.from_numpy(excluded),
             teacher=teacher,
             owners=owners_of(pairs),
-            siblings=siblings_of(pairs) if recipe.by_document else None,
         )
+        if recipe.by_document:
+            batch = self._in_documents(batch, pairs, documents)
         return batch if self._contexts is None else self._in_context(batch, packed, documents, random)
+
+    def _in_documents(self, batch: Batch, pairs: Sequence[Pair], documents: Sequence[str]) -> Batch:
+        """The batch with the long documents of its chunks, and with their windows if the recipe has any."""
+        siblings = siblings_of(pairs)
+        copies = first_copies(documents, siblings)
+        counts = batch.documents.mask.sum(1) * torch.from_numpy(copies == np.arange(len(copies)))
+        batch = replace(batch, siblings=siblings, token_counts=counts)
+        limit = self._recipe.model.window_tokens
+        if not limit:
+            return batch
+        places = [pair.place for pair in pairs]
+        places += [0] * (len(documents) - len(pairs))  # a hard negative is of no document
+        return replace(batch, windows=make_windows(batch.documents, siblings, places, copies, limit))
 
     def _in_context(self, batch: Batch, packed: Packed, documents: Sequence[str], random: np.random.Generator) -> Batch:
         """The batch with other documents of its domain as context, with the same null slots.

@@ -42,10 +42,10 @@ class Domain:
     def take(self, rows: Sequence[int]) -> list[Pair]:
         """The pairs at `rows`."""
         found = self.pairs.take(rows)
-        columns = (found.column(name) for name in ("query", "document", "negatives", "document_id", "scores"))
+        columns = (found.column(name) for name in ("query", "document", "negatives", "document_id", "scores", "place"))
         return [
-            Pair(query, document, tuple(texts), name, tuple(map(float, scores)))
-            for query, document, texts, name, scores in zip(*columns, strict=True)
+            Pair(query, document, tuple(texts), name, tuple(map(float, scores)), int(place))
+            for query, document, texts, name, scores, place in zip(*columns, strict=True)
         ]
 
     def shuffled(self, random: np.random.Generator) -> list[int]:

@@ -31,6 +31,7 @@ class Pair:
     negatives: tuple[str, ...] = ()
     document_id: str = ""  # of the long document that `document` is a chunk of, or empty
     scores: tuple[float, ...] = ()  # of a teacher, for `document` and then for each of the negatives; or none
+    place: int = 0  # of `document` among the chunks of the long document
     group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
@@ -99,6 +100,18 @@ def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
             yield _pair(row, f"{file}:{number}")
 
 
+def read_passages(file: Path) -> Iterator[list[str]]:
+    """The documents of one file without their queries, each as a list of its passages; raises SourceError.
+
+    The passages of a long document are its `chunks`, and those of a pair are its document alone.
+    """
+    for number, row in enumerate(_rows(file), start=1):
+        passages = row.get("chunks") or [row.get("document", row.get(OTHER_NAMES["document"]))]
+        if not isinstance(passages, list) or not all(isinstance(passage, str) for passage in passages):
+            raise SourceError(f"{file}:{number} has no text in `document` or `chunks`.", "Correct or remove the line.")
+        yield [passage.strip() for passage in passages if passage.strip()]
+
+
 def _pair(row: Mapping[str, Any], location: str) -> Pair:
     query, document = (row.get(name, row.get(other)) for name, other in OTHER_NAMES.items())
     if not isinstance(query, str) or not isinstance(document, str):
@@ -112,6 +125,7 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
         tuple(text.strip() for text in negatives),
         document_id=str(row.get("document_id") or ""),
         scores=_scores(row, 1 + len(negatives), location),
+        place=_place(row, location),
         group=str(row.get("group") or ""),
     )
 
@@ -127,6 +141,14 @@ def _scores(row: Mapping[str, Any], n: int, location: str) -> tuple[float, ...]:
     return tuple(map(float, scores))
 
 
+def _place(row: Mapping[str, Any], location: str) -> int:
+    """The place of the document among the chunks of its long document, from 0; raises SourceError."""
+    place = row.get("place") or 0
+    if not isinstance(place, int) or place < 0:
+        raise SourceError(f"{location} has a `place` that is not a whole number from 0.", "Correct the line.")
+    return place
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -136,8 +158,8 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
         chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
-            group = str(row.get("group") or "")
-            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]), group=group)
+            name, group = str(row["doc_id"]), str(row.get("group") or "")
+            yield Pair(question["text"].strip(), chunk.strip(), (), name, (), int(question["chunk"]), group)
     except (KeyError, TypeError, AttributeError) as error:
         needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
         raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None

@@ -15,7 +15,7 @@ from cdesearch.errors import StorageError
 from trainer.data.stored import load_offsets, save_array
 from trainer.replacing import make_folder, refuse_link, replacing
 
-TEXTS = ("query", "document", "document_id")  # columns with one text per pair
+TEXTS = ("query", "document", "document_id", "place")  # columns with one text per pair; a number is written as text
 LISTS = ("negatives", "scores")  # columns with any number of texts per pair; numbers are written as texts
 COLUMNS = (*TEXTS, *LISTS)
 
@@ -86,7 +86,7 @@ class PairWriter:
     def write(self, row: dict[str, Any]) -> None:
         """Append one row; lone surrogates, which UTF-8 cannot encode, become question marks."""
         for name in TEXTS:
-            self._append(name, (row[name],))
+            self._append(name, (str(row[name]),))
         for name in LISTS:
             self._append(name, map(str, row[name]))
             self._first[name].append(len(self._starts[name]) - 1)

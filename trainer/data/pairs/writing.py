@@ -72,6 +72,7 @@ def _targets(out: Path, domain: str) -> tuple[Path, Path]:
 
 def _row(pair: Pair) -> dict[str, Any]:
     row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
+    place = {"place": pair.place} if pair.place else {}
     group = {"group": pair.group} if pair.group else {}
     scores = {"scores": pair.scores} if pair.scores else {}
-    return row | group | {"negatives": pair.negatives} | scores
+    return row | place | group | {"negatives": pair.negatives} | scores

@@ -13,8 +13,9 @@ from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
+from cdesearch.models.backbones.bert import pool_chunks
 from cdesearch.models.pplx.folder import read_folder
-from cdesearch.models.pplx.network import load_network, weighted_means
+from cdesearch.models.pplx.network import load_network
 from cdesearch.models.registry import family_of
 
 pytest.importorskip("transformers")
@@ -69,7 +70,7 @@ def test_the_pooled_states_are_those_of_transformers(plain):
         ids = torch.tensor([token_ids(text)])
         with torch.inference_mode():
             states = network.token_states(ids, torch.ones_like(ids), None)
-            pooled = weighted_means(states, torch.ones(1, 1, ids.shape[1]))[0, 0]
+            pooled = pool_chunks(states, torch.ones(1, 1, ids.shape[1]))[0, 0]
         theirs = their_states(ids[0].tolist())
         torch.testing.assert_close(states[0], theirs, atol=1e-5, rtol=0)
         torch.testing.assert_close(pooled, theirs.mean(0), atol=1e-5, rtol=0)

@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 import sys
 
@@ -10,7 +12,10 @@ from cdesearch.errors import BucketError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import connection
+from cdesearch.store.bucket.objects import bucket_at
+from cdesearch.store.bucket_address import address_of
 from cdesearch.store.index import Index
+from cdesearch.store.write_errors import write_error
 from indexer.build import build
 from indexer.settings import Options
 
@@ -69,8 +74,6 @@ def test_a_server_that_cannot_be_reached_has_one_line_without_keys(store, run, t
     monkeypatch.setattr(connection, "MAX_RETRIES", 1)
     store.close()
     move_to_computer("second", tmp_path, monkeypatch)  # without open connections
-    from cdesearch.store.bucket.objects import bucket_at
-
     bucket_at.cache_clear()
     gone = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path, code=2)
     assert f"{store.address} cannot be read" in gone.stderr
@@ -86,9 +89,46 @@ def test_a_refusal_shows_the_code_of_the_server_and_no_key(store, run, tmp_path)
     assert "AKIAEXAMPLE" not in refused.stderr
 
 
+def test_a_cache_that_cannot_be_written_is_named(store, run, tmp_path, monkeypatch):
+    run()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    full = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path, code=2)
+    assert f"{tmp_path / 'file' / 'cdesearch' / 'buckets'} cannot be written" in full.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "cause", "remedy"),
+    [
+        (errno.ENOSPC, "The disk of {cache} is full.", "Free some space"),
+        (errno.EROFS, "{cache} cannot be written.", "set XDG_CACHE_HOME"),
+        (errno.EACCES, "{cache} cannot be written.", "set XDG_CACHE_HOME"),
+        (errno.EFBIG, "A file in {cache} would be larger", "set XDG_CACHE_HOME"),
+        (errno.EIO, "{cache} cannot be written", "Check its disk"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="the cache has another variable there")
+def test_an_error_of_the_disk_names_the_cache_and_not_the_bucket(store, number, cause, remedy):
+    for folder in (store.place, address_of(store.place).working_copy):
+        error = write_error(folder, OSError(number, os.strerror(number), str(folder / "CURRENT")))
+        assert error.cause.startswith(cause.format(cache=store.place.parent)) and remedy in error.remedy
+        assert "--index" not in error.remedy and "s3://" not in str(error)
+
+
+def test_a_cache_that_holds_all_files_may_be_read_only(store, run, tiny_encoder, monkeypatch):
+    run()
+    sound = hits(Index.open(store.place), tiny_encoder)
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert hits(Index.open(store.place), tiny_encoder) == sound
+
+
 def test_without_the_extra_one_line_names_it_and_other_commands_work(tmp_path):
     query = run_module_without("obstore", "cdesearch", "query", "x", "--index", "s3://bucket/docs", cwd=tmp_path)
-    assert query.returncode == 2 and 'Run `pip install "cdesearch[scale]"`' in query.stderr
+    assert query.returncode == 2 and "Run `pip install 'cdesearch[scale]'`" in query.stderr
     assert query.stderr.count("\n") == 1
     (tmp_path / "a.txt").write_text("moon")
     index = run_module_without("obstore", "cdesearch", "index", ".", "--index", "s3://bucket/docs", cwd=tmp_path)
@@ -137,8 +177,6 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
     monkeypatch.setenv("AWS_PROFILE", "team")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    from cdesearch.store.bucket.objects import bucket_at
-
     bucket_at.cache_clear()
     store.keys.clear()
     hits(Index.open(store.place), tiny_encoder)
@@ -148,3 +186,14 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
     with pytest.raises(BucketError, match=r"There are no credentials for s3://.*ProfileNotFound"):
         Index.open(store.place)
     bucket_at.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "url", ["s3.example.com", "https://", "ftp://host", "http://[", "http://a b", "http://a:b", "secret"]
+)
+def test_an_endpoint_that_is_no_url_has_one_line_without_its_value(store, monkeypatch, tmp_path, url):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    bucket_at.cache_clear()
+    refused = cdesearch("query", "moon", "--index", store.address, cwd=tmp_path, code=2)
+    assert refused.stderr.startswith("error: The variable AWS_ENDPOINT_URL is not the URL of a server.")
+    assert "secret" not in refused.stderr

@@ -11,6 +11,7 @@ from trainer.data.pairs.beir import _read_judgements as read_judgements
 from trainer.data.pairs.beir import read_queries
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import Pair, domain_files, read_pairs
+from trainer.data.pairs.writing import new_pair_files
 
 
 def write(file, rows):
@@ -38,9 +39,10 @@ def test_two_files_of_one_domain_name_are_refused(tmp_path):
 
 def test_a_long_document_has_one_pair_per_question(tmp_path):
     book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
-    file = write(tmp_path / "a.jsonl", [book, {"query": "q", "document": "d", "document_id": "x"}])
+    placed = {"query": "q", "document": "d", "document_id": "x", "place": 3}
+    file = write(tmp_path / "a.jsonl", [book, placed])
     pairs = list(read_pairs(file))
-    assert pairs == [Pair("second?", "two", document_id="book"), Pair("q", "d", document_id="x")]
+    assert pairs == [Pair("second?", "two", document_id="book", place=1), Pair("q", "d", document_id="x", place=3)]
     (domain,) = prepare([file], tmp_path / "work")
     assert domain.take([0, 1]) == pairs
     for wrong in (
@@ -51,6 +53,9 @@ def test_a_long_document_has_one_pair_per_question(tmp_path):
     ):
         with pytest.raises(SourceError, match="1 is not a long document"):
             list(read_pairs(write(file, [book | wrong])))
+    for place in (-1, 1.5, "first"):
+        with pytest.raises(SourceError, match="1 has a `place` that is not a whole number from 0"):
+            list(read_pairs(write(file, [placed | {"place": place}])))
 
 
 @pytest.mark.parametrize(
@@ -147,3 +152,10 @@ def test_scores_must_be_one_number_for_each_text(tmp_path, scores):
         list(read_pairs(file))
     file.write_text(file.read_text().replace(scores, "[3, -1.5]"))
     assert [pair.scores for pair in read_pairs(file)] == [(3.0, -1.5)]
+
+
+def test_written_pairs_are_read_as_they_were(tmp_path):
+    pairs = [Pair("a", "b", ("n",), "book", (1.5, 0.5), 3, "g"), Pair("c", "d", document_id="book"), Pair("e", "f")]
+    with new_pair_files(tmp_path / "out", []) as write_domain:
+        file = write_domain("mined", pairs)
+    assert list(read_pairs(file)) == pairs

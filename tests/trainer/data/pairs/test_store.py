@@ -10,6 +10,7 @@ rows = st.fixed_dictionaries(
         "query": texts,
         "document": texts,
         "document_id": texts,
+        "place": st.integers(0, 999),
         "negatives": st.lists(texts, max_size=3),
         "scores": st.lists(st.floats(allow_nan=False), max_size=3),
     }
@@ -29,11 +30,13 @@ def test_stored_pairs_are_read_in_any_order(tmp_path_factory, rows, random):
     for chosen, found in ((range(len(rows)), table), (order, table.take(order)), (order[::2], every_second)):
         for name in ("query", "document", "document_id", "negatives"):
             assert found.column(name) == [rows[row][name] for row in chosen]
+        assert list(map(int, found.column("place"))) == [rows[row]["place"] for row in chosen]
         numbers = [[float(score) for score in scores] for scores in found.column("scores")]
         assert numbers == [rows[row]["scores"] for row in chosen]
 
 
 def test_a_lone_surrogate_becomes_a_question_mark(tmp_path):
     with PairWriter(tmp_path) as writer:
-        writer.write({"query": "a\ud800b", "document": "", "document_id": "", "negatives": (), "scores": ()})
+        empty = {"document": "", "document_id": "", "place": 0, "negatives": (), "scores": ()}
+        writer.write({"query": "a\ud800b"} | empty)
     assert open_pairs(tmp_path).column("query") == ["a?b"]

@@ -1,0 +1,185 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from conftest import make_checkpoint
+from random_biencoder import biencoder_folder
+from random_texts import masking_tokenizer, recipe_of
+
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import InputError, ModelError
+from cdesearch.models.contextual.model import load_checkpoint
+from cdesearch.progress import Silent
+from trainer.pretraining.pretrain import pretrain
+from trainer.pretraining.recipe import load_pretraining_recipe
+from trainer.run.checkpoint import STATE
+from trainer.run.folder import HEAD
+from trainer.run.log import read_log
+from trainer.run.time_limit import OutOfTime, TimeLimit
+
+KINDS = ["condenser", "cocondenser", "causal", "diffusion"]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    folder = make_checkpoint(tmp_path_factory.mktemp("start") / "model")
+    masking_tokenizer().save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    file = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    masking_tokenizer().save(str(file))
+    return file
+
+
+def recipe_for(kind, folder, start, tokenizer, **changes):
+    if kind in ("causal", "diffusion"):
+        return recipe_of(folder, None, objective__kind=kind, network__tokenizer=tokenizer, **changes)
+    return recipe_of(folder, start, objective__kind=kind, **changes)
+
+
+def tensors(folder):
+    from safetensors.torch import load_file
+
+    return load_file(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_held_out_loss_falls_and_the_checkpoint_is_complete(kind, tmp_path, start, tokenizer):
+    changes = {"learning__steps": 60, "learning__rate": 1e-2, "run__watch_every": 60}
+    recipe = recipe_for(kind, tmp_path, start, tokenizer, **changes)
+    folder = pretrain(recipe, Silent())
+    before, after = [sum(row["held_out"].values()) for row in read_log(recipe.run.out) if "held_out" in row]
+    assert after < 0.9 * before
+    assert {file.name for file in folder.iterdir()} >= {"config.json", "model.safetensors", "tokenizer.json"}
+    assert (recipe.run.out / HEAD).exists() is (kind in ("condenser", "cocondenser"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_was_stopped_continues_to_the_same_weights(kind, tmp_path, start, tokenizer):
+    whole = pretrain(recipe_for(kind, tmp_path / "whole", start, tokenizer), Silent())
+    recipe = recipe_for(kind, tmp_path / "parts", start, tokenizer)
+    with pytest.raises(OutOfTime):
+        pretrain(recipe, Silent(), limit=AfterSteps(2))
+    with pytest.raises(InputError, match="holds an earlier run"):
+        pretrain(recipe, Silent())
+    resumed = pretrain(recipe, Silent(), resume=True)
+    for name, tensor in tensors(whole).items():
+        torch.testing.assert_close(tensors(resumed)[name], tensor, msg=name)
+    assert [row["step"] for row in read_log(recipe.run.out) if "loss" in row] == [1, 2, 3, 4, 5, 6]
+
+
+class AfterSteps(TimeLimit):
+    """A limit that is reached when it has been checked so many times in the loop of steps."""
+
+    def __init__(self, n):
+        super().__init__(None)
+        self._left = n + 1  # it is also checked after the texts are read
+
+    def check(self):
+        self._left -= 1
+        if self._left <= 0:
+            raise OutOfTime
+
+
+def test_cocondenser_continues_with_the_checkpoint_and_the_head_of_condenser(tmp_path, start, tokenizer):
+    first = recipe_for("condenser", tmp_path / "first", start, tokenizer)
+    folder = pretrain(first, Silent())
+    second = recipe_of(tmp_path / "second", folder, model__head=first.run.out / HEAD, learning__steps=1)
+    pretrain(second, Silent())
+    last = [row["head"] for row in read_log(first.run.out) if "loss" in row][-1]
+    begun = next(row["head"] for row in read_log(second.run.out) if "loss" in row)
+    fresh = recipe_of(tmp_path / "fresh", folder, learning__steps=1)
+    pretrain(fresh, Silent())
+    anew = next(row["head"] for row in read_log(fresh.run.out) if "loss" in row)
+    assert abs(begun - last) < 0.7 * abs(anew - last)
+
+
+def test_in_the_head_warmup_the_network_stays_as_it_was(tmp_path, start):
+    recipe = recipe_of(tmp_path, start, learning__steps=3, learning__head_warmup=3)
+    folder = pretrain(recipe, Silent())
+    before = load_checkpoint(start).state_dict()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in load_checkpoint(folder).state_dict().items())
+    assert len({row["head"] for row in read_log(recipe.run.out) if "loss" in row}) == 3
+
+
+def test_only_the_backbone_of_a_checkpoint_changes_and_it_still_embeds(tmp_path, start):
+    folder = pretrain(recipe_of(tmp_path, start, objective__slot="cls"), Silent())
+    before, after = load_checkpoint(start).state_dict(), load_checkpoint(folder).state_dict()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed and all(name.startswith("second_stage.backbone.") for name in changed)
+    assert np.isfinite(load_encoder(folder).encode(["the cat"], "query", None)).all()
+
+
+def test_a_published_bert_is_a_start(tmp_path):
+    biencoder_folder(tmp_path / "bert")
+    masking_tokenizer().save(str(tmp_path / "bert" / "tokenizer.json"))
+    folder = pretrain(recipe_of(tmp_path, tmp_path / "bert", learning__steps=1), Silent())
+    assert load_checkpoint(folder).config.backbone.dimension == 32
+
+
+def test_diffusion_continues_with_a_causal_network_and_its_checkpoint_embeds_as_pplx(tmp_path, tokenizer):
+    causal = pretrain(recipe_for("causal", tmp_path / "causal", None, tokenizer), Silent())
+    recipe = recipe_of(tmp_path / "diffusion", causal, objective__kind="diffusion", learning__steps=1)
+    folder = pretrain(recipe, Silent())
+    shift = max((tensors(folder)[name] - tensor).abs().max() for name, tensor in tensors(causal).items())
+    assert 0 < shift < 0.02, "one step from the causal weights"
+    assert json.loads((folder / "config.json").read_text())["model_type"] == "bidirectional_pplx_qwen3"
+    vectors = load_encoder(folder, plain=True).encode(["the cat", "a dog in water"], "document", None)
+    assert vectors.shape == (2, 32) and np.isfinite(vectors).all() and vectors.any(1).all()
+
+
+def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, start):
+    recipe = recipe_of(tmp_path, start, learning__steps=1)
+    pretrain(recipe, Silent())
+    changed = recipe_of(tmp_path, start, learning__steps=2, learning__rate=1.0)
+    with pytest.raises(InputError, match=r"learning.rate: 0.003 -> 1.0"):
+        pretrain(changed, Silent(), resume=True)
+    longer = recipe_of(tmp_path, start, learning__steps=2)
+    (tmp_path / "texts.jsonl").write_text((tmp_path / "texts.jsonl").read_text().replace("moon", "stone"))
+    with pytest.raises(InputError, match="The texts are not those"):
+        pretrain(longer, Silent(), resume=True)
+    (recipe.run.out / STATE).unlink()
+    with pytest.raises(InputError, match=r"no state.pt to resume"):
+        pretrain(longer, Silent(), resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"objective__kind": "condenser"}, "needs model.start"),
+        ({"objective__kind": "diffusion"}, "needs network.tokenizer"),
+        ({"objective__kind": "causal", "network__tokenizer": "t", "model__head": "h"}, "has no head"),
+        ({"objective__kind": "causal", "network__tokenizer": "t", "network__n_heads": 3}, "a multiple"),
+        ({"objective__kind": "electra"}, "objective.kind: input should be 'condenser'"),
+        ({"objective__knd": "causal"}, "did you mean kind"),
+    ],
+)
+def test_a_recipe_that_cannot_run_is_refused_in_one_line(tmp_path, changes, message):
+    with pytest.raises(InputError, match=message) as raised:
+        recipe_of(tmp_path, **changes)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_start_that_does_not_fit_is_refused(tmp_path, start):
+    with pytest.raises(InputError, match="cannot be the early ones"):
+        pretrain(recipe_of(tmp_path / "a", start, objective__early_layers=2), Silent())
+    with pytest.raises(InputError, match="128 positions"):
+        pretrain(recipe_of(tmp_path / "b", start, learning__max_tokens=129), Silent())
+    with pytest.raises(InputError, match="the run would overwrite"):
+        pretrain(recipe_of(tmp_path / "c", start, run__out=start.parent), Silent())
+    with pytest.raises(ModelError, match="There is no head"):
+        pretrain(recipe_of(tmp_path / "d", start, model__head=tmp_path / "none"), Silent())
+
+
+def test_the_recipes_that_are_shipped_are_valid():
+    from pathlib import Path
+
+    import trainer
+
+    folder = Path(trainer.__file__).parent / "recipes" / "pretraining"
+    kinds = {load_pretraining_recipe(file).objective.kind for file in folder.glob("*.toml")}
+    assert kinds == {"condenser", "cocondenser", "causal"}

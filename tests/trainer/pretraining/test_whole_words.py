@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from random_texts import masking_tokenizer, vocabulary
+
+from cdesearch.errors import InputError
+from trainer.pretraining.vocabulary import Vocabulary
+from trainer.pretraining.whole_words import choose_words, corrupt
+
+TEXT = "the cat abc moon dogs x river stone light bread engine water"
+
+
+def framed(text=TEXT):
+    return np.array(masking_tokenizer().encode(text).ids)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whole_words_are_chosen_up_to_the_share_and_special_tokens_never(seed):
+    ids, known = framed(), vocabulary()
+    chosen = choose_words(ids, known, 0.3, np.random.default_rng(seed))
+    assert not chosen[0] and not chosen[-1]
+    assert 1 <= chosen.sum() <= max(3, round(0.3 * (len(ids) - 2)))
+    continues = known.continues[ids]
+    assert all(chosen[place] == chosen[place - 1] for place in np.flatnonzero(continues))
+
+
+def test_a_word_that_exceeds_the_share_is_chosen_if_it_is_alone():
+    ids = framed("abcdef")
+    assert choose_words(ids, vocabulary(), 0.15, np.random.default_rng(0)).tolist() == [False, *[True] * 6, False]
+
+
+def test_a_text_without_tokens_has_nothing_to_choose():
+    assert not choose_words(framed(""), vocabulary(), 0.15, np.random.default_rng(0)).any()
+
+
+def test_of_chosen_tokens_eight_in_ten_are_masked_one_is_another_and_one_is_kept():
+    known = vocabulary()
+    ids = np.full(40_000, masking_tokenizer().token_to_id("cat"))
+    chosen = np.arange(len(ids)) % 2 == 0
+    read = corrupt(ids, chosen, known, np.random.default_rng(0))
+    assert (read[~chosen] == ids[0]).all()
+    assert np.mean(read[chosen] == known.mask) == pytest.approx(0.8, abs=0.01)
+    others = read[chosen][(read[chosen] != known.mask) & (read[chosen] != ids[0])]
+    assert len(others) / chosen.sum() == pytest.approx(0.1, abs=0.01)
+    assert set(others) <= set(known.ordinary) and len(set(others)) > 50
+
+
+def test_a_tokenizer_without_the_mask_token_is_refused_in_one_line():
+    with pytest.raises(InputError, match=r"no token \[OTHER\]"):
+        Vocabulary.of(masking_tokenizer(), 160, "[OTHER]")

@@ -1,0 +1,77 @@
+"""The chunks of an index: those to train on, and those of held-out documents, whose headings choose the result."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from cdesearch.errors import InputError
+from cdesearch.evaluation.own_questions import heading_questions, sample_chunks
+from cdesearch.evaluation.questions import Question
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Chunk
+from cdesearch.terminal import counted
+from trainer.data.random_stream import random_stream
+from trainer.data.stored import digest_of
+
+LEAST_CHUNKS = 300  # of an index; with fewer, neither training nor the choice of the result is sound
+LEAST_QUESTIONS = 40
+LEAST_DOCUMENTS = 20  # of an index with fewer, parts of documents are held out
+PART = 20  # chunks of such a part
+HELD_OUT = 0.25  # of the chunks, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The chunks of an index, or of a sample of its documents, in two groups; and the held-out headings."""
+
+    trained: list[Chunk]
+    held_out: list[Chunk]
+    questions: list[Question]  # that chunks of `held_out` answer
+
+    @property
+    def digest(self) -> str:
+        """A digest of all texts."""
+        return digest_of(chunk.text for chunk in (*self.trained, *self.held_out))
+
+
+def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
+    """Read the chunks; about `n_held_out` of them are held out, at most a quarter of all.
+
+    Raises IndexStateError, and InputError if the index is too small or has too few headings.
+    """
+    n_chunks = index.manifest.n_chunks
+    if n_chunks < LEAST_CHUNKS:
+        raise InputError(
+            f"The index has {counted(n_chunks, 'chunk')}. That is too little text to learn from, and to measure whether"
+            f" anything was gained: adapt needs {LEAST_CHUNKS}.",
+            "Keep the model of the index.",
+        )
+    chunks = sample_chunks(index, Random(seed))
+    trained, held_out = _divided(chunks, min(n_held_out, int(HELD_OUT * len(chunks))), seed)
+    ids = {chunk.id for chunk in held_out}
+    questions = [question for question in heading_questions(chunks) if question.answers <= ids]
+    if len(questions) < LEAST_QUESTIONS:
+        raise InputError(
+            f"The held-out documents have {counted(len(questions), 'heading')} that can be searched for, and adapt"
+            f" needs {LEAST_QUESTIONS} to measure whether anything was gained.",
+            "Give more --minutes, so that more documents are held out, or keep the model of the index.",
+        )
+    return Corpus(trained, held_out, questions)
+
+
+def _divided(chunks: Sequence[Chunk], n_held_out: int, seed: int) -> tuple[list[Chunk], list[Chunk]]:
+    """The chunks to train on and those that are held out: whole documents, or parts if there are few documents."""
+    in_parts = len({chunk.document_id for chunk in chunks}) < LEAST_DOCUMENTS
+    groups: dict[Hashable, list[Chunk]] = defaultdict(list)
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.document_id, chunk.record or "", chunk.ordinal)):
+        groups[chunk.document_id, chunk.ordinal // PART if in_parts else 0].append(chunk)
+    names = sorted(groups, key=str)
+    trained: list[Chunk] = []
+    held_out: list[Chunk] = []
+    for place in random_stream(seed, "held-out documents").permutation(len(names)):
+        group = groups[names[place]]
+        # A very long document is trained on, so that the rest of the corpus is held out, too.
+        fits = len(held_out) + len(group) <= n_held_out
+        (held_out if fits else trained).extend(group)
+    return trained, held_out

@@ -1,0 +1,65 @@
+"""How long a step takes on this machine, from which the numbers of steps follow."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+from cdesearch.encode.load import load_tokenizer
+from trainer.data.pairs.reading import Pair
+from trainer.data.training_batch import Batch, tokenize
+from trainer.execution.distributed import world
+from trainer.pretraining.masked_learner import MaskedLearner
+from trainer.pretraining.recipe import PretrainingRecipe
+from trainer.pretraining.token_documents import read_token_documents
+from trainer.recipe import Recipe
+from trainer.starting import starting_head, starting_model
+from trainer.step.optimizer_steps import OptimizerSteps, Trainee
+
+FIRST = 1  # steps that are not timed, because memory is reserved in them
+TIMED = 1
+
+
+def device_here() -> torch.device:
+    """The device on which training runs."""
+    assert world() == 1
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def pretraining_pace(recipe: PretrainingRecipe) -> float:
+    """The seconds of a step of pretraining, of which a third trains the head alone."""
+    assert recipe.model.start is not None
+    tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
+    documents = read_token_documents(recipe.texts.files, None, tokenizer, recipe.run.out / "data", lambda _: None)
+    learner = MaskedLearner(recipe, documents, device_here())
+    return _seconds_each(learner.add_gradient)
+
+
+def training_pace(recipe: Recipe, pairs: Sequence[Pair]) -> float:
+    """The seconds of a step of training."""
+    start, size = recipe.model.start, recipe.batches.size
+    device = device_here()
+    model = starting_model(recipe.model).to(device)
+    tokenizer = load_tokenizer(start / "tokenizer.json")
+    steps = OptimizerSteps(recipe, Trainee(model, starting_head(recipe.model, model.config).to(device), tokenizer))
+    # Other pairs' documents stand for the negatives.
+    some = pairs[: 2 * size]
+    batch = Batch(
+        queries=tokenize(tokenizer, [pair.query for pair in some[:size]], "", recipe.batches.max_tokens),
+        documents=tokenize(tokenizer, [pair.document for pair in some], "", recipe.batches.max_tokens),
+        context=torch.arange(size),
+        is_null=torch.zeros(size, dtype=torch.bool),
+        excluded=torch.zeros(size, len(some), dtype=torch.bool),
+    )
+    return _seconds_each(lambda step: steps.take(batch, step, FIRST + TIMED))
+
+
+def _seconds_each(take: Callable[[int], object]) -> float:
+    for step in range(FIRST):
+        take(step)
+    started = time.monotonic()
+    for step in range(FIRST, FIRST + TIMED):
+        take(step)
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return (time.monotonic() - started) / TIMED

@@ -1,0 +1,91 @@
+"""The folder of the work and of the result: what is done so far, with which the same command continues."""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cdesearch.errors import InputError, StorageError
+from trainer.data.stored import load_json
+from trainer.replacing import refuse_link, remove, replace_text
+from trainer.run.folder import LOCK
+
+STATE = "adapting.json"
+MODEL = "model"  # the checkpoint that is the result
+WORK = ("bodies", "pretraining", "pairs", "mined", "training")
+IGNORED = ".gitignore"  # so that git does not offer the model of an index that is in a repository
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the work is for, the time and the steps, the last checkpoint, and the reciprocal ranks so far."""
+
+    corpus: str  # a digest of the texts and of the model
+    minutes: float
+    seconds: float = 0.0  # which calls have used until now
+    pretraining_steps: int | None = None
+    training_steps: int | None = None
+    trained: str | None = None  # the checkpoint of the last phase of training, in the folder
+    ranks: dict[str, list[float]] = field(default_factory=dict)  # by share of the adapted model
+    chosen: float | None = None  # the share, once everything is done; 0: nothing gained
+
+
+class WorkFolder:
+    """The folder on disk."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises InputError if the folder holds anything but such work."""
+        self.path = path
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{path} is not a folder.", "Name another --out.")
+        entries = {entry.name for entry in path.iterdir()} - {LOCK} if path.exists() else set()
+        if entries and STATE not in entries:
+            raise InputError(f"{path} is not empty, and not of an earlier adapt.", "Name another --out.")
+        for name in (STATE, MODEL, IGNORED, *WORK):
+            refuse_link(path / name)
+
+    def load(self, corpus: str, minutes: float) -> Work:
+        """The work so far, or new work. Unfinished work for other texts or another model is removed.
+
+        Raises InputError if the folder has a model that was made otherwise, because an index may use it, unfinished
+        work of other minutes, or a damaged state.
+        """
+        begun = Work(corpus, minutes)
+        if not (self.path / STATE).exists():
+            return begun
+        found = self._stored()
+        is_same = found.corpus == corpus
+        if is_same and found.minutes == minutes and not (found.chosen and not (self.path / MODEL).exists()):
+            return found
+        if (self.path / MODEL).exists():
+            raise InputError(
+                f"{self.path} has a model that was adapted to other texts, from another model, or in"
+                f" {found.minutes:g} minutes, and an index may use it.",
+                "Name another --out, or remove this folder.",
+            )
+        if is_same and found.chosen is None and found.pretraining_steps is not None:
+            raise InputError(
+                f"{self.path} has unfinished work of --minutes {found.minutes:g}.",
+                "Give the same --minutes to continue it, or remove this folder.",
+            )
+        self.clear()
+        return begun
+
+    def save(self, work: Work, **changes: Any) -> Work:
+        """Store the work with some changes, and return it; raises StorageError."""
+        changed = replace(work, **changes)
+        replace_text(self.path / STATE, json.dumps(asdict(changed)))
+        if not (self.path / IGNORED).exists():
+            replace_text(self.path / IGNORED, "*\n")
+        return changed
+
+    def clear(self) -> None:
+        """Remove everything but the state and the result."""
+        for name in WORK:
+            remove(self.path / name)
+
+    def _stored(self) -> Work:
+        try:
+            return Work(**load_json(self.path / STATE))
+        except (TypeError, StorageError):
+            raise InputError(f"{self.path / STATE} is damaged.", "Remove the folder, or name another --out.") from None

@@ -1,0 +1,115 @@
+"""A small network in the shape of Qwen3, by the library transformers, and its checkpoint folder.
+
+The folder has the format of pplx-embed, so the checkpoint of a run of `diffusion` embeds texts as a published one does.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.errors import InputError
+from cdesearch.models.hub import NEEDS_HUB
+from cdesearch.models.pplx.folder import MODEL_TYPE, read_folder
+from cdesearch.models.transformers_library import load_weights, loading_from
+from trainer.pretraining.recipe import NetworkSizes
+from trainer.replacing import replace_folder
+
+ROPE = {"rope_type": "default", "rope_theta": 1e6}
+CAUSAL_TYPE = "qwen3"  # model_type of a checkpoint that reads from left to right
+POSITIONS = 32_768  # rotary positions need no memory
+
+
+class DecoderNetwork(nn.Module):
+    """Token ids to states, from left to right or in both directions, with the embeddings as the last matrix."""
+
+    def __init__(self, transformer: Any) -> None:
+        super().__init__()
+        self.transformer = transformer
+
+    def states(self, ids: Tensor, mask: Tensor, *, causal: bool) -> Tensor:
+        """(B, T, d) states of texts (B, T), which are padded on the right, with 0/1 mask."""
+        for layer in self.transformer.layers:
+            layer.self_attn.is_causal = causal
+        # From left to right no token reads the padding after it.
+        seen = None if causal or bool(mask.all()) else mask.bool()[:, None, None, :]
+        states: Tensor = self.transformer(
+            input_ids=ids, attention_mask={"full_attention": seen}, use_cache=False
+        ).last_hidden_state
+        return states
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(..., V) logits of the next token from states (..., d)."""
+        return functional.linear(states, self.transformer.embed_tokens.weight).float()
+
+
+def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
+    """A network with random weights; raises InputError if transformers is not installed."""
+    try:
+        import transformers
+    except ImportError:
+        raise InputError("A new network needs transformers, which is not installed.", NEEDS_HUB) from None
+    config = transformers.Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=sizes.dimension,
+        intermediate_size=sizes.inner,
+        num_hidden_layers=sizes.n_layers,
+        num_attention_heads=sizes.n_heads,
+        num_key_value_heads=sizes.n_key_value_heads,
+        head_dim=sizes.head_dimension,
+        max_position_embeddings=POSITIONS,
+        rope_parameters=ROPE,
+    )
+    return DecoderNetwork(transformers.Qwen3Model(config))
+
+
+def load_network(folder: Path) -> DecoderNetwork:
+    """The network of a checkpoint folder in fp32; raises ModelError."""
+    with loading_from(folder) as transformers:
+        config = transformers.Qwen3Config(**read_folder(folder).shapes)
+        return DecoderNetwork(load_weights(transformers.Qwen3Model, folder, "sdpa", config=config))
+
+
+def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path, *, causal: bool) -> None:
+    """Replace `folder` by a checkpoint; raises StorageError."""
+    config = network.transformer.config
+    fields = {
+        "architectures": ["Qwen3Model" if causal else "PPLXQwen3Model"],
+        "model_type": CAUSAL_TYPE if causal else MODEL_TYPE,
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_hidden_layers": config.num_hidden_layers,
+        "num_attention_heads": config.num_attention_heads,
+        "num_key_value_heads": config.num_key_value_heads,
+        "head_dim": config.head_dim,
+        "max_position_embeddings": config.max_position_embeddings,
+        "rms_norm_eps": config.rms_norm_eps,
+        "attention_bias": False,
+        "hidden_act": "silu",
+        "rope_parameters": ROPE,
+        "tie_word_embeddings": True,
+    }
+    state = {name: one.detach().cpu().contiguous() for name, one in network.transformer.state_dict().items()}
+
+    def write(unfinished: Path) -> None:
+        unfinished.mkdir(parents=True)
+        (unfinished / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+        save_file(state, unfinished / "model.safetensors")
+        shutil.copymode(unfinished / "config.json", unfinished / "model.safetensors")
+        shutil.copyfile(tokenizer, unfinished / "tokenizer.json")
+
+    replace_folder(folder, write)
+
+
+def draw_weights(network: DecoderNetwork, seed: int) -> None:
+    """Give a new network the weights that follow from `seed`."""
+    torch.manual_seed(seed)
+    for module in network.modules():
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=0.02)
