@@ -96,7 +96,7 @@ class BuildJob:
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
         languages = self._languages(spool)
-        tables = self._tables(languages, building)
+        tables = self._open_tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
@@ -138,6 +138,20 @@ class BuildJob:
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
+        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
+        base = self._kept_base.generation if self._kept_base else None
+        building = open_building(self.folder, base, self._key(), columns)
+        served = self._description.served
+        if served is not None and not continues_model(building, served, self.encoder.dimension):
+            discard(self.folder, building)
+            self.progress.note(
+                "The model on the server has changed since this build began. All texts are embedded again."
+            )
+            return self._open_building()
+        return building
+
+    def _key(self) -> dict[str, Any]:
+        """What an unfinished generation must have in common with this build to be continued."""
         key: dict[str, Any] = {
             "model": self.encoder.fingerprint,
             "base": self.base.generation.name if self.base else None,
@@ -150,17 +164,7 @@ class BuildJob:
             }
             if self._vectors.dimension < self.encoder.dimension:
                 key["dimension"] = self._vectors.dimension
-        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
-        base = self._kept_base.generation if self._kept_base else None
-        building = open_building(self.folder, base, key, columns)
-        served = self._description.served
-        if served is not None and not continues_model(building, served, self.encoder.dimension):
-            discard(self.folder, building)
-            self.progress.note(
-                "The model on the server has changed since this build began. All texts are embedded again."
-            )
-            return self._open_building()
-        return building
+        return key
 
     def _export_model(self, spool: Chunks) -> None:
         """In the first build with a published model, export it, so that it runs without torch from now on.
@@ -276,6 +280,9 @@ class BuildJob:
 
     def _tables(self, languages: CorpusLanguages, generation: Path) -> Tables:
         return Tables(generation, self._vectors, languages.text_language)
+
+    def _open_tables(self, languages: CorpusLanguages, building: Path) -> Tables:
+        return self._tables(languages, building)
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
