@@ -30,10 +30,9 @@ class ModelToLoad:
 class Embedder:
     """A worker that embeds texts with its own copy of the model."""
 
-    def __init__(self, model: ModelToLoad, sample: ContextSample, n_threads: int) -> None:
+    def __init__(self, model: ModelToLoad, n_threads: int) -> None:
         self._encoder = load_encoder(model.path, model.device, fetch=False, plain=model.is_plain)
         self._encoder.limit_threads(n_threads)
-        self._sample = sample
         found = self._encoder.fingerprint, self._encoder.precision
         if found != (model.fingerprint, model.precision) and model.device != "cuda":
             raise ModelError(
@@ -41,13 +40,13 @@ class Embedder:
                 "Name a --model folder on a file system that all machines mount at the same path.",
             )
 
-    def embed(self, parts: Parts, todo: WindowToDo, name: str) -> int:
+    def embed(self, parts: Parts, todo: WindowToDo, name: str, sample: ContextSample) -> int:
         """Embed the texts of a window and write their vectors; returns how many went through the model."""
         file = parts.folder / VECTORS / f"{name}.arrow"
         if file.is_file():  # a worker has ended after it wrote them, and this is the second attempt
             return 0
         texts = texts_of(parts, todo)
-        save_vectors(file, list(texts), self._encoder.encode(list(texts.values()), "document", self._sample))
+        save_vectors(file, list(texts), self._encoder.encode(list(texts.values()), "document", sample))
         return len(texts)
 
 
@@ -63,7 +62,7 @@ def embed_windows(
     n_workers = min(session.n_workers, len(todo))
     n_gpus = int(session.has_gpus)
     made: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=n_gpus)(Embedder)
-    workers = [made.remote(model, sample, 1) for _ in range(n_workers)]
+    workers = [made.remote(model, 1) for _ in range(n_workers)]
     shared = ray.put(parts)
     loads = dict.fromkeys(range(n_workers), 0)
     given: dict[int, int] = {}  # the worker of each window
@@ -72,7 +71,7 @@ def embed_windows(
         worker = min(loads, key=lambda number: loads[number])
         loads[worker] += 1
         given[one.window] = worker
-        return workers[worker].embed.remote(shared, one, files[one.file])
+        return workers[worker].embed.remote(shared, one, files[one.file], sample)
 
     for one, embedded in completed(submit, todo, AHEAD * n_workers):
         loads[given.pop(one.window)] -= 1

@@ -1,6 +1,7 @@
 """The connection to a Ray cluster, which may be one that runs on this machine for one build."""
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -20,6 +21,9 @@ OBJECT_STORE_BYTES = 256_000_000  # of a cluster on this machine: only the conte
 NEEDED = ("ray", "lance_ray", "lance")
 # Ray reads these when it is imported. Usage statistics would be sent to its makers.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS": "0"}
+# Other users of this machine could otherwise run code in a cluster that was started here. The library keeps the token
+# for as long as the process runs.
+OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -55,7 +59,8 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
 
     A cluster that was started here ends with the block, and if this process is killed.
     """
-    os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})
+    for name, value in (QUIET if address else QUIET | OWN).items():
+        os.environ.setdefault(name, value)
     allow_pandas()  # ray looks for it
     import ray as installed
 
@@ -81,6 +86,7 @@ def _connect(ray: Any, address: str | None, n_workers: int | None, folder: str |
     if address is None:
         cores = os.cpu_count() or 1
         options |= {"address": "local", "num_cpus": n_workers or cores, "include_dashboard": False}
+        options["_node_ip_address"] = "127.0.0.1"  # nothing listens on the network
         options |= {"object_store_memory": OBJECT_STORE_BYTES, "_temp_dir": folder}
     elif address == "auto":
         options["address"] = "auto"
