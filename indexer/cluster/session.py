@@ -5,12 +5,14 @@ import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TextIO, cast
 
 from cdesearch.errors import ClusterError, InputError
 from cdesearch.slim_imports import allow_pandas
@@ -24,6 +26,7 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "
 # Other users of this machine could otherwise run code in a cluster that was started here. The library keeps the token
 # for as long as the process runs.
 OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+LISTENER = "ray_listen_error_messages"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -66,8 +69,9 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
 
     ray: Any = installed
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    folder = None if address else tempfile.mkdtemp(prefix="cdesearch-ray-")
+    folder, before = None if address else tempfile.mkdtemp(prefix="cdesearch-ray-"), sys.stdout
     try:
+        sys.stdout = cast(TextIO, _WithoutRay(before))
         _connect(ray, address, n_workers, folder)
         for number, handler in handlers.items():  # Ray replaces that of SIGTERM
             with suppress(ValueError):  # not in the main thread
@@ -77,8 +81,27 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
         yield Session(n_workers or n_gpus or max(1, int(resources.get("CPU", 1))), n_gpus > 0)
     finally:
         ray.shutdown()
+        sys.stdout = before
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+class _WithoutRay:
+    """An output stream without the lines that a thread of Ray prints about workers that it replaces.
+
+    Ray has no option for this, and the lines would precede the JSON of a command.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        if threading.current_thread().name == LISTENER:
+            return len(text)
+        return int(self._stream.write(text))
 
 
 def _connect(ray: Any, address: str | None, n_workers: int | None, folder: str | None) -> None:

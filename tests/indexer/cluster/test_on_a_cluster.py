@@ -69,7 +69,7 @@ def expected(records, tiny_checkpoint):
 
 
 @pytest.fixture(scope="module")
-def address():
+def cluster():
     process = subprocess.Popen(
         [sys.executable, "-c", TWO_MACHINES],
         stdin=subprocess.PIPE,
@@ -79,9 +79,14 @@ def address():
         env=ENVIRONMENT,
     )
     try:
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().strip(), psutil.Process(process.pid)
     finally:
         process.communicate("")
+
+
+@pytest.fixture
+def address(cluster):
+    return cluster[0]
 
 
 @pytest.fixture
@@ -127,11 +132,11 @@ def test_a_cluster_on_this_machine_builds_the_same_index_and_leaves_nothing(docs
     assert sorted(names) == ["checksums.json", "context.safetensors", "files.jsonl", "manifest.json", "tables"]
 
 
-def test_a_killed_worker_is_replaced(docs, expected, address, tiny_checkpoint):
+def test_a_killed_worker_is_replaced(docs, expected, cluster, tiny_checkpoint):
+    address, machines = cluster
     with indexing(docs, tiny_checkpoint, "--address", address) as process:
         wait_for(lambda: vector_files(docs), process)
-        workers = [one for one in psutil.process_iter(["cmdline"]) if "ray::Embedder" in " ".join(one.cmdline())]
-        assert workers
+        workers = [one for one in machines.children(recursive=True) if one.name().startswith("ray::Embedder")]
         workers[0].kill()
         report = finished(process)
     assert_same(expected, contents(docs))
