@@ -16,6 +16,7 @@ from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
 from indexer.cluster.corpus import ClusterCorpus
 from indexer.cluster.embedding import ModelToLoad
+from indexer.cluster.indexing import FRAGMENT_ROWS, ClusterIndexes
 from indexer.cluster.parts import FRAGMENTS
 from indexer.cluster.session import Session, check_cluster, connected
 from indexer.cluster.writing import Target, storage_version
@@ -87,6 +88,11 @@ class ClusterJob(BuildJob):
         tables.chunks.checkout_latest()
         save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return embedded
+
+    def _finish_tables(self, tables: Tables) -> None:
+        table = tables.generation / TABLES / "chunks.lance"
+        is_large = tables.chunks.count_rows() > FRAGMENT_ROWS
+        tables.finish(ClusterIndexes(str(table), self.session.n_workers) if is_large else None)
 
     @property
     def _model(self) -> ModelToLoad:

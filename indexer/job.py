@@ -112,7 +112,7 @@ class BuildJob:
                 context.sample_vectors, tables.chunks, documents, self._vectors, self.folder
             ).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
-            tables.finish()
+            self._finish_tables(tables)
         self._finish(building, replace(manifest, drift=drift))
         return embedded
 
@@ -283,6 +283,9 @@ class BuildJob:
 
     def _open_tables(self, languages: CorpusLanguages, building: Path) -> Tables:
         return self._tables(languages, building)
+
+    def _finish_tables(self, tables: Tables) -> None:
+        tables.finish()
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.

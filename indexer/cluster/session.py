@@ -62,12 +62,18 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
 
     A cluster that was started here ends with the block, and if this process is killed.
     """
-    for name, value in (QUIET if address else QUIET | OWN).items():
+    # Ray reads the token when it is imported. If the caller has done that, Ray makes a token of its own.
+    for name, value in (QUIET if address or "ray" in sys.modules else QUIET | OWN).items():
         os.environ.setdefault(name, value)
     allow_pandas()  # ray looks for it
     import ray as installed
 
     ray: Any = installed
+    if ray.is_initialized():
+        raise ClusterError(
+            "This process is already connected to a Ray cluster.",
+            "Call `ray.shutdown()` first, or use another process.",
+        )
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     folder, before = None if address else tempfile.mkdtemp(prefix="cdesearch-ray-"), sys.stdout
     try:
