@@ -158,7 +158,11 @@ def test_a_killed_driver_resumes_and_embeds_nothing_twice(docs, expected, addres
     assert_same(expected, contents(docs))
 
 
-def test_the_hits_are_those_of_a_build_on_one_machine(docs, address, tiny_checkpoint, tiny_encoder):
+def test_the_hits_of_20_000_chunks_are_those_of_a_build_on_one_machine(
+    tmp_path, address, tiny_checkpoint, tiny_encoder
+):
+    docs = write_records(tmp_path / "docs", 20_000)
+
     def hits():
         searcher = Searcher(Index.open(docs), tiny_encoder)
         words = ["the cat and the moon", "bread 17", "river stone light"]
