@@ -126,7 +126,13 @@ def _connect(ray: Any, address: str | None, n_workers: int | None, folder: str |
         ray.init(**options)
     except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
         reason = str(error).strip().partition("\n")[0][:200]
-        raise _unreachable(address or "this machine", reason) from None
+        raise _unreachable(address, reason) if address else _not_started(reason) from None
+
+
+def _not_started(reason: str) -> ClusterError:
+    return ClusterError(
+        f"A Ray cluster cannot be started on this machine ({reason.rstrip('.')}).", "Leave --engine out."
+    )
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
@@ -139,8 +145,10 @@ def _host_and_port(address: str) -> tuple[str, int]:
 
 
 def _unreachable(address: str, reason: str) -> ClusterError:
-    where = "There is no Ray cluster on this machine" if address == "auto" else f"No Ray cluster answers at {address}"
+    if address == "auto":
+        cause = "There is no Ray cluster on this machine."
+    else:
+        cause = f"No Ray cluster answers at {address} ({reason.rstrip('.')})."
     return ClusterError(
-        f"{where} ({reason}).",
-        "Start one with `ray start --head`, correct --address, or leave it out to use this machine alone.",
+        cause, "Start one with `ray start --head`, correct --address, or leave it out to use this machine alone."
     )
