@@ -97,7 +97,7 @@ class ClusterJob(BuildJob):
     @property
     def _model(self) -> ModelToLoad:
         assert not isinstance(self.settings.model, EndpointModel)
-        device: Device = "cuda" if self.session.has_gpus and self.device == "auto" else self.device
+        device: Device = "cuda" if self.session.n_gpus and self.device == "auto" else self.device
         encoder = self.encoder
         return ModelToLoad(self.settings.model, device, self.settings.plain, encoder.fingerprint, encoder.precision)
 
@@ -126,5 +126,7 @@ def run_on_cluster(job: BuildJob, pool: Pool, device: Device, address: str | Non
         )
     job.progress.stage("Connecting to the cluster", None)
     with connected(address, n_workers) as session:
+        if device == "cuda" and not session.n_gpus:
+            raise InputError("The cluster has no GPU.", "Leave --device out.")
         inputs = {field.name: getattr(job, field.name) for field in fields(job)}
         return ClusterJob(**inputs, session=session, device=device).run(pool)

@@ -141,7 +141,7 @@ def index(
         typer.Option(
             metavar="N",
             show_default=False,
-            help="Workers of the cluster at the same time; default: as many as GPUs, or cores.",
+            help="Workers of the cluster at the same time; default: as many as it has cores.",
         ),
     ] = None,
     strict: Annotated[

@@ -43,7 +43,7 @@ class Options:
     wait: bool = False
     engine: str = "local"  # or "ray": on a cluster
     address: str | None = None  # of a Ray cluster, or "auto"; None: one that is started on this machine
-    workers: int | None = None  # of the cluster; None: as many as it has GPUs, or cores
+    workers: int | None = None  # of the cluster; None: as many as it has cores
     removed: tuple[Path, ...] = ()  # sources to remove from the index
     absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
     changed: frozenset[Path] | None = None  # all files that have changed since the last update; None if not known

@@ -59,9 +59,9 @@ def embed_windows(
     """
     import ray
 
-    n_workers = min(session.n_workers, len(todo))
-    n_gpus = int(session.has_gpus)
-    made: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=n_gpus)(Embedder)
+    on_gpus = model.device == "cuda"
+    n_workers = min(session.n_gpus if on_gpus else session.n_workers, len(todo))
+    made: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=int(on_gpus))(Embedder)
     workers = [made.remote(model, 1) for _ in range(n_workers)]
     shared = ray.put(parts)
     loads = dict.fromkeys(range(n_workers), 0)

@@ -35,7 +35,7 @@ class Session:
     """A connection to a cluster."""
 
     n_workers: int  # tasks that run at the same time
-    has_gpus: bool  # whether each worker that embeds gets a GPU
+    n_gpus: int
 
 
 def check_cluster(address: str | None, n_workers: int | None) -> None:
@@ -83,8 +83,9 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
             with suppress(ValueError):  # not in the main thread
                 signal.signal(number, handler)
         resources = ray.cluster_resources()
-        n_gpus = int(resources.get("GPU", 0))
-        yield Session(n_workers or n_gpus or max(1, int(resources.get("CPU", 1))), n_gpus > 0)
+        n_cores = max(1, int(resources.get("CPU", 1)))
+        # More workers than cores would wait for one for ever.
+        yield Session(min(n_workers or n_cores, n_cores), int(resources.get("GPU", 0)))
     finally:
         ray.shutdown()
         sys.stdout = before
