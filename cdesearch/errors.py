@@ -17,6 +17,7 @@ CdesearchError                the root of the tree; exit code 2 on the command l
 ├── LanguageModelError        the language model that writes answers fails
 ├── BusyError                 a server has too many requests, or a search took too long
 ├── BucketError               a bucket cannot be reached, does not exist, or refuses access
+├── ClusterError              a Ray cluster cannot be reached, or its workers fail
 ├── TrainingError             training failed; its last good state is kept
 └── StorageError              the disk is full, or a folder is read-only
 """
@@ -120,6 +121,10 @@ class BusyError(CdesearchError):
 
 class BucketError(CdesearchError):
     """A bucket cannot be reached, does not exist, or refuses access."""
+
+
+class ClusterError(CdesearchError):
+    """A Ray cluster cannot be reached, or its workers fail again and again."""
 
 
 class TrainingError(CdesearchError):

@@ -22,6 +22,7 @@ from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, rebuil
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from indexer.chosen_model import check_named_model, complete_model
+from indexer.cluster_job import check_engine, run_on_cluster
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
@@ -37,6 +38,8 @@ from indexer.settings import Options, Settings, complete_settings, record_confir
 from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
 from indexer.workers.pool import worker_count
+
+LOCAL_UPDATE = "Only a new index, --rebuild and --refresh-context use the cluster. This update runs on this machine."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     makes several updates passes its own `tools`.
     """
     started, begun = time.time(), time.monotonic()
+    check_engine(options.engine, options.address, options.workers)
     paths = [_existing(absolute(path)) for path in paths]
     named = index_folder(paths, options.index)
     address = address_of(named)
@@ -193,6 +197,11 @@ class _Run:
                 if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
+                if self.options.engine == "ray" and new_context:
+                    options = self.options
+                    return plan, run_on_cluster(job, pool, options.device, options.address, options.workers)
+                if self.options.engine == "ray":
+                    self.progress.note(LOCAL_UPDATE)
                 return plan, job.run(pool)
 
 

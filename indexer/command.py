@@ -124,6 +124,26 @@ def index(
     refresh_context: Annotated[
         bool, typer.Option("--refresh-context", help="Sample a new context and embed all texts again.")
     ] = False,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(help="`ray` builds a new index on a Ray cluster (extra `scale`), which must see the same files."),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|HOST:PORT",
+            show_default=False,
+            help="The Ray cluster: `auto` is the one of this machine; default: one that is started for this run.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            show_default=False,
+            help="Workers of the cluster at the same time; default: as many as it has cores.",
+        ),
+    ] = None,
     strict: Annotated[
         bool,
         typer.Option(
@@ -163,6 +183,9 @@ def index(
         rebuild=rebuild,
         refresh_context=refresh_context,
         wait=wait,
+        engine=engine,
+        address=address,
+        workers=workers,
     )
     report = _build_with_progress(paths or [], options)
     if report.note:

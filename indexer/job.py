@@ -1,5 +1,6 @@
 """Run one build: from a plan to the next generation of an index."""
 
+import shutil
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,11 +18,11 @@ from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import FILES, FileRecord, write_files
+from cdesearch.store.file_account import FILES, write_files
 from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.schema import chunk_schema, document_schema
+from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
 from indexer.description import Description
 from indexer.embedding.chunk_windows import keyed_by_windows
@@ -36,22 +37,30 @@ from indexer.embedding.context import (
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
 from indexer.embedding.languages import CorpusLanguages
-from indexer.embedding.same_model import PROBES, continues_model
-from indexer.embedding.spool import Spool
+from indexer.embedding.same_model import continues_model
+from indexer.embedding.spool import Chunks, Spool
 from indexer.embedding.stages import Stages
 from indexer.formats.format import Columns
-from indexer.generations.generation import SAMPLE, discard, open_building, swap_in
+from indexer.generations.generation import (
+    CLUSTER,
+    FITTED,
+    SAMPLE,
+    SPOOL,
+    TEMPORARY,
+    WINDOWS,
+    discard,
+    open_building,
+    swap_in,
+)
 from indexer.generations.tables import Tables
-from indexer.plan import Plan, Record
+from indexer.plan import Plan
+from indexer.read_files import newest_first, read_files
 from indexer.settings import Settings, record_confirmation
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
+from indexer.workers.pool import Pool, Reading
 
 LIMITS = Limits()
 SHOWN = 3  # skipped files that an error names
-SPOOL = "spool.arrow"
-WINDOWS = "spool.windows.arrow"  # the same for a model that reads the chunks of a document together
-FITTED = "context.fitted.safetensors"  # in an unfinished generation: the second stage of its context
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +82,21 @@ class BuildJob:
         Returns None if no document has changed, although other files may have.
         """
         building = self._open_building()
-        for name in (SPOOL, WINDOWS):
-            (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
-        spool = Spool(building / SPOOL)
-        fresh, columns = self._read_all(spool, pool)
-        pool.close()
-        if self.encoder.joins_chunks:
-            spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
+        spool, fresh, columns = self._read(building, pool)
         self._check_new_columns(building, columns)
         self._export_model(spool)
-        if self._kept_base is not None and not fresh and not self.plan.gone:
+        if self._kept_base is not None and not fresh.num_rows and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
             return None
-        documents = pa.concat_tables([self.plan.kept, pa.Table.from_pylist(fresh, schema=document_schema())])
+        documents = pa.concat_tables([self.plan.kept, fresh])
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         if not n_chunks and self._kept_base is None:
             discard(self.folder, building)
             raise SourceError(
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
-        kept = self._kept_base.manifest if self._kept_base else None
-        languages = CorpusLanguages.of(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
-        tables = self._tables(languages, building)
+        languages = self._languages(spool)
+        tables = self._open_tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
@@ -110,7 +112,7 @@ class BuildJob:
                 context.sample_vectors, tables.chunks, documents, self._vectors, self.folder
             ).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
-            tables.finish()
+            self._finish_tables(tables)
         self._finish(building, replace(manifest, drift=drift))
         return embedded
 
@@ -136,6 +138,20 @@ class BuildJob:
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
+        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
+        base = self._kept_base.generation if self._kept_base else None
+        building = open_building(self.folder, base, self._key(), columns)
+        served = self._description.served
+        if served is not None and not continues_model(building, served, self.encoder.dimension):
+            discard(self.folder, building)
+            self.progress.note(
+                "The model on the server has changed since this build began. All texts are embedded again."
+            )
+            return self._open_building()
+        return building
+
+    def _key(self) -> dict[str, Any]:
+        """What an unfinished generation must have in common with this build to be continued."""
         key: dict[str, Any] = {
             "model": self.encoder.fingerprint,
             "base": self.base.generation.name if self.base else None,
@@ -148,19 +164,9 @@ class BuildJob:
             }
             if self._vectors.dimension < self.encoder.dimension:
                 key["dimension"] = self._vectors.dimension
-        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
-        base = self._kept_base.generation if self._kept_base else None
-        building = open_building(self.folder, base, key, columns)
-        served = self._description.served
-        if served is not None and not continues_model(building, served, self.encoder.dimension):
-            discard(self.folder, building)
-            self.progress.note(
-                "The model on the server has changed since this build began. All texts are embedded again."
-            )
-            return self._open_building()
-        return building
+        return key
 
-    def _export_model(self, spool: Spool) -> None:
+    def _export_model(self, spool: Chunks) -> None:
         """In the first build with a published model, export it, so that it runs without torch from now on.
 
         An update has too few texts to compare the export with torch.
@@ -190,15 +196,10 @@ class BuildJob:
                 f"Check the spelling.{there_are}{' The index has not changed.' if self.base else ''}",
             )
 
-    def _read_all(self, spool: Spool, pool: Pool) -> tuple[list[Record], set[str]]:
-        """Read and chunk the files of the plan into the spool.
-
-        The newest files come first, and get their vectors first. Returns the records of the documents, and the columns
-        named by options that at least one file has. The outcome of each file is entered in the plan.
-        """
-        settings, plan = self.settings, self.plan
-        encoder = self.encoder
-        reading = Reading(
+    @property
+    def _reading(self) -> Reading:
+        settings, encoder = self.settings, self.encoder
+        return Reading(
             encoder.tokenizer.to_str(),
             encoder.max_chunk_tokens,
             settings.columns,
@@ -206,34 +207,30 @@ class BuildJob:
             LIMITS,
             settings.has_ocr,
         )
-        advance = self.progress.stage("Reading", len(plan.to_read))
-        records: list[Record] = []
-        columns: set[str] = set()
-        first, file_hash = 0, None
-        for event in pool.read(sorted(plan.to_read, key=lambda source: -source.mtime_ns), reading):
-            source = event.source
-            if isinstance(event, Begun):
-                file_hash = event.file_hash
-            elif isinstance(event, ReadChunks):
-                spool.add(event.chunks)
-                # Size and time are from before the file was read, so that the next run finds a change since then.
-                stamp = {"path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}
-                records += [document | stamp for document in event.documents]
-            else:
-                columns.update(event.columns)
-                if event.reason is not None:
-                    spool.drop(source.path)
-                    del records[first:]
-                reason = event.reason or event.note
-                stamps = source.size, source.mtime_ns, file_hash, source.ctime_ns
-                plan.files[source.path] = FileRecord(source.path, event.outcome, reason, *stamps)
-                first, file_hash = len(records), None
-                advance(1)
-        spool.close()
-        return records, columns
+
+    def _read(self, building: Path, pool: Pool) -> tuple[Chunks, pa.Table, set[str]]:
+        """Read and chunk the files of the plan, the newest first, which get their vectors first.
+
+        Returns the chunks, the rows of their documents, and the columns named by options that at least one file has.
+        The outcome of each file is entered in the plan.
+        """
+        for name in (SPOOL, WINDOWS):
+            (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
+        spool = Spool(building / SPOOL)
+        advance = self.progress.stage("Reading", len(self.plan.to_read))
+        read = read_files(newest_first(self.plan.to_read), self._reading, pool, spool, advance)
+        pool.close()
+        self.plan.files.update((file.path, file) for file in read.files)
+        if self.encoder.joins_chunks:
+            spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
+        return spool, read.documents, read.columns
+
+    def _languages(self, chunks: Chunks) -> CorpusLanguages:
+        kept = self._kept_base.manifest if self._kept_base else None
+        return CorpusLanguages.of(chunks, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
 
     def _fill(
-        self, building: Path, tables: Tables, spool: Spool, documents: pa.Table, languages: CorpusLanguages
+        self, building: Path, tables: Tables, spool: Chunks, documents: pa.Table, languages: CorpusLanguages
     ) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
@@ -264,7 +261,7 @@ class BuildJob:
         save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
-    def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
+    def _stages(self, building: Path, spool: Chunks, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.
         if _is_complete(self.folder) or address_behind(self.folder) is not None:
             return None
@@ -284,6 +281,12 @@ class BuildJob:
     def _tables(self, languages: CorpusLanguages, generation: Path) -> Tables:
         return Tables(generation, self._vectors, languages.text_language)
 
+    def _open_tables(self, languages: CorpusLanguages, building: Path) -> Tables:
+        return self._tables(languages, building)
+
+    def _finish_tables(self, tables: Tables) -> None:
+        tables.finish()
+
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
 
@@ -292,7 +295,7 @@ class BuildJob:
         for text in filter(None, (record_confirmation(self.folder, self.settings.trust_request), line)):
             self.progress.note(text)
 
-    def _draw_sample(self, spool: Spool) -> ContextSample:
+    def _draw_sample(self, spool: Chunks) -> ContextSample:
         known, limit = self.base.context if self.base else None, self._description.context_limit
         return draw_sample(spool, self.encoder, limit, self.settings.seed, known, self.progress)
 
@@ -314,8 +317,9 @@ class BuildJob:
         (building / FILES).unlink(missing_ok=True)  # not overwritten: a hard link to the file of the last generation
         write_files(list(self.plan.files.values()), building / FILES)
         manifest.save(building / MANIFEST)
-        for name in (SPOOL, WINDOWS, SAMPLE, FITTED, PROBES):
+        for name in TEMPORARY:
             (building / name).unlink(missing_ok=True)
+        shutil.rmtree(building / CLUSTER, ignore_errors=True)
         write_checksums(building, self._kept_base.generation if self._kept_base else None)
         swap_in(self.folder, building)
 

@@ -41,6 +41,9 @@ class Options:
     rebuild: bool = False
     refresh_context: bool = False
     wait: bool = False
+    engine: str = "local"  # or "ray": on a cluster
+    address: str | None = None  # of a Ray cluster, or "auto"; None: one that is started on this machine
+    workers: int | None = None  # of the cluster; None: as many as it has cores
     removed: tuple[Path, ...] = ()  # sources to remove from the index
     absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
     changed: frozenset[Path] | None = None  # all files that have changed since the last update; None if not known

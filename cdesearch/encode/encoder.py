@@ -91,6 +91,10 @@ class Encoder:
         self._runtime = runtime
         self.unexported = None
 
+    def limit_threads(self, most: int) -> None:
+        """Run at most so many batches at the same time, because other processes use the other cores."""
+        self._runtime.workers = min(self._runtime.workers, most)
+
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
         return self._tokens.frequencies(texts)

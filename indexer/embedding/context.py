@@ -15,12 +15,12 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.filesystem import put_in_place
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Spool
+from indexer.embedding.spool import KEY, Chunks
 from indexer.generations.tables import Tables
 
 
 def draw_sample(
-    spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
+    spool: Chunks, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
 ) -> ContextSample:
     """Sample the spooled corpus, count its tokens, and run the sampled texts through the first stage.
 
@@ -38,11 +38,11 @@ def draw_sample(
         counted = [text for _, content, text in rows if int(content[:8], 16) % one_in == 0]
         frequencies += encoder.count_tokens(counted)
         advance(len(rows))
-    return _from_sample(sampled, frequencies, encoder, seed, old, progress)
+    return sample_of(sampled, frequencies, encoder, seed, old, progress)
 
 
 def fit_whitening(
-    sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder, dimension: int
+    sample: ContextSample, spool: Chunks, cache: EmbeddingCache, encoder: Encoder, dimension: int
 ) -> FittedContext:
     """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them.
 
@@ -64,7 +64,7 @@ def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
     return to_unit(np.stack(vectors) if vectors else np.empty((0, tables.dimension), np.float32))
 
 
-def some_texts(spool: Spool, count: int) -> list[str]:
+def some_texts(spool: Chunks, count: int) -> list[str]:
     """The `count` texts of the spooled chunks with the lowest hashes, or all if there are fewer; no text twice."""
     columns = ["content_hash", "text"]
     rows = (zip(*(window[name].to_pylist() for name in columns), strict=True) for window in spool.windows(columns))
@@ -98,7 +98,7 @@ def save_part(part: _Storable, file: Path) -> None:
     put_in_place(fresh, file)
 
 
-def _triples(spool: Spool, content: str = "content_hash") -> list[tuple[str, str, str]]:
+def _triples(spool: Chunks, content: str = "content_hash") -> list[tuple[str, str, str]]:
     return [
         row
         for window in spool.windows(["id", "document_id", content])
@@ -106,7 +106,7 @@ def _triples(spool: Spool, content: str = "content_hash") -> list[tuple[str, str
     ]
 
 
-def _from_sample(
+def sample_of(
     sampled: dict[str, tuple[str, str]],
     frequencies: TokenFrequencies,
     encoder: Encoder,
@@ -114,6 +114,7 @@ def _from_sample(
     old: Context | None,
     progress: Progress,
 ) -> ContextSample:
+    """The context of `sampled` chunks, which are content hash and text by chunk id."""
     ids = sorted(sampled)
     hashes, texts = [sampled[chunk][0] for chunk in ids], [sampled[chunk][1] for chunk in ids]
     vectors = np.zeros((len(ids), encoder.dimension), np.float32)

@@ -7,13 +7,13 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError, TextRefusedError
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Spool
+from indexer.embedding.spool import KEY, Chunks
 
 CONTINUES = "The same command continues, and reuses every finished embedding."
 
 
 def embed_spool(
-    spool: Spool,
+    spool: Chunks,
     unchanged: Container[str],
     cache: EmbeddingCache,
     encoder: Encoder,
@@ -44,7 +44,7 @@ def embed_spool(
         yield
 
 
-def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
+def count_missing(spool: Chunks, unchanged: Container[str], cache: EmbeddingCache) -> int:
     """How many texts `embed_spool` would embed."""
     missing: set[int] = set()  # hashes of the keys, because a large corpus has too many texts for strings
     for window in spool.windows(["document_id", KEY]):

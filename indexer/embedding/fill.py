@@ -19,7 +19,7 @@ from indexer.embedding.chunk_windows import embed_windows
 from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embed import count_missing, embed_spool
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import Spool
+from indexer.embedding.spool import Chunks
 from indexer.generations.tables import Tables, identities
 
 MEASURED_FROM = 200  # texts; the speed of fewer would depend on them more than on the model
@@ -34,7 +34,7 @@ class Filling:
     """
 
     tables: Tables
-    spool: Spool
+    spool: Chunks
     cache: EmbeddingCache
     encoder: Encoder
     progress: Progress
@@ -116,6 +116,6 @@ def _under(chunks: pa.Table, paths: pa.ChunkedArray) -> pa.Table:
     return chunks.filter(pc.is_in(chunks["path"], paths.combine_chunks()))
 
 
-def _spooled(spool: Spool) -> Iterator[Row]:
+def _spooled(spool: Chunks) -> Iterator[Row]:
     for window in spool.windows(["id", "document_id"]):
         yield from zip(window["id"].to_pylist(), window["document_id"].to_pylist(), strict=True)

@@ -1,11 +1,12 @@
 """The languages of the chunks that a build has read, and the choice of the full-text search."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
 from cdesearch.languages.shares import joined_shares, language_shares, text_language
 from cdesearch.store.manifest import Manifest
-from indexer.embedding.spool import Spool
+from indexer.embedding.spool import Chunks
 
 MAX_SAMPLED = 1_000  # chunks whose language is detected, which takes about a tenth of a second
 
@@ -19,7 +20,7 @@ class CorpusLanguages:
     is_measured: bool = True  # false for the index of an older version, which is ranked as before until it is rebuilt
 
     @classmethod
-    def of(cls, spool: Spool, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
+    def of(cls, spool: Chunks, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
         """Detect the languages of the spooled chunks.
 
         Without `base` they are the whole corpus, and choose the full-text search. Otherwise the choice stays, and the
@@ -28,9 +29,19 @@ class CorpusLanguages:
         if base is not None and not (base.languages or base.model_languages):
             return cls({}, base.text_language, is_measured=False)
         n_chunks = spool.count()
-        step = max(1, -(-n_chunks // MAX_SAMPLED))
+        step = sampling_step(n_chunks)
         texts = chain.from_iterable(window["text"].to_pylist()[::step] for window in spool.windows(["text"]))
+        return cls.of_texts(texts, n_chunks, base, n_kept)
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str], n_chunks: int, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
+        """The same from the `texts` that were sampled of `n_chunks` chunks."""
         fresh = language_shares(texts)
         if base is None:
             return cls(fresh, text_language(fresh))
         return cls(joined_shares([(base.languages, n_kept), (fresh, n_chunks)]), base.text_language)
+
+
+def sampling_step(n_chunks: int) -> int:
+    """Of every so many chunks of a window, one is sampled."""
+    return max(1, -(-n_chunks // MAX_SAMPLED))

@@ -5,8 +5,7 @@ from pathlib import Path
 from cdesearch.encode.remote import is_same_model
 from cdesearch.store.folder import write_new
 from cdesearch.store.served_model import ServedModel
-
-PROBES = "model.probes"  # in an unfinished generation: the vectors of the probes when it was begun
+from indexer.generations.generation import PROBES
 
 
 def continues_model(building: Path, served: ServedModel, dimension: int) -> bool:

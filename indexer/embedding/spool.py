@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,16 @@ WINDOW = 1024  # chunks that are embedded, and committed, together
 KEY = "key"  # a column of the spool alone: a hash of everything that a chunk's own vector depends on
 
 _SCHEMA = chunk_schema(None).append(pa.field(KEY, pa.string(), nullable=False))
+
+
+class Chunks(Protocol):
+    """Chunks that can be read window by window, always in the same windows."""
+
+    def windows(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Record batches of at most WINDOW chunks, without vectors."""
+
+    def count(self) -> int:
+        """The number of chunks."""
 
 
 class Spool:

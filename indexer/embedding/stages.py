@@ -23,7 +23,7 @@ from cdesearch.store.manifest import Manifest
 from indexer.embedding.context import fit_whitening, sample_vectors
 from indexer.embedding.document_vectors import documents_so_far
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Spool
+from indexer.embedding.spool import KEY, Chunks
 from indexer.generations.generation import new_generation, swap_in
 from indexer.generations.tables import Tables
 
@@ -38,7 +38,7 @@ class Stages:
 
     folder: Path  # of the index
     building: Path  # the unfinished generation
-    spool: Spool
+    spool: Chunks
     encoder: Encoder
     dimension: int  # of the vectors that are stored
     tables_in: Callable[[Path], Tables]  # makes the tables of a generation

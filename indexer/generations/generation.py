@@ -21,7 +21,14 @@ from indexer.generations.ledger import own_generations, record, remove
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
 FOLDER_NUMBER = "folder_number"  # in a plan: the inode number of its folder
-SAMPLE = "context.sample.safetensors"  # in an unfinished generation: the first stage of its context
+# In an unfinished generation:
+SPOOL = "spool.arrow"  # the chunks that were read
+WINDOWS = "spool.windows.arrow"  # the same for a model that reads the chunks of a document together
+SAMPLE = "context.sample.safetensors"  # the first stage of its context
+FITTED = "context.fitted.safetensors"  # the second stage of its context
+CLUSTER = "cluster"  # a folder with everything that a cluster has read, embedded and written
+PROBES = "model.probes"  # the vectors of the probes of a model on a server when the build was begun
+TEMPORARY = (SPOOL, WINDOWS, SAMPLE, FITTED, PROBES)
 
 
 def open_building(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,23 @@ FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 
 NAMES_PER_QUERY = 1000
 
 
+# Of a graph: edges of a chunk, and candidates when a chunk is added.
+GRAPH_OPTIONS: dict[str, Any] = {"m": 16, "ef_construction": 150}
+
+
+class IndexBuilder(Protocol):
+    """Does the work on a large table elsewhere, such as on a cluster. Each method commits a version of the table."""
+
+    def compact(self) -> None:
+        """Merge small files."""
+
+    def index_words(self, name: str, config: Any) -> None:
+        """Build the full-text index that LanceDB would build with `config`."""
+
+    def index_vectors(self, name: str) -> None:
+        """Build one graph of the vectors of each fragment."""
+
+
 class Tables:
     """The LanceDB tables of one generation that is being built."""
 
@@ -58,6 +75,11 @@ class Tables:
         self._schema = chunk_schema(vectors)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
         self._adds_unspaced = False  # whether a chunk that was added contains words of a script in UNSPACED
+
+    @property
+    def generation(self) -> Path:
+        """The folder of the generation."""
+        return self._generation
 
     @property
     def dimension(self) -> int:
@@ -107,37 +129,45 @@ class Tables:
         self._database.drop_table("documents", ignore_missing=True)
         self._database.create_table("documents", data=documents)
 
-    def finish(self, *, has_all_vectors: bool = True) -> None:
+    def finish(self, builder: IndexBuilder | None = None, *, has_all_vectors: bool = True) -> None:
         """Bring both indexes up to date, merge small files and drop every old table version.
 
-        A table in which chunks lack a vector gets no graph index: it would be built again minutes later.
+        A table in which chunks lack a vector gets no graph index: it would be built again minutes later. With a
+        `builder`, this is a new table.
         """
         with _temporary_files_in(self._generation / "tmp"):
-            self._update_indexes(has_all_vectors=has_all_vectors)
+            self._update_indexes(builder, has_all_vectors=has_all_vectors)
 
-    def _update_indexes(self, *, has_all_vectors: bool) -> None:
+    def _update_indexes(self, builder: IndexBuilder | None, *, has_all_vectors: bool) -> None:
         self._join_graphs()
+        if builder is not None:
+            builder.compact()
+            self.chunks.checkout_latest()
         _compact(self.chunks)
         indexes = {index.name: index for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
         # New indexes come last, because a compaction after them would build them a second time.
-        self._index_words(indexes.get("text_idx"))
+        self._index_words(indexes.get("text_idx"), builder)
         if has_all_vectors and n_chunks >= vector_index_from(self._vectors) and "vector_idx" not in indexes:
-            self._index_vectors(n_chunks)
+            self._index_vectors(n_chunks, builder)
+        self.chunks.checkout_latest()
 
-    def _index_vectors(self, n_chunks: int) -> None:
+    def _index_vectors(self, n_chunks: int, builder: IndexBuilder | None) -> None:
         """Build a graph of the vectors, or divide signs into parts: LanceDB cannot update a graph of signs."""
         from lancedb.index import HnswSq, IvfFlat
 
         config: Any
         if self._vectors.has_bits:
             config = IvfFlat(distance_type="hamming", num_partitions=max(1, n_chunks // CHUNKS_PER_PART))
+        elif builder is not None:
+            builder.index_vectors("vector_idx")
+            return
         else:
             parts = max(1, n_chunks // CHUNKS_PER_GRAPH)
-            config = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
+            config = HnswSq(distance_type="cosine", num_partitions=parts, **GRAPH_OPTIONS)
         self.chunks.create_index(self._vectors.searched, config=config, name="vector_idx")
 
-    def _index_words(self, existing: Any) -> None:
+    def _index_words(self, existing: Any, builder: IndexBuilder | None) -> None:
         """Build the full-text index if there is none, or if it cannot find words that this update has added.
 
         Words of the scripts in UNSPACED are told apart by the dictionaries of ICU. Its default stop words are those of
@@ -162,6 +192,9 @@ class Tables:
             max_token_length=LONGEST_WORD + 1,  # the first length that is left out
             custom_stop_words=stop_words,
         )
+        if builder is not None:
+            builder.index_words("text_idx", config)
+            return
         self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
     def _join_graphs(self) -> None:

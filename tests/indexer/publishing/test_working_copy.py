@@ -297,3 +297,16 @@ def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was
     report = run()
     assert report.n_documents == Index.open(store.place).manifest.n_documents == 13
     assert report.embedded == 1 or not was_published
+
+
+@pytest.mark.slow
+def test_a_cluster_builds_an_index_in_a_bucket_that_one_machine_updates(store, run, docs):
+    pytest.importorskip("ray")
+    run()
+    expected = contents(store)
+    run(rebuild=True, engine="ray", workers=1)
+    assert_same(expected, contents(store))
+    (docs / "new.md").write_text("the bread is in the river")
+    report = run(engine="ray")
+    assert report.embedded == 1
+    assert "new.md" in contents(store)[0]["path"].to_pylist()

@@ -1,0 +1,62 @@
+"""Run tasks on a cluster, a bounded number at a time, and turn their failures into errors of this project."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from cdesearch.errors import CdesearchError, ClusterError
+
+WAIT_SECONDS = 1.0  # between two looks for signals such as Ctrl-C
+# After the death of a process or machine. Ray also restarts a worker that needs too much memory, so there is a limit.
+RETRIES = 5
+CONTINUES = "The same command continues, and reuses every finished embedding."
+
+Input = TypeVar("Input")
+
+
+def completed(submit: Callable[[Input], Any], inputs: Iterable[Input], at_once: int) -> Iterator[tuple[Input, Any]]:
+    """Each input with the result of its task, as they end; `submit` begins a task.
+
+    An input is taken only when its task begins. Raises CdesearchError.
+    """
+    waiting = iter(inputs)
+    running: dict[Any, Input] = {}
+    while True:
+        for one in waiting:
+            running[submit(one)] = one
+            if len(running) >= at_once:
+                break
+        if not running:
+            return
+        for done in _next_done(list(running)):
+            yield running.pop(done), result_of(done)
+
+
+def result_of(task: Any) -> Any:
+    """The result of a task; raises what the task has raised, and ClusterError if its worker died again and again."""
+    import ray
+
+    try:
+        return ray.get(task)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, CdesearchError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise ClusterError(f"A worker of the cluster has failed {RETRIES + 1} times ({reason}).", CONTINUES) from None
+
+
+def _next_done(tasks: list[Any]) -> list[Any]:
+    import ray
+
+    while True:
+        done, _ = ray.wait(tasks, num_returns=1, timeout=WAIT_SECONDS)
+        if done:
+            return list(done)
+
+
+def task(function: Callable[..., Any], **resources: Any) -> Any:
+    """A function as a Ray task, repeated if its worker dies."""
+    import ray
+
+    return ray.remote(max_retries=RETRIES, **resources)(function)

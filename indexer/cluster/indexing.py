@@ -1,0 +1,61 @@
+"""Compact a large table on a cluster, and build its indexes there, with lance-ray.
+
+A table of up to FRAGMENT_ROWS chunks is one fragment after compaction, and lance-ray divides work by fragments. The
+driver therefore finishes smaller tables.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from cdesearch.errors import ClusterError
+from indexer.cluster.dispatch import CONTINUES
+from indexer.generations.tables import GRAPH_OPTIONS
+
+FRAGMENT_ROWS = 1_048_576  # to which Lance merges smaller fragments
+# Of LanceDB's FTS. Lance has other names for some that are never set.
+WORD_OPTIONS = ("with_position", "base_tokenizer", "language", "max_token_length", "custom_stop_words")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIndexes:
+    """Works on one table; its methods are those of IndexBuilder."""
+
+    table: str  # its folder
+    n_workers: int
+
+    def compact(self) -> None:
+        from lance_ray import compact_files
+
+        with _reporting_failure():
+            compact_files(self.table, num_workers=self.n_workers)
+
+    def index_words(self, name: str, config: Any) -> None:
+        """Build one segment for each worker. BM25 counts words in all of them, so the scores are those of one piece."""
+        from lance_ray import create_scalar_index
+
+        options = {option: value for option in WORD_OPTIONS if (value := getattr(config, option)) is not None}
+        options |= {"column": "text", "index_type": "INVERTED", "name": name, "num_workers": self.n_workers}
+        with _reporting_failure():
+            create_scalar_index(self.table, **options)
+
+    def index_vectors(self, name: str) -> None:
+        """Build one graph for each fragment, as an update does with the chunks that it adds."""
+        import lance
+        from lance_ray import create_index
+
+        n_fragments = len(lance.dataset(self.table).get_fragments())
+        options: dict[str, Any] = {"num_workers": self.n_workers, "num_segments": n_fragments, "num_partitions": 1}
+        with _reporting_failure():
+            create_index(self.table, "vector", "IVF_HNSW_SQ", name, metric="cosine", **options, **GRAPH_OPTIONS)
+
+
+@contextmanager
+def _reporting_failure() -> Iterator[None]:
+    """Raise ClusterError for a failure of lance-ray, whose tasks are not repeated when a worker dies."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise ClusterError(f"A step on the cluster has failed ({reason}).", CONTINUES) from None

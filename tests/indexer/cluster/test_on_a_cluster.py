@@ -1,0 +1,196 @@
+"""Builds on clusters of two simulated machines, some of whose processes are killed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pytest
+from built import WORDS, assert_same, contents
+
+from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("ray")
+
+ENVIRONMENT = {
+    **os.environ,
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": "0123456789abcdef" * 4,
+}
+N_CHUNKS = 6_000
+TWO_MACHINES = """
+import sys
+from ray.cluster_utils import Cluster
+
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 100_000_000})
+cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
+print(cluster.address, flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+
+
+def write_records(folder, n_records):
+    """JSONL files of records, some of which have the same text."""
+    folder.mkdir()
+    generator = np.random.default_rng(0)
+    for number in range(4):
+        lines = [
+            json.dumps({"id": f"{number}-{row}", "text": " ".join(generator.choice(WORDS, 12)) + f" {row % 1_000}"})
+            for row in range(n_records // 4)
+        ]
+        (folder / f"{number}.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return write_records(tmp_path_factory.mktemp("records") / "docs", N_CHUNKS)
+
+
+@pytest.fixture(scope="module")
+def expected(records, tiny_checkpoint):
+    build([records], Options(model=tiny_checkpoint), Silent())
+    found = contents(records)
+    shutil.rmtree(records / ".cdesearch")
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    process = subprocess.Popen(
+        [sys.executable, "-c", TWO_MACHINES],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    try:
+        yield process.stdout.readline().strip(), psutil.Process(process.pid)
+    finally:
+        process.communicate("")
+
+
+@pytest.fixture
+def address(cluster):
+    return cluster[0]
+
+
+@pytest.fixture
+def docs(records):
+    yield records
+    shutil.rmtree(records / ".cdesearch", ignore_errors=True)
+
+
+@contextmanager
+def indexing(docs, model, *options):
+    command = [sys.executable, "-m", "cdesearch", "index", docs, "--model", model, "--engine", "ray", "--json"]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(condition, process, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None and time.monotonic() < end, "the build has ended before"
+        time.sleep(0.01)
+
+
+def vector_files(docs):
+    return list(docs.glob(".cdesearch/generations/*/cluster/vectors/*.arrow"))
+
+
+def finished(process):
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
+    return json.loads(output)
+
+
+def test_a_cluster_on_this_machine_builds_the_same_index_and_leaves_nothing(docs, expected, tiny_checkpoint, tmp_path):
+    with indexing(docs, tiny_checkpoint, "--workers", "2") as process:
+        report = finished(process)
+    assert report["embedded"] == len(set(expected[0]["content_hash"].to_pylist()))
+    assert_same(expected, contents(docs))
+    names = [path.name for path in Index.open(docs).generation.iterdir()]
+    assert sorted(names) == ["checksums.json", "context.safetensors", "files.jsonl", "manifest.json", "tables"]
+
+
+def test_a_killed_worker_is_replaced(docs, expected, cluster, tiny_checkpoint):
+    address, machines = cluster
+    with indexing(docs, tiny_checkpoint, "--address", address) as process:
+        wait_for(lambda: vector_files(docs), process)
+        workers = [one for one in machines.children(recursive=True) if one.name().startswith("ray::Embedder")]
+        workers[0].kill()
+        report = finished(process)
+    assert_same(expected, contents(docs))
+    assert report["chunks"] == N_CHUNKS
+
+
+def test_a_killed_driver_resumes_and_embeds_nothing_twice(docs, expected, address, tiny_checkpoint):
+    with indexing(docs, tiny_checkpoint, "--address", address) as process:
+        wait_for(lambda: len(vector_files(docs)) >= 2, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    time.sleep(5)  # until the cluster has ended the workers of the dead driver
+    kept = sum(pa.ipc.open_file(file).get_batch(0).num_rows for file in vector_files(docs))
+    with indexing(docs, tiny_checkpoint, "--address", address) as process:
+        report = finished(process)
+    n_texts = len(set(expected[0]["content_hash"].to_pylist()))
+    assert kept > 0 and report["embedded"] == n_texts - kept
+    assert_same(expected, contents(docs))
+
+
+def test_the_hits_of_20_000_chunks_are_those_of_a_build_on_one_machine(
+    tmp_path, address, tiny_checkpoint, tiny_encoder
+):
+    docs = write_records(tmp_path / "docs", 20_000)
+
+    def hits():
+        searcher = Searcher(Index.open(docs), tiny_encoder)
+        words = ["the cat and the moon", "bread 17", "river stone light"]
+        return [
+            (hit.chunk.id, hit.score)
+            for word in words
+            for mode in ("hybrid", "dense", "text")
+            for hit in searcher.search(word, 10, mode)
+        ]
+
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    local = hits()
+    shutil.rmtree(docs / ".cdesearch")
+    with indexing(docs, tiny_checkpoint, "--address", address) as process:
+        finished(process)
+    cluster = hits()
+    np.testing.assert_allclose([score for _, score in cluster], [score for _, score in local], atol=1e-5)
+    assert sorted(chunk for chunk, _ in cluster) == sorted(chunk for chunk, _ in local)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
+def test_ctrl_c_ends_the_build_and_its_cluster(docs, tiny_checkpoint):
+    with indexing(docs, tiny_checkpoint, "--workers", "1") as process:
+        wait_for(lambda: vector_files(docs), process)
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130 and b"Stopped. The same command continues" in errors
+        assert b"Traceback" not in errors
+        _, alive = psutil.wait_procs(children, timeout=20)
+        assert not alive
