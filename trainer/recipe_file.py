@@ -51,6 +51,8 @@ def parse_override(text: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found:
         raise InputError(f"--set {text} has no value.", "Write --set section.key=value.")
+    if not all(name.partition(".")):
+        raise InputError(f"--set {text} does not name a key of a section.", "Write --set section.key=value.")
     return name, value
 
 
