@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from cdesearch.builders import builder
 from cdesearch.encode.load import Device
@@ -170,6 +170,9 @@ def build(
     seed: int | None = None,
     rebuild: bool = False,
     refresh_context: bool = False,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    workers: int | None = None,
     strict: bool = False,
     wait: bool = False,
 ) -> OpenIndex:
@@ -199,6 +202,9 @@ def build(
         seed=seed,
         rebuild=rebuild,
         refresh_context=refresh_context,
+        engine=engine,
+        address=address,
+        workers=workers,
         wait=wait,
     )
     shown = _shown(report)

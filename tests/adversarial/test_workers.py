@@ -192,7 +192,7 @@ with Pool(1) as workers:
 
 
 @only_linux
-@pytest.mark.parametrize("word", ["HANG", "SPIN"])
+@pytest.mark.parametrize("word", ["HANG", pytest.param("SPIN", marks=pytest.mark.slow)])
 def test_a_killed_parent_leaves_no_worker_behind(tmp_path, tiny_checkpoint, word):
     file = tmp_path / "bad.txt"
     file.write_text(word)

@@ -852,6 +852,7 @@ def scored_pairs(recipe_file, tmp_path):
     return tmp_path / "scored.jsonl"
 
 
+@pytest.mark.slow
 def test_the_scores_of_pairs_are_what_the_model_learns(recipe_file, scored_pairs, tmp_path):
     """Alone in the loss, a teacher that prefers the hard negative makes own documents rank lower."""
     accuracies = {}

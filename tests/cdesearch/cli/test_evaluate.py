@@ -75,6 +75,7 @@ def test_a_tuned_weight_is_used_at_the_next_search_and_kept_until_reset(folder):
         assert [hit.score for hit in searcher.search("cat water", 3)] == pytest.approx(before, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_tune_says_that_nothing_was_changed_or_what(folder):
     run = cdesearch("tune", "--auto", "24", "--dry-run", cwd=folder)
     assert "questions made from the index" in run.stdout and "in use" in run.stdout

@@ -151,6 +151,7 @@ def test_a_file_may_set_several_indexes(folder, tmp_path, monkeypatch):
     assert {hit["index"] for hit in found} == {"pets", "space"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the sockets are Unix sockets")
 def test_a_server_of_all_indexes_gives_the_same_output(folder, monkeypatch):
     queries = [["moon"], ["whale", "--json"], ["cats", "--group"], ["moon", "--type", "md"], ["water", "-C", "2"]]

@@ -267,6 +267,7 @@ def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed
     assert not again.lines
 
 
+@pytest.mark.slow
 def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     for name in ("a.md", "b.txt", "old/c.md"):
         for folder in ("one", "three"):

@@ -77,6 +77,7 @@ def test_a_run_without_changes_publishes_nothing(store, run):
     assert store.objects() == before
 
 
+@pytest.mark.slow
 def test_another_computer_continues_the_index(store, run, docs, tmp_path, monkeypatch):
     run()
     move_to_computer("second", tmp_path, monkeypatch)
@@ -109,6 +110,7 @@ def test_of_two_writers_one_wins_and_the_other_says_so(store, run, docs, tiny_ch
     assert Index.open(store.place).manifest.n_documents == 14
 
 
+@pytest.mark.slow
 def test_of_two_first_writers_one_wins(store, run, docs, tiny_checkpoint, tmp_path, monkeypatch):
     def run_elsewhere():
         move_to_computer("second", tmp_path, monkeypatch)
@@ -162,6 +164,7 @@ def test_a_write_of_the_pointer_whose_answer_is_lost_counts(store, run, docs):
     assert Index.open(store.place).manifest.n_documents == 13
 
 
+@pytest.mark.slow
 def test_old_generations_are_removed_at_a_write_after_the_grace_time(store, run, docs, monkeypatch):
     names = []
     for number in range(3):
@@ -179,6 +182,7 @@ def test_old_generations_are_removed_at_a_write_after_the_grace_time(store, run,
     assert len(live(store).before) == 1
 
 
+@pytest.mark.slow
 def test_an_upload_that_nobody_published_is_removed_after_a_day(store, run, docs, monkeypatch):
     run()
     bucket_at(address_of(store.place)).write("generations/aaaaaaaaaaaa/data", b"left")
@@ -211,6 +215,7 @@ def test_without_sources_a_new_index_is_refused(store, tiny_checkpoint):
         build([], Options(index=store.place, model=tiny_checkpoint), Silent())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["tables/chunks.lance/data", "context.safetensors"])
 def test_a_rebuild_mends_an_index_with_a_damaged_object_and_keeps_its_settings(
     store, run, docs, tmp_path, monkeypatch, file
@@ -280,6 +285,7 @@ def mark_with_another_format(copy):
     (copy.parents[1] / "INDEX").write_text("cdesearch index\nformat 5\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage", [remove_context, remove_checksums, remove_generation, damage_current, mark_with_another_format]
 )

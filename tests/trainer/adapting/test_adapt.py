@@ -167,6 +167,7 @@ def test_a_damaged_state_and_a_foreign_folder_are_refused(work, index, tmp_path)
         adapt(index, tmp_path / "mine", MINUTES, Silent())
 
 
+@pytest.mark.slow
 def test_after_kill_9_the_work_continues(index, begun, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(begun, out)

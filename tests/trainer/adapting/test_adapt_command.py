@@ -50,6 +50,7 @@ def test_minutes_below_one_are_refused(folder):
     assert done.returncode == 2 and "--minutes" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_index_of_a_model_that_cannot_be_trained_is_refused(folder, tmp_path):
     biencoder_folder(tmp_path / "bert")
     make_index(tmp_path / "published", tmp_path / "bert", 12)

@@ -61,6 +61,7 @@ def test_the_numbers_of_a_resumed_run_are_one_run_in_trackio(tmp_path):
     assert "RUN out [(1, 1.0, 3.0), (2, 0.5, 3.0)]" in run.stdout, run.stdout
 
 
+@pytest.mark.slow
 def test_a_recipe_with_trackio_needs_it(tmp_path):
     (tmp_path / "recipe.toml").write_text(
         '[data]\npairs = ["pairs.jsonl"]\n[model]\nstart = "m"\n[run]\nout = "o"\ntrackio = "project"\n'

@@ -195,6 +195,7 @@ def test_two_processes_compute_the_gradient_of_one(variant, in_two_processes):
         assert_same((loss, gradients(model, head)), (case["loss"], case["gradients"]))
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_windows_of_a_batch(in_two_processes):
     alone = cached(*make_student(WINDOWED), make_window_batch(), 4)
     for found in in_two_processes:

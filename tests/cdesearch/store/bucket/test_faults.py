@@ -56,6 +56,7 @@ def test_a_bucket_that_vanishes_has_one_error_and_a_server_answers_when_it_is_ba
         assert [(hit.chunk.id, hit.score) for hit in searcher.search(QUERY, 5)] == sound
 
 
+@pytest.mark.slow
 def test_every_command_says_in_one_line_that_the_bucket_has_vanished(store, run, docs, tmp_path):
     run()
     before = store.objects()
