@@ -22,7 +22,6 @@ from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, rebuil
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from indexer.chosen_model import check_named_model, complete_model
-from indexer.cluster_job import check_engine, run_on_cluster
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
@@ -84,7 +83,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     makes several updates passes its own `tools`.
     """
     started, begun = time.time(), time.monotonic()
-    check_engine(options.engine, options.address, options.workers)
+    _check_engine(options)
     paths = [_existing(absolute(path)) for path in paths]
     named = index_folder(paths, options.index)
     address = address_of(named)
@@ -198,6 +197,8 @@ class _Run:
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 if self.options.engine == "ray" and new_context:
+                    from indexer.cluster_job import run_on_cluster
+
                     options = self.options
                     return plan, run_on_cluster(job, pool, options.device, options.address, options.workers)
                 if self.options.engine == "ray":
@@ -218,6 +219,16 @@ def _offering_default(folder: Path, options: Options) -> Iterator[None]:
             raise
         remedy = f"{error.remedy} {command} embeds all texts with the model that ships instead."
         raise type(error)(error.cause, remedy) from None
+
+
+def _check_engine(options: Options) -> None:
+    """Raise InputError or ClusterError if the engine cannot be used, for a reason that shows without a connection."""
+    if options.engine == "ray":
+        from indexer.cluster.session import check_cluster  # other builds need none of the cluster's modules
+
+        check_cluster(options.address, options.workers)
+    elif options.address is not None or options.workers is not None:
+        raise InputError("--address and --workers are those of a cluster.", "Add --engine ray.")
 
 
 def _check_context_source(encoder: Encoder) -> None:

@@ -18,7 +18,7 @@ from indexer.cluster.corpus import ClusterCorpus
 from indexer.cluster.embedding import ModelToLoad
 from indexer.cluster.indexing import FRAGMENT_ROWS, ClusterIndexes
 from indexer.cluster.parts import FRAGMENTS
-from indexer.cluster.session import Session, check_cluster, connected
+from indexer.cluster.session import Session, connected
 from indexer.cluster.writing import Target, storage_version
 from indexer.embedding.context import load_or_make, sample_of, sample_vectors, save_part
 from indexer.embedding.languages import CorpusLanguages
@@ -105,14 +105,6 @@ class ClusterJob(BuildJob):
 def _as_corpus(chunks: Chunks) -> ClusterCorpus:
     assert isinstance(chunks, ClusterCorpus)
     return chunks
-
-
-def check_engine(engine: str, address: str | None, n_workers: int | None) -> None:
-    """Raise InputError or ClusterError if an engine cannot be used, for a reason that shows without a connection."""
-    if engine == "ray":
-        check_cluster(address, n_workers)
-    elif address is not None or n_workers is not None:
-        raise InputError("--address and --workers are those of a cluster.", "Add --engine ray.")
 
 
 def run_on_cluster(job: BuildJob, pool: Pool, device: Device, address: str | None, n_workers: int | None) -> int | None:
