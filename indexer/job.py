@@ -30,6 +30,7 @@ from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
     load_or_make,
+    restore_parts,
     sample_vectors,
     save_part,
     some_texts,
@@ -244,6 +245,7 @@ class BuildJob:
         stages = self._stages(building, spool, documents, languages)
         if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
+        restore_parts(building)
         sample = load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
 
         def fit() -> FittedContext:

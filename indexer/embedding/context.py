@@ -11,11 +11,14 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, choose_chunks
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.filesystem import put_in_place
+from cdesearch.store.index import CONTEXT
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Chunks
+from indexer.generations.generation import FITTED, SAMPLE
 from indexer.generations.tables import Tables
 
 
@@ -88,6 +91,20 @@ def load_or_make(file: Path, part: type[Part], make: Callable[[], Part]) -> Part
     if not file.is_file():
         save_part(make(), file)
     return part.load(file)
+
+
+def restore_parts(building: Path) -> None:
+    """Take the parts of the context from the whole one, if a run has removed them and was killed before its end.
+
+    By then the vectors are in the table, and no longer where another whitening could be fitted to them.
+    """
+    if not (building / CONTEXT).is_file():
+        return
+    whole = Context.load(building / CONTEXT)
+    parts = whole.sampled, whole.fingerprint, whole.inputs
+    unwhitened = Whitening.identity(len(whole.whitening.shift))
+    load_or_make(building / SAMPLE, ContextSample, lambda: ContextSample(*parts, unwhitened))
+    load_or_make(building / FITTED, FittedContext, lambda: FittedContext(*parts, whole.whitening))
 
 
 def save_part(part: _Storable, file: Path) -> None:

@@ -15,6 +15,7 @@ from cdesearch.errors import IndexBusyError, IndexDamagedError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from indexer import job
 from indexer.build import build
 from indexer.embedding import spool
 from indexer.generations.lock import locked
@@ -98,6 +99,26 @@ def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs,
     assert other.keys() < one.keys()
     for chunk, vector in other.items():
         np.testing.assert_allclose(vector, one[chunk], atol=1e-3)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_build_killed_before_it_becomes_the_live_generation_is_completed(docs, run, monkeypatch, changed):
+    """By then, the vectors that the whitening is fitted to are removed."""
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    run()
+    undisturbed = contents(docs)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(job, "swap_in", killed)
+        run(refresh_context=True)
+    if changed:
+        (docs / "new.md").write_text("the engine is in the river")
+    report = run(refresh_context=True)
+    assert report.embedded == int(changed) and report.n_documents == 12 + changed
+    if not changed:
+        assert_same(undisturbed, contents(docs))
 
 
 def test_a_second_build_at_the_same_time_is_refused(docs, run):
