@@ -54,9 +54,9 @@ def _list(*, no_pager: bool) -> None:
             "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"
             " also be a folder, or any model of sentence-transformers that needs no code of its own. Licence and"
             " languages are those that the model's card states. The speed here is that of the last build with at least"
-            " 200 new texts. `--model URL --model-name NAME` uses a model on a server with an OpenAI-compatible"
-            " embeddings API. `--model default` is the model that ships, also for an index or a configuration that"
-            " names another one."
+            " 200 new texts. That of the default model is recorded once another model has been used. `--model URL"
+            " --model-name NAME` uses a model on a server with an OpenAI-compatible embeddings API. `--model default`"
+            " is the model that ships, also for an index or a configuration that names another one."
         )
 
 

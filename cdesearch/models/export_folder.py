@@ -62,11 +62,15 @@ def write_speed(folder: Path, texts_per_second: float) -> None:
 
 
 def record_speed(fingerprint: str, texts_per_second: float) -> None:
-    """Record the speed of a model, unless the cache folder cannot be written."""
+    """Record the speed of a model, unless this user's cache has no folder of exports or cannot be written.
+
+    Only published models make that folder. With the model that ships alone, a build writes nothing into the home
+    folder.
+    """
     folder = export_folder(fingerprint)
-    if folder is not None:
+    if folder is not None and folder.parent.is_dir():
         with suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
             write_speed(folder, texts_per_second)
 
 
