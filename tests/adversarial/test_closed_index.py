@@ -30,6 +30,7 @@ def expected(folder):
     return f"error: {folder} cannot be read (permission denied). {remedy}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["query", "moon"], ["status"], ["doctor"], ["index", "."], ["sources"], ["clear", "--yes"]]
 )
@@ -37,16 +38,19 @@ def test_an_index_folder_that_cannot_be_entered_is_named_with_the_remedy(docs, i
     assert refusal(as_owner, index, *command, "--index", ".cdesearch", cwd=docs) == expected(index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["query", "moon"], ["status", "."], ["doctor"], ["index", "."]])
 def test_an_index_that_is_found_and_cannot_be_entered_is_named_with_the_remedy(docs, index, as_owner, command):
     assert refusal(as_owner, index, *command, cwd=docs) == expected(index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["index", "."], ["clear", "--yes"]])
 def test_generations_that_cannot_be_entered_are_not_reported_as_unwritable(docs, index, as_owner, command):
     assert refusal(as_owner, index / "generations", *command, cwd=docs) == expected(index / "generations")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["query", "moon"], ["status"], ["doctor"]])
 def test_generations_that_cannot_be_entered_are_reported(docs, index, as_owner, command):
     assert refusal(as_owner, index / "generations", *command, cwd=docs) == expected(current_generation(index))
@@ -60,6 +64,7 @@ def test_an_index_that_may_not_be_written_has_a_remedy_for_clear(docs, index, as
     assert made.returncode == 2 and made.stderr == f"error: {index} cannot be written. {remedy}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["index"], ["watch"], ["sources", "add"]])
 @pytest.mark.parametrize("mode", [0o000, 0o300, 0o400])
 def test_a_named_folder_that_cannot_be_read_is_named_with_the_remedy(docs, index, as_owner, command, mode):

@@ -267,6 +267,7 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
     assert r"skipped  bell\x07.djvu  (unknown format .djvu)" in listed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [b"new\nline and \x1b[31m", b"inv\xffalid"])
 def test_a_folder_with_an_odd_name_can_have_its_index_elsewhere(tmp_path, tiny_checkpoint, name):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
@@ -339,6 +340,7 @@ def test_the_error_for_nothing_readable_names_the_first_entry(tmp_path, tiny_che
     assert Ignored("a.png", "image (.png)") in list(find_sources([tmp_path], tmp_path, Selection(10)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a[/b]", "p[red]x", ":bomb:s"])
 def test_a_summary_names_a_folder_as_it_is_written(docs, name, tiny_checkpoint):
     """rich would replace markup and the names of emoji in these names of folders."""

@@ -292,6 +292,7 @@ def test_a_pickle_is_never_unpickled(for_torch, tmp_path, monkeypatch, name):
     assert not (tmp_path / "harmed").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [

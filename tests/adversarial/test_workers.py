@@ -60,6 +60,7 @@ def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path,
     assert read == ["000.txt", "002.txt", "003.txt"]
 
 
+@pytest.mark.slow
 @only_linux
 def test_a_file_that_takes_too_much_memory_is_skipped_with_its_reason(tmp_path, hostile, tiny_tokenizer):
     limits = Limits(memory_bytes=600_000_000)

@@ -29,6 +29,7 @@ def test_a_value_that_is_not_a_path_is_refused_with_one_line(paths, tmp_path, mo
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -59,6 +60,7 @@ def test_an_unknown_device_is_refused(tmp_path, tiny_checkpoint):
         cdesearch.build(tmp_path, model=tiny_checkpoint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["float16", "int8", "binary"])
 def test_build_takes_the_kind_of_vectors(kind, tmp_path, tiny_checkpoint):
     (tmp_path / "a.md").write_text("the cat")

@@ -100,6 +100,7 @@ def test_the_index_keeps_the_globs_of_a_build(docs, tiny_checkpoint):
         cdesearch.build(docs, model=tiny_checkpoint, include="*.md")
 
 
+@pytest.mark.slow
 def test_a_handle_notices_each_of_many_fast_updates_at_its_next_call(opened, docs, tiny_checkpoint):
     other = cdesearch.open(docs, model=tiny_checkpoint)
     animals = ("quokka", "zebra", "heron", "otter", "lemur")

@@ -87,6 +87,7 @@ def test_an_edit_changes_all_vectors_of_its_document_and_embeds_one_chunk(docs, 
     np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", [None, "page"])
 def test_records_that_are_chunks_of_one_document_share_its_context(tmp_path, tiny_checkpoint, tiny_encoder, column):
     def write(*texts):

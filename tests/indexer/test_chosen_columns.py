@@ -27,6 +27,7 @@ def content(folder):
     return {name: text for name, text in picture(index).items() if not name.endswith(("lock", "lock.holder"))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--text-column", "--title-column", "--id-column", "--document-column"])
 def test_a_chosen_column_that_no_file_has_is_refused_and_the_index_keeps_its_files(small, option):
     generation = Index.open(small).generation.name

@@ -226,6 +226,7 @@ def test_a_damaged_index_is_repaired_with_its_dimension(docs, run, tiny_encoder)
     assert_stored_as_encoded(docs, tiny_encoder, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "is_reduced"), [(6, False), (MODEL, True), (MODEL + 1, True)])
 def test_a_manifest_with_another_dimension_than_the_model_is_damage(docs, run, dimension, is_reduced, tiny_encoder):
     run(dimension=6)

@@ -188,6 +188,7 @@ worker.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["news.txt", "news.jsonl"])
 def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, monkeypatch):
     file = docs / name

@@ -101,6 +101,7 @@ def test_the_hits_are_those_of_the_same_model_without_a_server(tmp_path, plain, 
         assert hits_of(tmp_path / "served")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain", [True, False])
 def test_the_vectors_of_a_server_can_be_reduced(docs, server, plain):
     run(docs, server, plain=plain, dimension=6)

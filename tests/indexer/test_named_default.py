@@ -36,6 +36,7 @@ def command_in(text):
     return shlex.split(text[start : text.index("`", start)])
 
 
+@pytest.mark.slow
 def test_an_index_of_another_model_returns_to_the_default_model(docs):
     options = Options(index=docs / ".cdesearch", model=parse_model("default"))
     with pytest.raises(IndexMismatchError) as caught:

@@ -78,6 +78,7 @@ def test_a_plain_index_of_int8_stores_the_codes_of_the_model(docs, models, joins
     assert np.abs(stored).max(axis=1).min() < 127  # they were not scaled up to the largest code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("is_plain", [False, True])
 def test_an_update_stores_what_the_model_makes_of_the_whole_documents(docs, models, joins, is_plain):
@@ -117,6 +118,7 @@ def test_an_edit_of_a_chunk_changes_the_vectors_of_the_others_in_its_document(do
     assert moved[is_other & same_text].any() and not moved[~is_other].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
 def test_every_mode_finds_the_passage_that_holds_the_query(docs, models, joins, mode):

@@ -51,6 +51,7 @@ def model_of(index):
     return manifest.model, manifest.served.name, manifest.served.query_prefix
 
 
+@pytest.mark.slow
 def test_without_its_column_a_file_is_indexed_again_with_the_model_of_the_index(docs, server, tmp_path):
     (docs / "new.csv").write_text("text,abstract\nthe cat,the dog\n")
     index = tmp_path / "index"
@@ -92,6 +93,7 @@ def test_a_checkpoint_that_has_changed_is_used_again_with_the_printed_command(
     assert Index(docs / ".cdesearch").manifest.model == str(model)
 
 
+@pytest.mark.slow
 def test_advice_about_languages_is_one_command(tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()

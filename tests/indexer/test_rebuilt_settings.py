@@ -1,3 +1,4 @@
+import pytest
 from notes import Notes
 
 from cdesearch.progress import Silent
@@ -6,6 +7,7 @@ from indexer.build import build
 from indexer.settings import Options
 
 
+@pytest.mark.slow
 def test_a_rebuild_of_a_path_says_which_settings_the_defaults_replace(docs, tiny_checkpoint):
     build([docs], Options(model=tiny_checkpoint, vectors="int8", dimension=4), Silent())
     kept, replaced, given = Notes(), Notes(), Notes()

@@ -50,6 +50,7 @@ def run(docs, *paths, notes=None, url="", name=None, query_prefix=None, document
     return build(list(paths), Options(index=docs / ".cdesearch", model=model, **options), notes or Silent())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names_path", [False, True])
 def test_a_rebuild_with_one_detail_keeps_the_server_and_the_other_details(docs, server, names_path):
     paths = [docs] if names_path else []

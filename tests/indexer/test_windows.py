@@ -46,6 +46,7 @@ def vectors_of(folder):
     return dict(zip(keys, index.vectors_in(rows), strict=True))
 
 
+@pytest.mark.slow
 def test_an_update_of_one_document_equals_a_fresh_encoding_in_the_same_context(docs, model):
     run(docs, model, vectors="float32")
     before = vectors_of(docs)
@@ -83,6 +84,7 @@ def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, m
         np.testing.assert_allclose(updated[key], vector, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
 def test_every_mode_finds_the_passage_that_equals_the_query(docs, model, mode):
     run(docs, model)

@@ -135,6 +135,7 @@ class AfterOneStep(TimeLimit):
         return len(steps_of(out)) if (out / "log.jsonl").exists() else 0
 
 
+@pytest.mark.slow
 def test_a_run_in_slots_of_one_step_ends_like_one_without_slots(recipe_file, tmp_path):
     settings = {"model.dropout": "0.1", "run.work": str(tmp_path / "work")}
     whole = load_recipe(recipe_file, {**settings, "run.out": str(tmp_path / "whole")})

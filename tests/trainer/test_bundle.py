@@ -98,6 +98,7 @@ def test_long_files_are_split_and_joined_on_the_other_machine(recipe_file, tmp_p
     assert gzip.decompress((bundle / "first.jsonl.gz").read_bytes()) and not list(bundle.rglob("*.*-0"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copied", [0, 1])
 def test_a_bundle_that_is_stopped_while_models_are_copied_can_be_made_by_the_same_command(
     recipe_file, tmp_path, monkeypatch, tiny_checkpoint, copied

@@ -125,6 +125,7 @@ def test_mined_pairs_are_trained_on_with_their_negatives(folder, tmp_path):
     assert sum("loss" in line for line in read_log(tmp_path / "out")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

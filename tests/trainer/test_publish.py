@@ -56,6 +56,7 @@ def test_only_whole_checkpoints_are_assembled(tiny_checkpoint, tmp_path):
         assemble(part, "a/b", None, tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [

@@ -45,6 +45,7 @@ def test_libraries_that_are_replaced_are_named_as_pip_knows_them():
     assert named and {word for names in named for word in names.split(" or ")} <= project_packages()
 
 
+@pytest.mark.slow
 def test_a_bundle_of_parquet_files_without_pyarrow_names_pyarrow(tmp_path):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     (tmp_path / "pairs.parquet").write_bytes(b"PAR1")

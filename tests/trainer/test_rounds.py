@@ -88,6 +88,7 @@ def test_the_second_round_begins_with_the_start_and_has_the_negatives_of_both(re
     assert not all(torch.equal(tensor, two[name]) for name, tensor in one.items())
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_continues_with_the_rest(recipe_file, tmp_path, monkeypatch):
     train_in_rounds(load_recipe(recipe_file, {"run.out": f"'{tmp_path}/whole'"}), Silent())
     real, calls = module.mine, []

@@ -86,6 +86,7 @@ def test_a_start_with_an_unsupported_config_is_refused(bert, tmp_path, changes, 
         start_model(with_config(bert, tmp_path / "other", **changes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["start", "merge"])
 def test_without_onnx_a_checkpoint_is_written_and_one_line_says_what_it_lacks(bert, tmp_path, program):
     inputs = [bert, tmp_path / "out"] if program == "start" else [tmp_path / "out", f"{bert}=1"]

@@ -166,6 +166,7 @@ def test_compiled_layers_train_alike_and_are_exported(recipe_file, tmp_path, mon
     assert losses[True] == pytest.approx(losses[False], rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "n_tokens"), [("tokens", None), ("tokens", 1), ("statistics", None)])
 def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file, tmp_path, source, n_tokens):
     changes = {
@@ -218,6 +219,7 @@ def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_f
     assert last == expected
 
 
+@pytest.mark.slow
 def test_a_resumed_run_can_take_more_steps_but_not_fewer(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3"}
     train(load_recipe(recipe_file, changes), Silent())
@@ -276,6 +278,7 @@ def test_a_run_stops_when_its_held_out_loss_no_longer_falls(recipe_file, tmp_pat
         )
 
 
+@pytest.mark.slow
 def test_evaluations_do_not_change_the_random_numbers_of_the_steps(recipe_file, tmp_path):
     """A run that is killed between two evaluations could not be resumed otherwise."""
     changes = {"learning.steps": "2", "model.dropout": "0.1", "run.work": str(tmp_path / "work")}
@@ -359,6 +362,7 @@ def test_a_command_that_is_stopped_before_its_first_state_says_so(recipe_file, t
     assert last == "Stopped before a state was saved. Nothing is kept. The same command begins again."
 
 
+@pytest.mark.slow
 def test_a_run_continues_in_a_copy_of_its_folder(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "2"}
     train(load_recipe(recipe_file, changes), Silent())
@@ -540,6 +544,7 @@ def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_p
         train(load_recipe(recipe_file, changes), Silent())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["weights", "head"])
 def test_weights_that_the_last_step_breaks_are_neither_saved_nor_exported(recipe_file, tmp_path, monkeypatch, part):
     changes = {"run.out": str(tmp_path / "out"), "data.held_out": "0.0", "run.checkpoint_minutes": "0.0"}
@@ -740,6 +745,7 @@ def test_documents_learn_to_read_their_siblings(recipe_file, tmp_path):
         load_recipe(recipe_file, {**changes, "batches.by_document": "false"})
 
 
+@pytest.mark.slow
 def test_late_chunking_is_trained_on_windows_and_the_checkpoint_reads_them(recipe_file, tmp_path):
     changes = {
         "data.pairs": f'["{write_books(tmp_path)}"]',
@@ -826,6 +832,7 @@ OBJECTIVES = {
 }
 
 
+@pytest.mark.slow
 def test_all_objectives_together_are_trained_with_and_the_run_can_be_resumed(recipe_file, tmp_path):
     changes = {**OBJECTIVES, "learning.steps": "40", "run.out": str(tmp_path / "out")}
     train(load_recipe(recipe_file, changes), Silent())

@@ -7,6 +7,7 @@ from benchmarks.figures.command import analyse
 from cdesearch.errors import InputError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", ["context-size", "context-length", "foreign-context", "movement", "idf-divergence"])
 def test_a_figure_is_drawn_from_any_model(figure, tmp_path, tiny_checkpoint):
     data = [write_set(tmp_path / name) for name in ("one", "two")]

@@ -418,6 +418,7 @@ def test_whatever_a_file_sets_is_a_value_or_one_line(tmp_path, is_restricted):
                     options_of(command)[key].handle_parse_result(context, {}, [])
 
 
+@pytest.mark.slow
 def test_a_project_chooses_how_its_index_stores_vectors(tmp_path):
     (tmp_path / "a.md").write_text("the cat")
     (tmp_path / ".cdesearch.toml").write_text('[index]\nvectors = "int8"\n')

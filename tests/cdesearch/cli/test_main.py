@@ -270,6 +270,7 @@ def test_the_summary_shows_how_many_documents_have_no_text(tmp_path):
     assert "2 documents (1 without text), 1 chunk (1 embedded)" in cdesearch("index", ".", cwd=tmp_path).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "shown"), [("1KB", "1 kB"), ("1500", "1.5 kB"), ("500", "500 bytes")])
 def test_the_largest_file_size_is_shown_in_a_unit_that_fits(tmp_path, typed, shown):
     (tmp_path / "a.txt").write_text("The bird flies.")

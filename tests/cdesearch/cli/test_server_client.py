@@ -176,6 +176,7 @@ def test_errors_and_hints_are_the_same_with_a_server(ask, arguments):
     assert without_time(direct) == without_time(through)
 
 
+@pytest.mark.slow
 def test_scores_are_the_same_numbers_to_the_last_bit(ask):
     direct, through = (json.loads(run.stdout)["hits"] for run in ask("query", "the moon and the cat", "--json"))
     assert direct and direct == through

@@ -93,6 +93,7 @@ def test_with_an_export_neither_torch_nor_a_library_of_models_is_imported(bert, 
     assert run.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_an_export_that_differs_too_much_is_not_used_and_not_made_again(bert, documents, monkeypatch):
     monkeypatch.setattr(exports, "LEAST_COSINE", 1.1)
     notes = Notes()
@@ -155,6 +156,7 @@ def test_an_exported_model_on_another_device_names_the_extra_that_runs_it(bert, 
     assert "pip install 'cdesearch[hub]'" in run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncated", "another graph", "no graph", "a link"])
 def test_a_damaged_export_is_not_used_and_is_made_again(bert, documents, tmp_path, damage):
     build([documents], Options(model=bert), Silent())

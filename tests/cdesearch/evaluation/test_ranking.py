@@ -18,6 +18,7 @@ from cdesearch.store.vector_format import KINDS
 QUERIES = ("how long must the dough rise", "water at the new moon", "bring the device back to its first state", "day")
 
 
+@pytest.mark.slow
 def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
     fusion = EvidenceFusion()
     with Searcher(Index.open(manual)) as searcher, asking(Index.open(manual)) as opened:
@@ -34,6 +35,7 @@ def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
             assert [rankings[mode](one) for one in asked] == [hit.rank for hit in hits], (mode, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_is_scored_as_if_the_question_had_never_been_in_it(tmp_path, kind):
     texts = {

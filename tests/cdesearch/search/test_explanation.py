@@ -50,6 +50,7 @@ def diary(tmp_path_factory, tiny_checkpoint):
         yield searcher
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("path", [None, "glaciers/"])

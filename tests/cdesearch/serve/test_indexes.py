@@ -95,6 +95,7 @@ def test_a_damaged_generation_is_reported_and_tried_once_while_the_old_one_answe
     assert served.problem is problem  # the generation was not opened a second time
 
 
+@pytest.mark.slow
 def test_the_generation_after_a_damaged_one_is_opened(served, own_pages, tiny_checkpoint):
     update(own_pages, tiny_checkpoint, 1)
     damage(own_pages)

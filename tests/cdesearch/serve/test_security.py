@@ -218,6 +218,7 @@ def test_an_invalid_content_length_is_refused(strict, length):
     assert answer[9:12] in (b"400", b"413")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "])
 def test_a_connection_with_incomplete_headers_is_closed(strict, head):
     answer, seconds = raw(strict, head)

@@ -21,6 +21,7 @@ def moved(tmp_path):
     return documents, model.rename(tmp_path / "elsewhere")
 
 
+@pytest.mark.slow
 def test_a_query_and_an_update_name_the_lost_folder_of_the_model_and_the_command_for_its_new_place(moved):
     documents, model = moved
     for use in (lambda: cdesearch.open(documents).search("water"), lambda: build([documents], Options(), Silent())):

@@ -111,6 +111,7 @@ def test_the_selected_hit_is_opened_in_the_editor_at_its_line(drive, docs, tmp_p
     drive(steps)
 
 
+@pytest.mark.slow
 def test_an_error_is_shown_and_the_application_stays_open(drive, monkeypatch):
     monkeypatch.setenv("VISUAL", "/nowhere/editor")
 
@@ -145,6 +146,7 @@ def test_ctrl_c_ends_the_application_while_words_are_selected(drive):
     drive(steps)
 
 
+@pytest.mark.slow
 def test_hits_of_earlier_words_are_not_shown(drive):
     async def steps(app, pilot):
         await typed(app, pilot, "owl hoots")
@@ -155,6 +157,7 @@ def test_hits_of_earlier_words_are_not_shown(drive):
     drive(steps)
 
 
+@pytest.mark.slow
 def test_words_without_hits_say_so(drive):
     async def steps(app, pilot):
         await typed(app, pilot, "owl")

@@ -72,6 +72,7 @@ def test_one_endless_line_is_split_to_size(text):
     assert max(map(n_tokens, chunks)) <= LIMIT
 
 
+@pytest.mark.slow
 def test_the_time_for_one_long_line_does_not_grow_with_the_square_of_its_length():
     text = "# cat\n" + "漢字" * 50_000 + "\ndog"
     started = time.thread_time()

@@ -60,6 +60,7 @@ def test_a_skipped_file_is_recorded_although_no_document_has_changed(docs, run):
     assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}
 
 
+@pytest.mark.slow
 def test_a_file_that_could_not_be_read_is_tried_again_when_it_changes(docs, run):
     (docs / "bad.md").write_bytes(b"ab\0cd")
     assert [item.path for item in run().skipped] == ["bad.md"]
@@ -132,6 +133,7 @@ def test_a_file_size_that_would_empty_the_index_is_refused(docs, size):
     assert done.returncode == 2 and "is not a file size" in done.stderr and not (docs / ".cdesearch").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"PAR1 nothing", b"PAR1" + b"\xff" * 100 + b"PAR1"])
 def test_a_damaged_list_of_files_names_the_command_that_repairs_it(docs, run, damage):
     run()

@@ -283,6 +283,7 @@ IGNORES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(TREE, IGNORES)

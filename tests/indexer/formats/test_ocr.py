@@ -50,6 +50,7 @@ def test_a_broken_image_has_one_reason(data):
         text_of("a.png", data)
 
 
+@pytest.mark.slow
 def test_an_image_with_too_many_pixels_is_not_unpacked():
     data = saved(Image.new("1", (20_000, 20_000)), "PNG")
     assert len(data) < 100_000

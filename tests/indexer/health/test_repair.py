@@ -28,6 +28,7 @@ def test_parts_derived_from_chunks_are_made_again_without_embedding(sound, part,
     assert not sound.update().changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors", "manifest.json", "checksums.json"])
 def test_if_chunks_are_damaged_the_previous_generation_is_made_live_and_updated(sound, part):
     flip_a_byte(sound.path(part))

@@ -225,6 +225,7 @@ def _hits(index, encoder, mode):
         ]
 
 
+@pytest.mark.slow
 def test_an_index_that_was_removed_with_its_source_is_not_reported_as_an_error(docs, run, monkeypatch):
     monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(watched, "MISSING_SECONDS", 0.2)
@@ -238,6 +239,7 @@ def test_an_index_that_was_removed_with_its_source_is_not_reported_as_an_error(d
         assert not any(line.startswith("error") for line in keeping.lines)
 
 
+@pytest.mark.slow
 def test_an_index_that_is_cleared_is_reported_and_a_new_one_is_followed(docs, run, monkeypatch):
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.2)
     folder = run().folder

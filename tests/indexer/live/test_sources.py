@@ -70,6 +70,7 @@ def test_a_source_is_added(two, monkeypatch):
     assert paths(two) == ["one/a.md", "three/c.md", "two/a.md"]
 
 
+@pytest.mark.slow
 def test_after_a_source_elsewhere_is_added_and_removed_the_index_is_as_before(docs, run, tmp_path_factory, monkeypatch):
     run()
     before, root = contents(docs), Index.open(docs).root
@@ -159,6 +160,7 @@ def test_clear_keeps_foreign_files_inside_a_generation_and_names_them(docs, run,
     assert f"generations/{generation.name}/mine.txt, " in shown and "Move or delete the folder" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["{", "missing"])
 def test_clear_removes_an_index_whose_list_of_generations_is_damaged(docs, run, monkeypatch, capsys, damage):
     folder = run().folder
@@ -209,6 +211,7 @@ def test_a_new_index_inside_another_one_says_which_answers(two, tiny_checkpoint)
     assert str(two / ".cdesearch") in line and f"queries in {two / 'one'} are answered by the new index" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["query", "cat", "--mode", "text"], ["status"]])
 def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_the_other(
     two, tiny_checkpoint, monkeypatch, capsys, arguments
@@ -245,6 +248,7 @@ def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoin
     ]
 
 
+@pytest.mark.slow
 def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed(tmp_path, tiny_checkpoint):
     inner = [tmp_path / "all" / "deep" / name for name in "abcde"]
     for folder in (*inner, tmp_path / "other" / "f"):

@@ -54,6 +54,7 @@ class Told(Silent):
         self.notes.append(text)
 
 
+@pytest.mark.slow
 def test_an_update_sends_only_what_has_changed_and_lets_the_server_copy_the_rest(store, run, docs, tiny_checkpoint):
     run()
     (docs / "new.md").write_text("the bread is in the river")
@@ -155,6 +156,7 @@ def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, 
     assert sorted(sent) == ["CURRENT", "INDEX", "checksums.json"]
 
 
+@pytest.mark.slow
 def test_a_write_of_the_pointer_whose_answer_is_lost_counts(store, run, docs):
     run()
     (docs / "new.md").write_text("the bread is in the river")
@@ -233,6 +235,7 @@ def test_a_rebuild_mends_an_index_with_a_damaged_object_and_keeps_its_settings(
     assert (index.manifest.n_documents, index.manifest.vectors) == (13, "int8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["CURRENT", "checksums.json"])
 def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
     store, run, docs, tmp_path, monkeypatch, name

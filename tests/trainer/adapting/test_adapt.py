@@ -97,6 +97,7 @@ def with_ranks(out, **changes):
     change_state(out, ranks=ranks | {str(int(name[1:]) / 100): values for name, values in changes.items()})
 
 
+@pytest.mark.slow
 def test_every_phase_that_was_interrupted_continues_with_its_next_step(stopped):
     out, (first, second) = stopped
     assert "Training" not in first.stages and "Training" in second.stages
@@ -199,6 +200,7 @@ def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
         adapt(index, tmp_path / "out", MINUTES, StopAt("Measuring the time of a step"))
 
 
+@pytest.mark.slow
 def test_without_time_for_the_headings_the_result_is_that_of_the_bodies(begun, index, tmp_path):
     shutil.copytree(begun, tmp_path / "out")
     change_state(tmp_path / "out", training_steps=1)

@@ -30,6 +30,7 @@ def assert_refused(done, message):
     assert done.stderr.count("error:") == 1 and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -61,6 +62,7 @@ def test_an_index_of_a_model_that_cannot_be_trained_is_refused(folder, tmp_path)
         assert_refused(run(tmp_path, "served/docs"), "is on a server")
 
 
+@pytest.mark.slow
 def test_an_index_whose_model_has_changed_is_refused(tmp_path):
     model = masking_checkpoint(tmp_path / "model")
     make_index(tmp_path / "here", model, 12)

@@ -58,6 +58,7 @@ def test_the_held_out_loss_falls_and_the_checkpoint_is_complete(kind, tmp_path, 
     assert (recipe.run.out / HEAD).exists() is (kind in ("condenser", "cocondenser"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_stopped_continues_to_the_same_weights(kind, tmp_path, start, tokenizer):
     whole = pretrain(recipe_for(kind, tmp_path / "whole", start, tokenizer), Silent())

@@ -103,6 +103,7 @@ def test_a_run_goes_on_on_another_machine_where_the_paths_differ(started, tmp_pa
     assert [line["step"] for line in read_log(out) if "loss" in line] == [1, 2]
 
 
+@pytest.mark.slow
 def test_another_number_of_processes_is_refused_only_if_each_has_its_own_batches(started, tmp_path, monkeypatch):
     recipe_file, here, _ = started
     for kind in ("own", "share"):

@@ -41,6 +41,7 @@ def test_the_local_loss_of_a_text_is_computed_once(n_kept):
     assert sorted(spans.decoded) == [2, 5, 5]
 
 
+@pytest.mark.slow
 def test_two_processes_compute_the_gradient_of_one(tmp_path):
     paths = [TESTS, TESTS / "trainer", Path(trainer.__file__).parents[1]]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}

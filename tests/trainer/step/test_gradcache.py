@@ -518,6 +518,7 @@ def test_summed_gradients_are_zero_for_parameters_that_the_batch_does_not_use():
         torch.testing.assert_close(after[name], before.get(name, torch.zeros_like(parameter)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cached", "joint", "tokens", "siblings"])
 @pytest.mark.parametrize("is_null", [False, True])
 def test_everything_stays_on_the_device_of_the_model(variant, is_null, monkeypatch):

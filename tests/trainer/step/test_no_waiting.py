@@ -122,6 +122,7 @@ def take_step(monkeypatch, variant, packs, n_null=1):
     return figures.read(), mode.n_eigh
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packs", [False, True])
 @pytest.mark.parametrize(
     "variant", ["windows", *(name for name, config in VARIANTS.items() if config.context_source != "statistics")]

@@ -41,6 +41,7 @@ def query(folder, words, *options):
     return cdesearch("query", words, "-k", "1", *options, cwd=folder).stdout
 
 
+@pytest.mark.slow
 def test_the_place_is_that_of_the_section_in_every_output(indexed):
     words = "wash cage vinegar"
     assert "guide.html#cleaning" in query(indexed, words) and "Guide > Cleaning" in query(indexed, words)

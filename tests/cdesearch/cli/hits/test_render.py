@@ -44,6 +44,7 @@ def printed(group):
     return stream.getvalue()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(groups())
 def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):

@@ -140,6 +140,7 @@ def test_a_terminal_of_45_lines_shows_five_hits_without_a_pager(on_terminal, doc
     assert len({remembered(n).path for n in range(1, 6)}) == 5
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_ten_hits_without_groups_and_nothing_is_remembered(docs, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     shown = cdesearch("query", "owl hoots at part", cwd=docs).stdout

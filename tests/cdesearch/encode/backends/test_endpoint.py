@@ -113,6 +113,7 @@ def test_a_failure_that_lasts_ends_with_one_line(server):
     assert len(server.requests) == QUICK.tries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_the_wait_that_a_server_asks_for_is_kept(server, form):
     wait = "1" if form == "seconds" else email.utils.formatdate(time.time() + 2, usegmt=True)
@@ -265,6 +266,7 @@ def test_a_server_with_a_smaller_limit_of_texts_gets_smaller_requests(server, ti
     assert max(map(len, server.requests)) <= 10, "the limit is remembered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 413, 500])
 def test_a_text_that_the_server_refuses_is_found_and_the_others_have_their_vectors(server, status):
     texts = [*TEXTS[:40], "far too long", *TEXTS[40:]]

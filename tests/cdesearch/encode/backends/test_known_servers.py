@@ -65,6 +65,7 @@ BATCHES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BATCHES)
 def test_a_batch_that_a_server_refuses_as_too_large_is_halved(server, tiny_encoder, name):
     server.misbehave = lambda handler, texts: len(texts) > 8 and handler.reply(*BATCHES[name](len(texts)))
@@ -135,6 +136,7 @@ TEXT_ERRORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXT_ERRORS)
 def test_the_text_that_a_server_refuses_as_too_long_is_found_among_others(server, name):
     answer, reason = TEXT_ERRORS[name]

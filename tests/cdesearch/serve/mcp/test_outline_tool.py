@@ -21,6 +21,7 @@ def test_the_whole_index_is_listed_by_folders_and_files(agent):
     assert items(outline(agent, ".")) == items(outline(agent, "")) == listed
 
 
+@pytest.mark.slow
 def test_a_folder_lists_what_is_in_it(agent, corpus):
     listed = items(outline(agent, "guide"))
     assert listed[0] == {"folder": "guide/deep", "documents": 1}

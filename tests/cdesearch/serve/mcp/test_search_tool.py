@@ -47,6 +47,7 @@ def test_both_forms_have_the_same_passages(agent):
         assert passage["text"] in block
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detail", ["low", "normal", "full"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_no_answer_exceeds_its_budget(agent, indexes, query, detail):

@@ -83,6 +83,7 @@ def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_the_process
     assert second["result"]["structuredContent"]["indexes"][0]["index"] == "corpus"
 
 
+@pytest.mark.slow
 def test_a_client_that_ends_without_closing_stdin_first_is_no_error(corpus):
     command = [sys.executable, "-m", "cdesearch", "mcp"]
     pipe = subprocess.PIPE

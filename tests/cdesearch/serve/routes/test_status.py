@@ -30,6 +30,7 @@ def test_one_index_can_be_named(pages, own_pages):
         assert [facts["name"] for facts in server.json("status", index="own")["indexes"]] == ["own"]
 
 
+@pytest.mark.slow
 def test_a_generation_that_cannot_be_used_is_reported(own_pages, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)  # it must not see the sound generation
     with running_server([own_pages]) as server:

@@ -218,6 +218,7 @@ def test_html_in_files_is_shown_as_text(browser):
     assert browser.recorded() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", [*VIEWS, "document"])
 def test_the_page_does_not_scroll_sideways_on_a_phone(browser, address):
     browser.appear(PHONE)
@@ -290,6 +291,7 @@ def test_the_index_shows_what_was_skipped_and_is_updated(browser, notes):
     assert names(browser.search("lava"))[0] == "lava.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "rules"), [("light", None), ("dark", ["color-contrast"])])
 def test_axe_finds_no_serious_accessibility_problem(browser, axe, theme, rules):
     browser.appear(theme=theme)
@@ -343,6 +345,7 @@ def test_a_hit_shows_the_line_of_its_passage_with_the_words(browser, notes):
         assert line.strip() in text and ("start_engine_60" in line or "start_engine_60" not in text)
 
 
+@pytest.mark.slow
 def test_all_indexes_are_searched_as_one(browser, notes, tmp_path):
     other = write_pages(
         tmp_path / "other",

@@ -42,6 +42,7 @@ def test_passing_faults_change_nothing(store, run, docs, tiny_encoder, tmp_path,
         assert hits(Index.open(store.place), tiny_encoder) == sound
 
 
+@pytest.mark.slow
 def test_a_bucket_that_vanishes_has_one_error_and_a_server_answers_when_it_is_back(store, run, tiny_encoder):
     run()
     sound = hits(Index.open(store.place), tiny_encoder)
@@ -116,6 +117,7 @@ def test_an_error_of_the_disk_names_the_cache_and_not_the_bucket(store, number, 
         assert "--index" not in error.remedy and "s3://" not in str(error)
 
 
+@pytest.mark.slow
 def test_a_cache_that_holds_all_files_may_be_read_only(store, run, tiny_encoder, monkeypatch):
     run()
     sound = hits(Index.open(store.place), tiny_encoder)
@@ -144,6 +146,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["query", QUERY, "--mode", "text", "--index", "local"]])
 def test_the_help_and_a_local_query_import_no_library_for_buckets(docs, tiny_checkpoint, tmp_path, arguments):
     build([docs], Options(model=tiny_checkpoint, index=tmp_path / "local"), Silent())

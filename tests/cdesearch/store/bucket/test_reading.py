@@ -48,6 +48,7 @@ def test_a_query_needs_no_right_to_write_and_downloads_the_context_once(
     assert not any("context" in request or request.endswith(".json") for request in store.requests)
 
 
+@pytest.mark.slow
 def test_after_an_update_the_context_comes_from_the_cache(store, run, docs, tiny_encoder, tmp_path, monkeypatch):
     run()
     move_to_computer("second", tmp_path, monkeypatch)
@@ -63,6 +64,7 @@ def test_after_an_update_the_context_comes_from_the_cache(store, run, docs, tiny
     assert not any("context" in request for request in store.requests)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_cache_is_downloaded_again(store, run, tiny_encoder):
     run()
     first = hits(Index.open(store.place), tiny_encoder)
@@ -73,6 +75,7 @@ def test_a_damaged_file_of_the_cache_is_downloaded_again(store, run, tiny_encode
     assert hits(Index.open(store.place), tiny_encoder) == first
 
 
+@pytest.mark.slow
 def test_an_open_generation_answers_while_a_newer_one_is_published_and_is_replaced_soon(
     store, run, docs, tiny_encoder, monkeypatch
 ):
@@ -89,6 +92,7 @@ def test_an_open_generation_answers_while_a_newer_one_is_published_and_is_replac
         assert searcher.index.manifest.n_documents == 13
 
 
+@pytest.mark.slow
 def test_a_generation_that_was_collected_is_replaced_by_the_newest(store, run, docs, tiny_encoder):
     run()
     with Searcher(Index.open(store.place), tiny_encoder) as searcher:
@@ -101,6 +105,7 @@ def test_a_generation_that_was_collected_is_replaced_by_the_newest(store, run, d
         assert searcher.index.manifest.n_documents == 13
 
 
+@pytest.mark.slow
 def test_python_updates_an_index_in_a_bucket_and_searches_the_new_generation(store, run, docs):
     run()
     with cdesearch_api.open(store.address) as index:
@@ -110,6 +115,7 @@ def test_python_updates_an_index_in_a_bucket_and_searches_the_new_generation(sto
         assert "new.md" in {hit.chunk.path for hit in index.search("bread moon house", 13, "text")}
 
 
+@pytest.mark.slow
 def test_an_index_in_a_bucket_and_a_local_one_are_searched_as_one(store, run, docs, tiny_checkpoint, tmp_path):
     run()
     notes = tmp_path / "notes"
@@ -141,6 +147,7 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
         hits(Index.open(store.place), tiny_encoder)
 
 
+@pytest.mark.slow
 def test_the_commands_name_the_address_and_never_a_key_or_the_cache(store, run, tiny_checkpoint, tmp_path, monkeypatch):
     run()
     found = cdesearch("query", QUERY, "--index", store.address, "--json", cwd=tmp_path)
