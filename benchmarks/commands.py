@@ -18,6 +18,7 @@ from benchmarks.quality.tune import tune
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
 from benchmarks.speed.peers import peers
+from benchmarks.speed.scale import scale
 from benchmarks.speed.training import train_speed
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -33,6 +34,7 @@ app.command()(joint_speed)
 app.command()(lens)
 app.command()(names)
 app.command()(peers)
+app.command()(scale)
 app.command()(several)
 app.command()(speed)
 app.command()(staleness)

@@ -106,7 +106,7 @@ def grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors], kind: 
     return Index(folder)
 
 
-def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int) -> Index:
+def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int, kind: VectorKind = DEFAULT) -> Index:
     """Write text files of drawn texts, 1,000 in each subfolder, and their index in `folder`/.cdesearch.
 
     `chunks_per_file` divides ROWS. A new build would divide the files at other places, but an update does not read
@@ -114,7 +114,7 @@ def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int)
     """
     index = folder / ".cdesearch"
     with locked(index, wait=False):
-        building, tables = _begin(source, index, DEFAULT)
+        building, tables = _begin(source, index, kind)
         records, n_written = [], 0
         for texts, vectors in draw(source, n_files * chunks_per_file):
             rows: list[dict[str, str]] = []
@@ -129,7 +129,7 @@ def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int)
             tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), vectors)
         tables.write_documents(_documents(records, chunks_per_file))
         tables.finish()
-        manifest = _manifest(source, n_files * chunks_per_file, DEFAULT)
+        manifest = _manifest(source, n_files * chunks_per_file, kind)
         files: dict[str, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": n_files}
         grown = replace(manifest, sources=(".",), n_documents=n_files, updated=time.time(), files=files)
         _publish(index, building, grown, records)

@@ -1,0 +1,82 @@
+"""The command that measures indexes of very many chunks: stages of the build, disk, recall, queries and an update."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from math import log
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from benchmarks.machine import describe
+from benchmarks.measurement import RESULTS, show
+from benchmarks.speed.searching import search_queries
+from benchmarks.speed.synthetic import ROWS, source_index
+from cdesearch.errors import InputError
+from cdesearch.store.vector_format import KINDS
+
+STAGES = ("build", "search", "update")
+
+
+def scale(
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder to draw texts and vectors from.")],
+    sizes: Annotated[str, typer.Option(help="Numbers of chunks, separated by commas.")] = "1000000,10000000",
+    vectors: Annotated[str, typer.Option(help=f"Kind of the stored vectors: {', '.join(KINDS)}.")] = "int8",
+    chunks_per_file: Annotated[int, typer.Option(help=f"Chunks of each file; divides {ROWS:,}.")] = 10,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the indexes are made, and then removed; default: a temporary folder.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+) -> None:
+    """Measure indexes of drawn texts and vectors, each stage in a process of its own.
+
+    The last column is the exponent with which a cost grows from the first size to the last: 1 is linear.
+    """
+    if vectors not in KINDS:
+        raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
+    if chunks_per_file < 1 or ROWS % chunks_per_file:
+        raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
+    machine = describe()
+    columns: dict[int, dict[str, float]] = {}
+    for size in map(int, sizes.split(",")):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            work = Path(name)
+            source_index(corpus, work / "source")
+            (work / "queries.json").write_text(json.dumps(search_queries(corpus)), encoding="utf-8")
+            columns[size] = {}
+            for stage in STAGES:
+                columns[size] |= _run(stage, work, vectors, size // chunks_per_file, chunks_per_file)
+                print(f"{size:,} chunks, {stage}: {columns[size]}", file=sys.stderr)
+    _show(columns)
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
+    record = {"machine": machine, "corpus": corpus.name, "chunks_per_file": chunks_per_file, "sizes": columns}
+    file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(f"Written to {file}")
+
+
+def _run(stage: str, work: Path, vectors: str, n_files: int, chunks_per_file: int) -> dict[str, float]:
+    module = "benchmarks.speed.scale_process"
+    command = [sys.executable, "-m", module, stage, str(work), vectors, str(n_files), str(chunks_per_file)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return figures
+
+
+def _show(columns: dict[int, dict[str, float]]) -> None:
+    sizes = list(columns)
+    table = Table("", *(f"{size:,}" for size in sizes), "exponent")
+    for name in columns[sizes[-1]]:
+        values: list[Any] = [columns[size].get(name) for size in sizes]
+        table.add_row(name, *("" if value is None else f"{value:.4g}" for value in values), _exponent(sizes, values))
+    show(table)
+
+
+def _exponent(sizes: list[int], values: list[float | None]) -> str:
+    first, last = values[0], values[-1]
+    if len(sizes) < 2 or not first or not last:
+        return ""
+    return f"{log(last / first) / log(sizes[-1] / sizes[0]):.2f}"

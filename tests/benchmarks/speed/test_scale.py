@@ -1,0 +1,37 @@
+import json
+
+import pytest
+
+from benchmarks.speed.scale import scale
+from cdesearch.errors import InputError
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    rows = [{"_id": str(n), "title": "", "text": f"note {n} of the cat and the moon"} for n in range(20)]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    queries = [{"_id": str(n), "text": f"cat {n}"} for n in range(14)]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    return folder
+
+
+@pytest.mark.slow
+def test_every_stage_of_two_sizes_is_measured(corpus, tmp_path):
+    scale(corpus, "400,800", "int8", 10, None, tmp_path / "out")
+    (file,) = (tmp_path / "out").glob("scale-int8-*.json")
+    small, large = json.loads(file.read_text())["sizes"].values()
+    assert small.keys() == large.keys()
+    assert large["one part in 2 searched: recall@10"] > 0.9  # without an index, all signs are compared
+    assert large["texts and vectors, GB"] > small["texts and vectors, GB"] > 0
+    for name in ("writing chunks, s", "indexing words, s", "hybrid p50, ms", "update of 1,000 files, s"):
+        assert large[name] > 0
+
+
+@pytest.mark.parametrize(
+    ("vectors", "chunks_per_file", "named"), [("int4", 10, "int4"), ("int8", 7, "7"), ("int8", 0, "0")]
+)
+def test_an_impossible_index_is_refused(corpus, tmp_path, vectors, chunks_per_file, named):
+    with pytest.raises(InputError, match=named):
+        scale(corpus, "10", vectors, chunks_per_file, None, tmp_path)
