@@ -19,6 +19,7 @@ from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
 from benchmarks.speed.peers import peers
 from benchmarks.speed.scale import scale
+from benchmarks.speed.simulation import simulation
 from benchmarks.speed.training import train_speed
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -36,6 +37,7 @@ app.command()(names)
 app.command()(peers)
 app.command()(scale)
 app.command()(several)
+app.command()(simulation)
 app.command()(speed)
 app.command()(staleness)
 app.command()(train_speed)
