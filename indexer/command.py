@@ -1,10 +1,6 @@
 """The `index` command."""
 
 import os
-import re
-import shlex
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,19 +9,15 @@ import typer
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
-from cdesearch.store.bucket_address import parse_place, shown_place
+from cdesearch.store.bucket_address import parse_place
 from cdesearch.store.vector_format import VectorKind
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
     from indexer.build import Report
-    from indexer.files.outcome import Skipped
     from indexer.settings import Options
 
-SHOWN_REASONS = 10
-SHOWN_PATHS = 3
 SKIPPED_FILES = 3
-COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason for which a file of records was skipped
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -158,6 +150,7 @@ def index(
     """Index files and folders, or update an index. Only new and changed files are read."""
     from cdesearch.slim_imports import shorten_cold_start
     from cdesearch.terminal import print_json, printable
+    from indexer.summary import report_fields, summarise
 
     shorten_cold_start()
     # NumPy reads this when it is imported. On a busy machine, the threads of OpenBLAS wait for one another: with two
@@ -191,9 +184,9 @@ def index(
     if report.note:
         typer.echo(printable(report.note), err=True)
     if as_json:
-        print_json(_as_json(report))
+        print_json(report_fields(report))
     else:
-        _summarise(report)
+        summarise(report)
     if strict and (report.skipped or report.in_part):
         raise typer.Exit(SKIPPED_FILES)
 
@@ -238,116 +231,3 @@ def _bytes(size: str) -> int:
     if n_bytes < 1:
         raise InputError(f"{size} is not a file size.", "Write one such as 20MB.")
     return n_bytes
-
-
-def _summarise(report: "Report") -> None:
-    from cdesearch.store.folder import FOLDER
-    from cdesearch.terminal import counted, open_console, printable
-
-    console = open_console(stderr=True)
-    console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
-    documents, chunks = counted(report.n_documents, "document"), counted(report.n_chunks, "chunk")
-    if not report.changed:
-        console.print(f"Nothing has changed: {documents}, {chunks}.")
-    else:
-        without_text = f" ({n_empty:,} without text)" if (n_empty := report.n_without_text) else ""
-        console.print(
-            f"{documents}{without_text}, {chunks} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
-            f" {report.size_bytes / 1e6:,.1f} MB on disk."
-        )
-    is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
-    where = "" if is_found else printable(f" --index {shlex.quote(shown_place(report.folder))}")
-    if report.skipped:
-        console.print(f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.")
-        for line in _reasons(report.skipped):
-            console.print(f"  {line}")
-    if report.in_part:
-        console.print(f"Read in part: {len(report.in_part):,}. `cdesearch status{where} --files --skipped` lists them.")
-        for line in _reasons(report.in_part):
-            console.print(f"  {line}")
-    if report.dropped:
-        console.print(_dropped(report.dropped, report.folder))
-    if report.n_files["ignored"]:
-        console.print(
-            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
-        )
-    for line in report.language_notes:
-        console.print(printable(line), soft_wrap=True)
-    if report.advice:
-        console.print(printable(report.advice), soft_wrap=True)
-    if not report.n_chunks:
-        return
-    # On one line even in a narrow terminal, so that it can be copied.
-    console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
-
-
-def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
-    """One line about existing files that were in the index before and no longer are."""
-    from cdesearch.store.fresh_build import fresh_build_command
-    from cdesearch.store.index import Index
-    from cdesearch.terminal import printable
-
-    are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
-    reasons = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the list of columns
-    which = "" if len(reasons) == 1 else "the first: "
-    line = f"{len(files):,} {are} no longer in the index: {_some([file.path for file in files])} ({which}{reasons[0]})."
-    if option := next(filter(None, map(COLUMN_OPTION.search, reasons)), None):
-        index = Index(folder)
-        line += (
-            " Column options apply to all files of an index. Name a column that all of them have:"
-            f" `cdesearch index --index {shlex.quote(shown_place(folder))} {option[1]} NAME`. If there is none, give"
-            f" these files an index of their own (--index), or return to the usual names of columns:"
-            f" {fresh_build_command(folder, index.manifest, index.sources)}."
-        )
-    return printable(line)
-
-
-def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
-    """A line for each reason, the most frequent one first."""
-    from cdesearch.terminal import printable
-    from indexer.files.outcome import UNKNOWN_FORMAT
-
-    by_reason: dict[str, list[str]] = {}
-    formats: Counter[str] = Counter()
-    for item in skipped:
-        _, is_unknown, suffix = item.reason.partition(f"{UNKNOWN_FORMAT} ")
-        if is_unknown:
-            formats[suffix] += 1
-        else:
-            by_reason.setdefault(item.reason, []).append(item.path)
-    lines = [(len(paths), f"{_some(paths)}: {reason}") for reason, paths in by_reason.items()]
-    if formats:
-        named = [f"{count:,} {suffix}" for suffix, count in formats.most_common()]
-        lines.append((formats.total(), f"{_some(named, SHOWN_REASONS)}: {UNKNOWN_FORMAT}"))
-    lines.sort(key=lambda line: -line[0])
-    shown = [printable(line) for _, line in lines[:SHOWN_REASONS]]
-    if len(lines) > SHOWN_REASONS:
-        left = sum(count for count, _ in lines[SHOWN_REASONS:])
-        shown.append(f"{left:,} for other reasons")
-    return shown
-
-
-def _some(names: Sequence[str], most: int = SHOWN_PATHS) -> str:
-    """The first `most` names, and how many more there are."""
-    more = f", and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def _as_json(report: "Report") -> dict[str, object]:
-    reasons = Counter(item.reason for item in report.skipped)
-    return {
-        "index": shown_place(report.folder),
-        "documents": report.n_documents,
-        "chunks": report.n_chunks,
-        "embedded": report.embedded,
-        "seconds": round(report.seconds, 3),
-        "bytes": report.size_bytes,
-        "changed": report.changed,
-        "languages": report.languages,
-        "language_notes": list(report.language_notes),
-        "files": report.n_files,
-        "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
-        "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.in_part],
-        "dropped": [{"path": item.path, "reason": item.reason} for item in report.dropped],
-        "skipped_by_reason": dict(reasons.most_common()),
-    }

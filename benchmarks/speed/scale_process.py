@@ -103,7 +103,7 @@ def _search(folder: Path, queries: Sequence[str]) -> dict[str, float]:
     exact = _exact(index, vectors)
     for size in CHUNKS_PER_PROBE if index.vectors.has_bits else CHUNKS_PER_PROBE[:1]:
         with patch.object(nearest, "CHUNKS_PER_PROBE", size):
-            took = _milliseconds(partial(_nearest, index), vectors)
+            took = _milliseconds(partial(_nearest, index), list(vectors))
             found = [_nearest(index, vector) for vector in vectors]
         recall = [len(ids & right) / K for ids, right in zip(found, exact, strict=True)]
         label = f"one part in {size // 1000} searched" if index.vectors.has_bits else "graph"

@@ -29,7 +29,8 @@ class Shard:
 
     def draw(self, n: int, random: np.random.Generator) -> Milliseconds:
         """(n,) milliseconds."""
-        return self.p50 * np.exp(np.log(self.p95 / self.p50) / Z_95 * random.standard_normal(n))
+        drawn: Milliseconds = self.p50 * np.exp(np.log(self.p95 / self.p50) / Z_95 * random.standard_normal(n))
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from command import run_here
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.file_account import FILES, read_files
 from cdesearch.store.index import Index
-from indexer.command import _reasons
-from indexer.files.outcome import Skipped
 from indexer.plan import count_changes
 
 
@@ -141,19 +139,3 @@ def test_a_damaged_list_of_files_names_the_command_that_repairs_it(docs, run, da
     with pytest.raises(IndexDamagedError, match="doctor --repair"):
         run()
     assert run(rebuild=True).n_documents == 12
-
-
-def reasons(*skipped):
-    return _reasons([Skipped(*item) for item in skipped])
-
-
-def test_reasons_are_grouped_in_at_most_ten_lines_and_printed_safely():
-    unknown = [(f"{number}.djvu", "unknown format .djvu") for number in range(180)] + [("a.doc", "unknown format .doc")]
-    large = [(f"{number}.md", "larger than 20 MB") for number in range(5)]
-    assert reasons(*unknown, *large) == [
-        "180 .djvu, 1 .doc: unknown format",
-        "0.md, 1.md, 2.md, and 2 more: larger than 20 MB",
-    ]
-    many = reasons(*((f"{number}.md", f"reason {number}") for number in range(30)))
-    assert len(many) == 11 and many[-1] == "20 for other reasons"
-    assert reasons(("a\x1b[31m.md", "no text column among: \x07")) == [r"a\x1b[31m.md: no text column among: \x07"]

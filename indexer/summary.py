@@ -1,0 +1,133 @@
+"""What `cdesearch index` says about a build that has ended."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cdesearch.store.bucket_address import shown_place
+
+if TYPE_CHECKING:
+    from indexer.build import Report
+    from indexer.files.outcome import Skipped
+
+SHOWN_REASONS = 10
+SHOWN_PATHS = 3
+COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason for which a file of records was skipped
+
+
+def summarise(report: "Report") -> None:
+    """Print the numbers of a build, what was skipped and why, and the next command on stderr."""
+    from cdesearch.store.folder import FOLDER
+    from cdesearch.terminal import counted, open_console, printable
+
+    console = open_console(stderr=True)
+    console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
+    documents, chunks = counted(report.n_documents, "document"), counted(report.n_chunks, "chunk")
+    if not report.changed:
+        console.print(f"Nothing has changed: {documents}, {chunks}.")
+    else:
+        without_text = f" ({n_empty:,} without text)" if (n_empty := report.n_without_text) else ""
+        console.print(
+            f"{documents}{without_text}, {chunks} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
+            f" {report.size_bytes / 1e6:,.1f} MB on disk."
+        )
+    is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
+    where = "" if is_found else printable(f" --index {shlex.quote(shown_place(report.folder))}")
+    if report.skipped:
+        console.print(f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.")
+        for line in reasons(report.skipped):
+            console.print(f"  {line}")
+    if report.in_part:
+        console.print(f"Read in part: {len(report.in_part):,}. `cdesearch status{where} --files --skipped` lists them.")
+        for line in reasons(report.in_part):
+            console.print(f"  {line}")
+    if report.dropped:
+        console.print(_dropped(report.dropped, report.folder))
+    if report.n_files["ignored"]:
+        console.print(
+            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
+        )
+    for line in report.language_notes:
+        console.print(printable(line), soft_wrap=True)
+    if report.advice:
+        console.print(printable(report.advice), soft_wrap=True)
+    if not report.n_chunks:
+        return
+    # On one line even in a narrow terminal, so that it can be copied.
+    console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
+
+
+def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
+    """One line about existing files that were in the index before and no longer are."""
+    from cdesearch.store.fresh_build import fresh_build_command
+    from cdesearch.store.index import Index
+    from cdesearch.terminal import printable
+
+    are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
+    why = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the list of columns
+    which = "" if len(why) == 1 else "the first: "
+    line = f"{len(files):,} {are} no longer in the index: {_some([file.path for file in files])} ({which}{why[0]})."
+    if option := next(filter(None, map(COLUMN_OPTION.search, why)), None):
+        index = Index(folder)
+        line += (
+            " Column options apply to all files of an index. Name a column that all of them have:"
+            f" `cdesearch index --index {shlex.quote(shown_place(folder))} {option[1]} NAME`. If there is none, give"
+            f" these files an index of their own (--index), or return to the usual names of columns:"
+            f" {fresh_build_command(folder, index.manifest, index.sources)}."
+        )
+    return printable(line)
+
+
+def reasons(skipped: "Sequence[Skipped]") -> list[str]:
+    """A line for each reason, the most frequent one first."""
+    from cdesearch.terminal import printable
+    from indexer.files.outcome import UNKNOWN_FORMAT
+
+    by_reason: dict[str, list[str]] = {}
+    formats: Counter[str] = Counter()
+    for item in skipped:
+        _, is_unknown, suffix = item.reason.partition(f"{UNKNOWN_FORMAT} ")
+        if is_unknown:
+            formats[suffix] += 1
+        else:
+            by_reason.setdefault(item.reason, []).append(item.path)
+    lines = [(len(paths), f"{_some(paths)}: {reason}") for reason, paths in by_reason.items()]
+    if formats:
+        named = [f"{count:,} {suffix}" for suffix, count in formats.most_common()]
+        lines.append((formats.total(), f"{_some(named, SHOWN_REASONS)}: {UNKNOWN_FORMAT}"))
+    lines.sort(key=lambda line: -line[0])
+    shown = [printable(line) for _, line in lines[:SHOWN_REASONS]]
+    if len(lines) > SHOWN_REASONS:
+        left = sum(count for count, _ in lines[SHOWN_REASONS:])
+        shown.append(f"{left:,} for other reasons")
+    return shown
+
+
+def _some(names: Sequence[str], most: int = SHOWN_PATHS) -> str:
+    """The first `most` names, and how many more there are."""
+    more = f", and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def report_fields(report: "Report") -> dict[str, object]:
+    """The fields of the JSON object that `--json` prints."""
+    counted_reasons = Counter(item.reason for item in report.skipped)
+    return {
+        "index": shown_place(report.folder),
+        "documents": report.n_documents,
+        "chunks": report.n_chunks,
+        "embedded": report.embedded,
+        "seconds": round(report.seconds, 3),
+        "bytes": report.size_bytes,
+        "changed": report.changed,
+        "languages": report.languages,
+        "language_notes": list(report.language_notes),
+        "files": report.n_files,
+        "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
+        "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.in_part],
+        "dropped": [{"path": item.path, "reason": item.reason} for item in report.dropped],
+        "skipped_by_reason": dict(counted_reasons.most_common()),
+    }
