@@ -190,7 +190,7 @@ class _Run:
                 if base is not None:
                     _check_added_context(base, settings, encoder)
                     if encoder.fingerprint != base.manifest.model_fingerprint:
-                        check_named_model(self.options.model, base.manifest)
+                        check_named_model(self.options.model, base)
                     base.check_encoder(encoder)
                 _check_dimension(settings, encoder)
                 if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
@@ -214,7 +214,7 @@ def _offering_default(folder: Path, options: Options) -> Iterator[None]:
     except ModelError as error:
         if options.model is not None or not (folder / CURRENT).exists():
             raise
-        command = rebuild_command(folder, DEFAULT_NAME)
+        command = rebuild_command(folder, model=DEFAULT_NAME)
         if command in error.remedy:
             raise
         remedy = f"{error.remedy} {command} embeds all texts with the model that ships instead."
@@ -247,7 +247,8 @@ def _check_added_context(base: Index, settings: Settings, encoder: Encoder) -> N
     if settings.model_name == manifest.model and has_added_context(encoder.config) != manifest.added_context:
         raise InputError(
             f"The index was built {'without' if manifest.added_context else 'with'} --plain.",
-            "Add --rebuild to embed all texts again.",
+            "Embed all texts again with the other settings of the index:"
+            f" {rebuild_command(base.folder, **{'plain' if manifest.added_context else 'no-plain': None})}.",
         )
 
 

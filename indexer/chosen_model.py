@@ -1,6 +1,7 @@
 """Which model a run uses: what the user names, completed by what the index names."""
 
 import shlex
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,9 +10,8 @@ from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel, Model
 from cdesearch.models.hub import is_id
 from cdesearch.progress import Display
-from cdesearch.store.folder import absolute
+from cdesearch.store.folder import absolute, rebuild_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed
 
 
@@ -61,21 +61,36 @@ def stored_name(model: Model | None) -> str | None:
     return model.as_posix() if is_id(model) else str(absolute(model))
 
 
-def check_named_model(named: Model | None, manifest: Manifest) -> None:
-    """Raise IndexMismatchError if the user names another model than that of the index, for a run that keeps vectors."""
+def check_named_model(named: Model | None, base: Index) -> None:
+    """Raise IndexMismatchError if a run that keeps the vectors of `base` names another model than it has."""
     if named is None:
         return
+    manifest = base.manifest
     built = manifest.served.at(manifest.model) if manifest.served and manifest.model else None
     if isinstance(named, EndpointModel) and built is not None:
         one, other = built.options | {"--model": ""}, named.options | {"--model": ""}  # the server may have moved
         for option in (option for option in one if one[option] != other[option]):
             raise IndexMismatchError(
                 f"The index was built with {option} {shlex.quote(one[option])}, not {shlex.quote(other[option])}.",
-                "Add --rebuild to embed all texts again, or leave the option out.",
+                _to_embed_again(option, base.folder, {option: other[option]}),
             )
     elif stored_name(named) != manifest.model:
         shown = [name or f"{DEFAULT_NAME}, the one that ships" for name in (manifest.model, stored_name(named))]
         raise IndexMismatchError(
             f"The index was built by the model {shown[0]}. This is {shown[1]}.",
-            "Add --rebuild to embed all texts again, or leave out --model.",
+            _to_embed_again("--model", base.folder, _options_of(named)),
         )
+
+
+def _options_of(named: Model) -> dict[str, str]:
+    if isinstance(named, EndpointModel):
+        return {option: value for option, value in named.options.items() if value}
+    return {"--model": stored_name(named) or DEFAULT_NAME}
+
+
+def _to_embed_again(left_out: str, folder: Path, options: Mapping[str, str]) -> str:
+    changed = {option.removeprefix("--").replace("-", "_"): value for option, value in options.items()}
+    return (
+        f"Leave out {left_out}, or embed all texts again with the other settings of the index:"
+        f" {rebuild_command(folder, **changed)}."
+    )

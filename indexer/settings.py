@@ -7,6 +7,7 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel, Model
+from cdesearch.store.folder import rebuild_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
@@ -222,7 +223,8 @@ def _vectors(options: Options, stored: Index | None) -> str:
     if options.vectors not in (None, kind):
         raise InputError(
             f"The index stores vectors as {kind}, not as {options.vectors}.",
-            "Add --rebuild to build it again from the start, or leave out --vectors.",
+            "Leave out --vectors, or build the index again with its other settings:"
+            f" {rebuild_command(stored.folder, vectors=options.vectors)}.",
         )
     return kind
 
@@ -241,7 +243,8 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
     if named not in (None, stored.manifest.dimension):
         raise InputError(
             f"The index stores vectors of {stored.manifest.dimension} dimensions, not of {named}.",
-            "Add --rebuild to build it again from the start, or leave out --dimension.",
+            "Leave out --dimension, or build the index again with its other settings:"
+            f" {rebuild_command(stored.folder, dimension=str(named))}.",
         )
     return before
 

@@ -18,17 +18,20 @@ FETCH = "fetch"
 
 def models(
     action: Annotated[
-        str | None, typer.Argument(metavar="[FOLDER|fetch]", help="The folder of a model; or `fetch`, to download one.")
+        str | None,
+        typer.Argument(metavar="[FOLDER|ID|fetch]", help="The folder or name of a model; or `fetch`, to download one."),
     ] = None,
     model: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id at huggingface.co, ORG/NAME.")] = None,
     no_pager: NoPagerOption = False,
 ) -> None:
     """List the models that are installed or known, or download one.
 
-    Folders of models that your indexes use are listed as well, and FOLDER is described alone. `cdesearch models fetch
-    ORG/NAME` downloads a model of huggingface.co into the cache.
+    Folders of models that your indexes use are listed as well, and FOLDER, or the name of a listed model, is described
+    alone. `cdesearch models fetch ORG/NAME` downloads a model of huggingface.co into the cache.
     """
-    if action == FETCH and model is not None:
+    if action == FETCH:
+        if model is None:
+            raise InputError("`models fetch` needs the id of a model.", "Write `cdesearch models fetch ORG/NAME`.")
         _fetch(model)
     elif action is None:
         _list(no_pager=no_pager)
@@ -37,10 +40,19 @@ def models(
 
         print_rows([HEADER, _cells(listed_folder(Path(action).resolve()))])
     else:
-        raise InputError(
-            f"`models {action}` is not complete, not known, and not a folder.",
-            "Name the folder of a model, or write `cdesearch models fetch ORG/NAME`.",
-        )
+        print_rows([HEADER, _cells(_named(action if model is None else f"{action} {model}"))])
+
+
+def _named(name: str) -> "ListedModel":
+    from cdesearch.models.catalog import list_models
+
+    for row in list_models():
+        if name in (row.name, row.name.strip("()")):
+            return row
+    raise InputError(
+        f"{name} is neither a folder nor a model that `cdesearch models` lists.",
+        "Name one of them, or write `cdesearch models fetch ORG/NAME`.",
+    )
 
 
 def _list(*, no_pager: bool) -> None:

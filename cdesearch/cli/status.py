@@ -7,9 +7,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cdesearch.builders import builder
+from cdesearch.errors import ModelError
 from cdesearch.languages.shares import described
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.search.drift import describe, measure_drift
+from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
@@ -49,6 +51,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "size_mb": round(index.size_bytes() / 1e6, 1),
         "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",
+        **_lost_model(index),
         **_served(index),
         **({"added_context": manifest.added_context} if manifest.model else {}),
         "model_fingerprint": manifest.model_fingerprint,
@@ -72,6 +75,15 @@ def _may_read_sources(index: Index) -> bool:
         return False
     require_trust(index, model=False)
     return True
+
+
+def _lost_model(index: Index) -> dict[str, str]:
+    """Say that the folder of the model is gone, with the remedy; empty if it is there, or on a server."""
+    try:
+        _ = index.model_to_open
+    except ModelError as error:
+        return {"lost_model": str(error)}
+    return {}
 
 
 def _served(index: Index) -> dict[str, str]:
@@ -106,8 +118,11 @@ def _drift(index: Index) -> str:
     if not manifest.is_complete:
         return "not measured: the index is not complete"
     drift = measure_drift(index).standard_errors if manifest.drift is None else manifest.drift
-    is_stale = builder("stale")(replace(manifest, drift=drift)) is not None
-    return describe(drift) + (": run cdesearch index --refresh-context" if is_stale else "")
+    reason = builder("stale")(replace(manifest, drift=drift))
+    if reason is None:
+        return describe(drift)
+    where = shlex.quote(shown_place(index.folder))
+    return f"{describe(drift)}. {reason} `cdesearch index --refresh-context --index {where}` samples a new one."
 
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:

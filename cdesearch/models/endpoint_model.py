@@ -79,7 +79,10 @@ def with_details(
         return None if details == EndpointModel() else details
     for option, value in details.options.items():
         if value:
-            raise _needs_server(option)
+            raise InputError(
+                f"{option} is for a model on a server, and {model} is not a URL.",
+                f"Write the URL with http:// or https://, or leave out {option}.",
+            )
     return model
 
 

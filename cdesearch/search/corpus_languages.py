@@ -6,6 +6,8 @@ from cdesearch.models.catalog import models_reading
 from cdesearch.store.folder import rebuild_command
 from cdesearch.store.index import Index
 
+FREQUENT = 0.1  # the share of the chunks from which on a language that full text does not stem is named
+
 
 def unread_languages(index: Index) -> str | None:
     """Say which share of the chunks the model does not read, and what helps; None if no such language is known."""
@@ -18,14 +20,19 @@ def unread_languages(index: Index) -> str | None:
     said = f"{total} ({described(missed)}). Hybrid search relies on their words."
     if not readers:
         return said
-    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder, readers[0])}."
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder, model=readers[0])}."
 
 
 def unfit_text_language(index: Index) -> str | None:
-    """Say that full text stems words of another language than most chunks now have; None if the choice still fits."""
+    """Say which languages of the corpus full text does not stem, and what helps; None if it stems all frequent ones."""
     manifest = index.manifest
+    stems = names_of([manifest.text_language])
     fitting = text_language(manifest.languages)
     if not manifest.languages or fitting == manifest.text_language:
-        return None
-    stems = names_of([manifest.text_language])
+        others = {
+            code: share
+            for code, share in manifest.languages.items()
+            if code != manifest.text_language and LANGUAGES[code].stemmer and share >= FREQUENT
+        }
+        return f"Full text stems words of {stems} alone, not those of {described(others)}." if others else None
     return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(index.folder)}."

@@ -51,12 +51,14 @@ _NAME = re.compile(r"[0-9a-f]{12}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def rebuild_command(folder: Path, model: str | None = None) -> str:
-    """The command that rebuilds the index in `folder` with its own settings, or with another `model`.
+def rebuild_command(folder: Path, **changed: str | None) -> str:
+    """The command that rebuilds the index in `folder` with its own settings, except for those that are `changed`.
 
-    It reads the settings of the index. If these are lost, see `lost_settings_remedy`.
+    `model="default"` stands for `--model default`, and `plain=None` for `--plain`. The command reads the settings of
+    the index. If these are lost, see `lost_settings_remedy`.
     """
-    named = "" if model is None else f" --model {shlex.quote(model)}"
+    options = ((f"--{name.replace('_', '-')}", value) for name, value in changed.items())
+    named = "".join(f" {option}" if value is None else f" {option} {shlex.quote(value)}" for option, value in options)
     return f"`cdesearch index --rebuild{named} --index {shlex.quote(shown_place(folder))}`"
 
 
@@ -130,6 +132,14 @@ def finished_generations(folder: Path) -> list[Path]:
             and (generation / CHECKSUMS).exists()
             and not (generation / PLAN).exists()
         )
+    except OSError:
+        return []
+
+
+def begun_generations(folder: Path) -> list[Path]:
+    """The folders of the generations that a build has begun and not completed; none if they cannot be listed."""
+    try:
+        return sorted(file.parent for file in (folder / GENERATIONS).glob(f"*/{PLAN}"))
     except OSError:
         return []
 

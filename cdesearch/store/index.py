@@ -18,6 +18,7 @@ from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
     absolute,
+    begun_generations,
     check_marker,
     check_not_linked,
     check_nothing_lost,
@@ -51,6 +52,11 @@ def current_generation(folder: Path) -> Path:
     name = current_name(folder)
     if name is None:
         check_nothing_lost(folder)
+        if begun_generations(folder):
+            raise IndexNotFoundError(
+                f"{folder} holds an index whose first build has not ended.",
+                "Repeat the `cdesearch index` command that began it, which continues it.",
+            )
         raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.")
     check_not_linked(folder / GENERATIONS)
     generation = folder / GENERATIONS / name
@@ -199,8 +205,8 @@ class Index:
             raise ModelError(
                 f"The model of this index was in {model}, and there is no such folder any more.",
                 f"If it was moved, run `cdesearch index --model NEW_FOLDER --index {shlex.quote(str(self.folder))}`,"
-                f" which keeps all vectors. Otherwise {rebuild_command(self.folder, DEFAULT_NAME)} embeds all texts"
-                " with the model that ships.",
+                f" which keeps all vectors. Otherwise {rebuild_command(self.folder, model=DEFAULT_NAME)} embeds all"
+                " texts with the model that ships.",
             )
         return model
 

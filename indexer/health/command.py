@@ -57,9 +57,22 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     for other in diagnosis.others:
         lines += [f"Kept generation, not in use: {other.generation / one.file} {one.reason}." for one in other.damages]
     if diagnosis.is_sound and live and live.manifest:
+        lines += filter(None, [_lost_model(diagnosis)])
         counts = f"{counted(live.manifest.n_documents, 'document')}, {counted(live.manifest.n_chunks, 'chunk')}"
         return [*lines, f"The index in {diagnosis.folder} is sound: {counts}."]
     return [*lines, f"The index in {diagnosis.folder} is damaged. Run `cdesearch doctor --repair`."]
+
+
+def _lost_model(diagnosis: "Diagnosis") -> str | None:
+    """What is to be done if the model of a sound index is not where it was."""
+    from cdesearch.errors import ModelError
+    from cdesearch.store.index import Index
+
+    try:
+        _ = Index(diagnosis.folder).model_to_open if diagnosis.is_sound else None
+    except ModelError as error:
+        return str(error)
+    return None
 
 
 def _as_json(diagnosis: "Diagnosis", steps: list[str]) -> dict[str, object]:
@@ -67,6 +80,7 @@ def _as_json(diagnosis: "Diagnosis", steps: list[str]) -> dict[str, object]:
         "index": str(diagnosis.folder),
         "sound": diagnosis.is_sound,
         "problem": diagnosis.problem,
+        "lost_model": _lost_model(diagnosis),
         "damaged": [{"file": one.file, "reason": one.reason} for one in diagnosis.damages],
         "damaged_in_kept_generations": [
             {"generation": other.generation.name, "file": damage.file, "reason": damage.reason}

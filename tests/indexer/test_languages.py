@@ -157,7 +157,8 @@ def test_an_english_index_has_the_full_text_of_lancedb_with_longer_words(tmp_pat
 def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_model):
     folder = write(tmp_path / "docs", [*CORPORA["ru"][0], ENGLISH[0]])
     report = build([folder], Options(model=english_model), Silent())
-    (line,) = report.language_notes
+    line, stemmer = report.language_notes
+    assert stemmer == "Full text stems words of Russian alone, not those of 25% English."
     assert line.startswith("75% of the chunks are in languages that the model does not read (75% Russian).")
     assert "The model intfloat/multilingual-e5-small reads them" in line
     cdesearch.open(folder, model=english_model)

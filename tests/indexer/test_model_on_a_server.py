@@ -316,6 +316,9 @@ def test_a_model_on_a_server_needs_a_name_and_a_name_needs_a_server(docs, server
     assert "--model-name" in failed
     failed = cdesearch("index", docs, "--model-name", "tiny", cwd=tmp_path, code=2).stderr
     assert "--model-name is for a model on a server" in failed
+    address = server.url.removeprefix("http://")
+    failed = cdesearch("index", docs, "--model", address, "--model-name", "tiny", cwd=tmp_path, code=2).stderr
+    assert f"{address} is not a URL. Write the URL with http://" in failed
     with pytest.raises(InputError, match="--query-prefix is for a model on a server"):
         package.build(docs, model=tiny_checkpoint, query_prefix="query: ")
     assert not server.requests

@@ -8,7 +8,7 @@ from built import write_documents
 from command import cdesearch
 from embedding_server import serving
 
-from cdesearch.errors import IndexMismatchError
+from cdesearch.errors import CdesearchError, IndexMismatchError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Silent
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
@@ -69,6 +69,24 @@ def test_a_source_that_is_gone_is_replaced_with_the_model_of_the_index(docs, ser
     assert "Its documents stay in the index until you run" in shown
     run_printed(shown, tmp_path, PATH=moved)
     assert Index(index).sources == (moved,) and model_of(index) == (server.url, "tiny", "query: ")
+
+
+@pytest.mark.parametrize("setting", [{"vectors": "int8"}, {"dimension": 8}, {"plain": True}, {"query_prefix": "ask: "}])
+def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_keeps_the_others(
+    docs, server, tmp_path, setting
+):
+    if "query_prefix" in setting:
+        setting = {"model": EndpointModel(query_prefix="ask: ")}
+    with pytest.raises(CdesearchError) as caught:
+        build([docs], Options(index=tmp_path / "index", **setting), Silent())
+    run_printed(str(caught.value), tmp_path)
+    manifest = Index(tmp_path / "index").manifest
+    assert model_of(tmp_path / "index") == (server.url, "tiny", "ask: " if "model" in setting else "query: ")
+    assert (manifest.vectors, manifest.dimension, manifest.added_context) == (
+        setting.get("vectors", "float16"),
+        setting.get("dimension", 16),
+        not setting.get("plain", False),
+    )
 
 
 def test_the_server_of_an_index_that_nobody_has_confirmed_is_not_part_of_a_command(docs, server, tmp_path):

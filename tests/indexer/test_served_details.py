@@ -91,7 +91,9 @@ def test_an_update_with_another_detail_asks_for_a_rebuild(docs, server):
         server.models.add("other")
         with pytest.raises(IndexMismatchError) as caught:
             run(docs, **details)
-        assert f"The index was built {part}. Add --rebuild to embed all texts again" in str(caught.value)
+        assert f"The index was built {part}. Leave out --" in str(caught.value)
+        (option,) = (f"--{name.replace('_', '-').replace('name', 'model-name')}" for name in details)
+        assert f"`cdesearch index --rebuild {option} " in str(caught.value)
     assert served(docs) == (server.url, "tiny", "query: ", "passage: ")
 
 

@@ -441,7 +441,7 @@ def test_a_project_chooses_the_dimension_of_the_vectors_of_its_index(tmp_path):
     for value, message in {
         "0": "--dimension must be at least 1, not 0",
         "many": "--dimension must be a whole number, not many",
-        "65": "stores vectors of 64 dimensions, not of 65. Add --rebuild",
+        "65": "stores vectors of 64 dimensions, not of 65. Leave out --dimension, or",
     }.items():
         refused = cdesearch("index", ".", "--dimension", value, cwd=tmp_path, code=2).stderr
         assert refused.count("\n") == 1 and message in refused

@@ -51,6 +51,16 @@ def test_a_corpus_that_changed_has_drifted_until_its_context_is_refreshed(docs, 
     assert "large" not in drift_after(docs, tiny_checkpoint, refresh_context=True)
 
 
+@pytest.mark.slow
+def test_a_corpus_that_has_grown_from_one_text_has_the_reason_and_the_command_beside_its_drift(docs, tiny_checkpoint):
+    (docs.parent / "small").mkdir()
+    (docs.parent / "small" / "first.txt").write_text("the moon")
+    assert drift_after(docs.parent / "small", tiny_checkpoint) == "none"
+    docs.rename(docs.parent / "small" / "docs")
+    said = drift_after(docs.parent / "small", tiny_checkpoint)
+    assert "the index had 1 chunks" in said and f"--index {docs.parent / 'small' / '.cdesearch'}` samples" in said
+
+
 def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
     for file in docs.rglob("*.txt"):
         file.write_text("the moon")

@@ -202,9 +202,16 @@ def test_a_folder_that_an_index_uses_is_listed_with_the_speed_of_its_build(cache
     assert re.fullmatch(r"[1-9]\d* texts/s", default.speed)
 
 
+def test_a_listed_model_is_described_alone(cache, tmp_path):
+    for name, shown in (("BAAI/bge-small-en-v1.5", "to fetch"), ("default", "ships"), ("(default)", "ships")):
+        _, row = run_here(["models", name], tmp_path).stdout.splitlines()
+        assert row.startswith(shown)
+    assert "needs the id of a model" in run_here(["models", "fetch"], tmp_path).stderr
+
+
 def test_a_folder_without_a_model_and_an_unknown_action_are_one_line(cache, tmp_path):
     (tmp_path / "empty").mkdir()
-    for words, named in ((["models", "empty"], "has no config.json"), (["models", "fetched"], "not a folder")):
+    for words, named in ((["models", "empty"], "has no config.json"), (["models", "fetched"], "neither a folder")):
         run = run_here(words, tmp_path)
         assert run.returncode == 2 and named in run.stderr and run.stderr.count("\n") == 1
 

@@ -1,12 +1,17 @@
 """An index finds its model, also after the folder of the model was moved."""
 
+import json
+
 import pytest
+from command import cdesearch as cdesearch_command
 from random_biencoder import biencoder_folder, keep_on_torch
 from small_corpus import write_corpus
 
 import cdesearch
+from cdesearch.cli.status import read_status
 from cdesearch.errors import ModelError
 from cdesearch.progress import Silent
+from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 
@@ -31,6 +36,16 @@ def test_a_query_and_an_update_name_the_lost_folder_of_the_model_and_the_command
         assert f"`cdesearch index --model NEW_FOLDER --index {documents / '.cdesearch'}`" in str(caught.value)
         assert f"`cdesearch index --rebuild --model default --index {documents / '.cdesearch'}`" in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_status_and_doctor_name_the_lost_folder_of_the_model(moved):
+    documents, _ = moved
+    said = "and there is no such folder any more"
+    assert said in read_status(Index.open(documents))["lost_model"]
+    result = cdesearch_command("doctor", "--index", documents, cwd=documents)
+    assert said in result.stdout and "is sound" in result.stdout
+    assert said in json.loads(cdesearch_command("doctor", "--index", documents, "--json", cwd=documents).stdout)["lost_model"]
 
 
 def test_an_index_goes_on_with_its_model_in_another_folder_and_encodes_nothing_again(moved):
