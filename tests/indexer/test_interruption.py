@@ -11,7 +11,7 @@ from built import assert_same, contents
 
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexBusyError, IndexDamagedError
+from cdesearch.errors import IndexBusyError, IndexDamagedError, IndexNotFoundError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -68,6 +68,8 @@ def test_a_first_build_stopped_before_its_first_chunk_keeps_the_vectors_of_its_c
     for stopped in (first, second):
         with pytest.raises(KeyboardInterrupt):
             build([docs], Options(model=tiny_checkpoint), stopped)
+    with pytest.raises(IndexNotFoundError, match="Repeat the `cdesearch index` command that began it"):
+        Index.open(docs)
     assert first.totals["Embedding the context"] > 0
     assert second.totals.keys() == {"Looking for files", "Reading", "Embedding"}, "the context is not made twice"
 
