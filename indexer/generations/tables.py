@@ -30,6 +30,9 @@ from cdesearch.store.vector_format import VectorFormat
 VECTOR_INDEX_FROM = 10_000
 BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
 CHUNKS_PER_PART = 1_000  # of an index of signs
+# Chunks by which parts are found. The default of LanceDB, 256 for each part, takes 50 times as long for 10,000 parts
+# as for 1,000. With 48 for each part, the recall of real vectors in half of the parts is the same (.965 and .967).
+MOST_SAMPLED, LEAST_SAMPLED_PER_PART, MOST_SAMPLED_PER_PART = 512_000, 48, 256
 # Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
 # is brought up to date: the first update of one file would build all graphs again, for minutes.
 CHUNKS_PER_GRAPH = 1_000_000
@@ -158,7 +161,9 @@ class Tables:
 
         config: Any
         if self._vectors.has_bits:
-            config = IvfFlat(distance_type="hamming", num_partitions=max(1, n_chunks // CHUNKS_PER_PART))
+            parts = max(1, n_chunks // CHUNKS_PER_PART)
+            sampled = sampled_per_part(parts)
+            config = IvfFlat(distance_type="hamming", num_partitions=parts, sample_rate=sampled)
         elif builder is not None:
             builder.index_vectors("vector_idx")
             return
@@ -220,6 +225,11 @@ class Tables:
             chunks = self.chunks.take_row_ids(moved.tolist()).to_arrow()
             self.delete(chunks["id"].to_pylist())
             self.chunks.add(chunks.cast(self._schema))
+
+
+def sampled_per_part(parts: int) -> int:
+    """How many chunks are sampled for each of the parts of an index of signs."""
+    return max(LEAST_SAMPLED_PER_PART, min(MOST_SAMPLED_PER_PART, MOST_SAMPLED // parts))
 
 
 def vector_index_from(vectors: VectorFormat) -> int:

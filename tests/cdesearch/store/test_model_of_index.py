@@ -45,7 +45,10 @@ def test_status_and_doctor_name_the_lost_folder_of_the_model(moved):
     assert said in read_status(Index.open(documents))["lost_model"]
     result = cdesearch_command("doctor", "--index", documents, cwd=documents)
     assert said in result.stdout and "is sound" in result.stdout
-    assert said in json.loads(cdesearch_command("doctor", "--index", documents, "--json", cwd=documents).stdout)["lost_model"]
+    assert (
+        said
+        in json.loads(cdesearch_command("doctor", "--index", documents, "--json", cwd=documents).stdout)["lost_model"]
+    )
 
 
 def test_an_index_goes_on_with_its_model_in_another_folder_and_encodes_nothing_again(moved):

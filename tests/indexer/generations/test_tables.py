@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import tables as module
-from indexer.generations.tables import Tables, graphs_to_join
+from indexer.generations.tables import Tables, graphs_to_join, sampled_per_part
 
 DIMENSION = 16
 
@@ -111,6 +111,11 @@ def test_there_are_never_many_graphs(added):
         kept = sorted(sizes)
         assert all(kept[at] >= 4 * sum(kept[:at]) for at in range(1, len(kept)))
     assert len(sizes) <= 5 and sum(sizes) == 20_000 + sum(added)
+
+
+@pytest.mark.parametrize(("parts", "sampled"), [(1, 256), (1_000, 256), (2_000, 256), (10_000, 51), (100_000, 48)])
+def test_the_parts_of_an_index_of_signs_are_found_by_fewer_chunks_if_they_are_many(parts, sampled):
+    assert sampled_per_part(parts) == sampled
 
 
 def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables):
