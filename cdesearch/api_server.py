@@ -49,7 +49,7 @@ class ApiServer:
             host, port = parts.hostname, parts.port
         except ValueError:
             host = None
-        if not host or parts.scheme not in ("http", "https") or re.search(r"[^\x21-\x7e]", url):
+        if not host or port == 0 or parts.scheme not in ("http", "https") or re.search(r"[^\x21-\x7e]", url):
             raise InputError(
                 f"The URL of the {cls.kind} is not valid.",
                 f"Use a URL such as http://127.0.0.1:11434/v1 ({cls.option}).",

@@ -132,7 +132,7 @@ def _describe(folder: Path) -> tuple[str, str] | None:
         if description is None:
             return None
         return description, str(family.dimension(folder))
-    except ModelError:
+    except (ModelError, OSError):
         return None
 
 
@@ -140,7 +140,7 @@ def _speed(folder: Path) -> str:
     """How many texts of a corpus a model encodes in a second, with its statistics or plain; empty if not measured."""
     try:
         fingerprint = family_of(folder).open(folder).fingerprint
-    except ModelError:
+    except (ModelError, OSError):
         return ""
     for one in (fingerprint_with_added_context(fingerprint), fingerprint):
         speed = read_speed(export_folder(one))

@@ -2,15 +2,19 @@
 
 import hashlib
 import json
+import math
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import read_fields_text
 
 VERSION = 2  # of the way in which exports are made
 GRAPH, REFUSED, SPEED, CHECKSUM = "second_stage.onnx", "refused.json", "speed.json", "checksum.json"
+# What a file raises that is missing, or that something else has written.
+_UNREADABLE = (ModelError, OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 
 
 def export_folder(fingerprint: str) -> Path | None:
@@ -41,7 +45,7 @@ def _is_as_written(folder: Path) -> bool:
         if record["size"] != status.st_size:
             return False
         return bool(record["mtime_ns"] == status.st_mtime_ns or record["sha256"] == _sha256(folder / GRAPH))
-    except (OSError, ValueError, KeyError, TypeError):
+    except _UNREADABLE:
         return False
 
 
@@ -76,10 +80,13 @@ def record_speed(fingerprint: str, texts_per_second: float) -> None:
 
 def read_speed(folder: Path | None) -> float | None:
     """What `write_speed` recorded; None if there is nothing to read."""
-    try:
-        return float(json.loads(read_fields_text(folder / SPEED))["texts_per_second"]) if folder is not None else None
-    except (OSError, ValueError, KeyError, TypeError):
+    if folder is None:
         return None
+    try:
+        speed = float(json.loads(read_fields_text(folder / SPEED))["texts_per_second"])
+    except _UNREADABLE:
+        return None
+    return speed if 0 < speed < math.inf else None
 
 
 def _cache_folder() -> Path:

@@ -43,7 +43,8 @@ def read_card(folder: Path) -> ModelCard:
     """The card of a checkpoint folder; an empty one if there is none or it cannot be read."""
     try:
         front = _FRONT.match(read_fields_text(folder / CARD))
-        fields = yaml.safe_load(front[1]) if front else None
+        # This loader reads every value as text: the others fail in many ways at values with tags.
+        fields = yaml.load(front[1], yaml.BaseLoader) if front else None  # it makes only texts and lists
     except (OSError, ValueError, ModelError, yaml.YAMLError, RecursionError):
         return ModelCard()
     if not isinstance(fields, dict):
@@ -54,9 +55,11 @@ def read_card(folder: Path) -> ModelCard:
 
 def _languages(value: Any) -> tuple[str, ...]:
     names = value[:MOST_LANGUAGES] if isinstance(value, list) else [value]
-    # YAML reads the code of Norwegian as false unless it is quoted.
-    return tuple(filter(None, ("no" if name is False else _short(name) for name in names)))
+    return tuple(filter(None, map(_short, names)))
 
 
 def _short(value: Any) -> str:
-    return value[:MAX_SHOWN] if isinstance(value, str) else ""
+    """The beginning of a text without control characters; nothing for other values and null."""
+    if not isinstance(value, str) or value in ("null", "~"):
+        return ""
+    return "".join(filter(str.isprintable, value[:MAX_SHOWN]))

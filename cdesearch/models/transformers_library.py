@@ -10,11 +10,13 @@ import torch
 from torch import nn
 
 from cdesearch.errors import ModelError
-from cdesearch.models.checkpoint_files import check_plain
 from cdesearch.models.hub import NEEDS_HUB
+from cdesearch.models.meta_device import on_meta_device
 from cdesearch.models.published_fields import DOWNLOAD_AGAIN
+from cdesearch.models.published_weights import read_weights
 
 _UNUSED = ("pooler.", "position_ids")  # parts of the names of weights that vectors do not depend on
+_MOST_MISSING = 10_000_000  # numbers of a network, such as a pooler's, that the weights may lack
 
 
 @contextmanager
@@ -32,26 +34,29 @@ def loading_from(folder: Path) -> Iterator[Any]:
         raise ModelError(f"{folder} cannot be loaded: {reason:.300}.", DOWNLOAD_AGAIN) from None
 
 
-def load_weights(network: Any, folder: Path, attention: str, **settings: Any) -> nn.Module:
-    """The network of a class of the library in fp32, with the weights of `folder`; raises ModelError if some lack.
+def load_weights(auto: Any, config: Any, folder: Path, attention: str) -> nn.Module:
+    """The network of a configuration in fp32, with the weights of `folder`; raises ModelError if some lack.
 
-    `attention` names the kernel, because a config may name one that the library would download and run.
+    `auto` is the class of the library that selects the network, such as AutoModel. The library gets no folder, because
+    it would read other files that a config names, or that have certain names. `attention` names the kernel, because a
+    config may name one that the library would download and run.
     """
-    check_plain(folder / "model.safetensors")
-    if not (folder / "model.safetensors").is_file():
+    state = read_weights(folder)
+    with on_meta_device():
+        described = auto.from_config(config, trust_remote_code=False, attn_implementation=attention)
+    needed = sum(tensor.numel() for tensor in described.parameters())
+    stored = sum(tensor.numel() for tensor in state.values())
+    if needed > 2 * stored + _MOST_MISSING:  # the library would make what lacks, however large it is
         raise ModelError(
-            f"{folder} has no model.safetensors.",
-            "Download the complete folder; weights in other formats are not supported.",
+            f"Its config.json describes {needed:,} numbers, and model.safetensors has {stored:,}.", DOWNLOAD_AGAIN
         )
-    loaded, report = network.from_pretrained(
-        str(folder),
-        local_files_only=True,
-        trust_remote_code=False,
-        use_safetensors=True,
+    loaded, report = type(described).from_pretrained(
+        None,
+        config=config,
+        state_dict=state,
         dtype=torch.float32,
         attn_implementation=attention,
         output_loading_info=True,
-        **settings,
     )
     missing = sorted(name for name in report["missing_keys"] if not any(part in name for part in _UNUSED))
     if missing or report.get("mismatched_keys"):

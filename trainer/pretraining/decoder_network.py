@@ -72,7 +72,7 @@ def load_network(folder: Path) -> DecoderNetwork:
     """The network of a checkpoint folder in fp32; raises ModelError."""
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**read_folder(folder).shapes)
-        return DecoderNetwork(load_weights(transformers.Qwen3Model, folder, "sdpa", config=config))
+        return DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
 
 
 def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path, *, causal: bool) -> None:

@@ -43,7 +43,8 @@ def read_vectors(answer: bytes, count: int, dimension: int | None, reason: Calla
         )
     for number in np.flatnonzero(~stacked.any(axis=1)):
         raise InvalidAnswerError(f"returned only zeros, which have no direction, as embedding {number + 1} of {count}")
-    return to_unit(stacked)
+    # The squares of very small numbers would be zero.
+    return to_unit(stacked / np.abs(stacked).max(axis=1, keepdims=True))
 
 
 def _rows(answer: bytes, reason: Callable[[Any], str]) -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ class BiencoderFamily:
         return "model_type" in fields or not fields
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:
-        return f"biencoder ({fields['model_type']})" if "model_type" in fields else "biencoder"
+        return f"biencoder ({fields['model_type']!s:.40})" if "model_type" in fields else "biencoder"
 
     def dimension(self, folder: Path) -> int:
         return read_folder(folder).config.backbone.dimension

@@ -5,7 +5,6 @@ everything that is not known is refused by its name.
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -33,6 +32,8 @@ _DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in the order in which s
 _UNKNOWN_LENGTH = 1_000_000  # tokenizers without a limit state at least this length
 _OTHER = "Use a model of a Transformer, a Pooling by mean, cls or lasttoken, and optionally Dense and Normalize."
 _LARGEST = 1e30  # of a number in config.json
+_LARGEST_DIMENSION = 65_536
+_LONGEST_PATH = 200  # characters of the folder of a module
 # The names that architectures have for the same number.
 _DIMENSIONS = ("hidden_size", "d_model", "dim", "n_embd")
 _POSITIONS = ("max_position_embeddings", "n_positions")
@@ -99,6 +100,8 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
         raise ModelError(f"{file} cannot be read ({error!r:.200}).", DOWNLOAD_AGAIN) from None
     if any(Path(path).is_absolute() or ".." in Path(path).parts for _, path in modules):
         raise ModelError(f"{file} names a folder outside of its own.", DOWNLOAD_AGAIN)
+    if any(len(path) > _LONGEST_PATH or not path.isprintable() for _, path in modules):
+        raise ModelError(f"{file} names a folder that no system can have.", DOWNLOAD_AGAIN)
     kinds = [kind for kind, _ in modules]
     if unknown := [kind for kind in kinds if kind not in _ORDER]:
         raise ModelError(f"{file} names modules that are not supported: {', '.join(unknown):.200}.", _OTHER)
@@ -130,7 +133,7 @@ def _pooling(fields: dict[str, Any]) -> Pooling:
     if fields.get("include_prompt") is False:
         raise ModelError("The pooling excludes the prompt (include_prompt = False), which is not supported.", _OTHER)
     named = fields.get("pooling_mode")
-    modes = [str(named)] if isinstance(named, str) else [str(mode) for mode in named or []]
+    modes = [str(mode) for mode in named] if isinstance(named, list) else [str(named)]
     if named is None:
         start = "pooling_mode_"
         modes = [
@@ -157,7 +160,7 @@ def _dense(folder: Path) -> Dense:
     activation = named.rpartition(".")[2]
     if not named.startswith("torch.nn.") or activation not in ACTIVATIONS:
         raise ModelError(f"The activation {named:.100} of a dense layer is not supported.", _OTHER)
-    inner, outer = whole_number(fields, "in_features", 0), whole_number(fields, "out_features", 0)
+    inner, outer = (whole_number(fields, name, 0, _LARGEST_DIMENSION) for name in ("in_features", "out_features"))
     if not (inner and outer):
         raise ModelError(f"{folder} lacks the sizes of its dense layer.", DOWNLOAD_AGAIN)
     return Dense(folder, inner, outer, fields.get("bias") is not False, activation)
@@ -170,7 +173,7 @@ def _prompts(fields: dict[str, Any], is_normalised: bool) -> tuple[str, str]:
     prompts: Any = fields.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise ModelError(f"{PROMPTS} has prompts that are not texts by name.", DOWNLOAD_AGAIN)
-    default: str = prompts.get(fields.get("default_prompt_name") or "", "")
+    default: str = prompts.get(str(fields.get("default_prompt_name")), "")
     document: str = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), default)
     return prompts.get("query", default), document
 
@@ -189,7 +192,7 @@ def _shapes(transformer: Path, dense: tuple[Dense, ...]) -> BackboneConfig:
     }
     if missing := [name for name, value in named.items() if value is None]:
         raise ModelError(f"Its config.json lacks {', '.join(missing)}.", REMEDY)
-    dimension = whole_number(named, "hidden_size", 0, 65_536)
+    dimension = whole_number(named, "hidden_size", 0, _LARGEST_DIMENSION)
     for layer in dense:
         if layer.in_features != dimension:
             raise ModelError(f"{layer.folder} does not fit vectors of {dimension} dimensions.", DOWNLOAD_AGAIN)
@@ -207,7 +210,7 @@ def _check_numbers(fields: Mapping[str, Any]) -> None:
         if eps is not None and (isinstance(eps, bool) or not isinstance(eps, int | float) or not 0 <= eps <= 1):
             raise ModelError(f"{name} is {eps!r:.40} and has to be a number from 0 to 1.", REMEDY)
     for name, value in fields.items():
-        if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= _LARGEST):
+        if isinstance(value, int | float) and not abs(value) <= _LARGEST:  # also NaN
             raise ModelError(f"{name} is {value!r:.40}, which is too large.", REMEDY)
 
 
@@ -220,9 +223,8 @@ def _max_tokens(transformer: Path, fields: Mapping[str, Any]) -> int:
     if fields.get("model_type") in _SHIFTED_POSITIONS:
         positions -= 1 + whole_number(fields, "pad_token_id", 1)
     stated = read_fields(transformer / "tokenizer_config.json").get("model_max_length")
-    known = _UNKNOWN_LENGTH
-    if isinstance(stated, int | float) and not math.isnan(stated):
-        known = int(min(stated, _UNKNOWN_LENGTH))
+    # Of two numbers that cannot be compared, as NaN, `min` and `max` return the first one.
+    known = int(max(0, min(_UNKNOWN_LENGTH, stated))) if isinstance(stated, int | float) else _UNKNOWN_LENGTH
     name = "model_max_length" if settings.get("max_seq_length") is None else "max_seq_length"
     limits = {name: whole_number(settings, "max_seq_length", known), "The number of positions": positions}
     name = min(limits, key=limits.__getitem__)

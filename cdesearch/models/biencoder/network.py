@@ -10,8 +10,12 @@ from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.biencoder.folder import Dense, Pooling, PublishedModel
 from cdesearch.models.checkpoint_files import check_plain
+from cdesearch.models.meta_device import on_meta_device
 from cdesearch.models.published_fields import DOWNLOAD_AGAIN, read_fields
 from cdesearch.models.transformers_library import load_weights, loading_from
+
+# Fields of config.json that do not change the states, but how the library computes and returns them.
+_COMPUTED = {"chunk_size_feed_forward": 0, "return_dict": True}
 
 
 class Biencoder(nn.Module):
@@ -80,19 +84,19 @@ def _load_transformer(transformers: Any, folder: Path) -> nn.Module:
             f"the model {needs}: transformers {transformers.__version__} does not have the model_type {kind!r:.40}.",
             "Name a model that transformers contains, or upgrade it. cdesearch never runs the code of a model.",
         )
-    auto = transformers.AutoModel
-    if fields.get("is_encoder_decoder"):
-        auto = transformers.AutoModelForTextEncoding
-    return load_weights(auto, folder, "eager")
+    config = transformers.models.auto.configuration_auto.CONFIG_MAPPING[kind].from_dict(fields | _COMPUTED)
+    auto = transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
+    return load_weights(auto, config, folder, "eager")
 
 
 def _load_dense(layer: Dense) -> tuple[nn.Module, nn.Module]:
     file = layer.folder / "model.safetensors"
     check_plain(file)
-    linear = nn.Linear(layer.in_features, layer.out_features, bias=layer.bias)
+    with on_meta_device():  # so that no memory is needed for sizes that the weights do not have
+        linear = nn.Linear(layer.in_features, layer.out_features, bias=layer.bias)
     try:
         state = {name.removeprefix("linear."): tensor.float() for name, tensor in load_file(file).items()}
-        linear.load_state_dict(state)
+        linear.load_state_dict(state, assign=True)
     except Exception as error:  # safetensors' and torch's errors share no root
         reason = str(error).strip().replace("\n", " ")
         raise ModelError(f"{file} cannot be loaded: {reason:.300}.", DOWNLOAD_AGAIN) from None

@@ -75,4 +75,4 @@ def load_network(folder: Path, model: PplxModel) -> PplxNetwork:
     """The network in fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**model.shapes)
-        return PplxNetwork(load_weights(transformers.Qwen3Model, folder, "sdpa", config=config)).eval()
+        return PplxNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa")).eval()

@@ -239,6 +239,7 @@ def test_a_url_is_divided_into_its_parts(url, server, path):
         "http://",
         "http://a b",
         "http://h:99999",
+        "http://h:0/v1",
         "foo",
         "192.168.0.2:8080",
         "http://h/v\u00e9",

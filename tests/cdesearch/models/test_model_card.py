@@ -47,3 +47,23 @@ def test_a_model_without_a_card_has_no_known_languages(tmp_path):
 def test_the_languages_of_the_default_model_and_of_known_models_are_known():
     assert languages_of(None) == ("en",) == languages_of(Path("jxm/cde-small-v2"))
     assert languages_of(Path("intfloat/multilingual-e5-small")) == tuple(LANGUAGES)
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "language: !!timestamp x",
+        "language: !!int ''",
+        "language: !!bool maybe",
+        "language: !!python/object:os.system x",
+        "language: [!!float a, {b: c}]",
+    ],
+)
+def test_a_value_with_a_tag_is_read_as_text(tmp_path, front):
+    (tmp_path / "README.md").write_text(f"---\n{front}\nlicense: mit\n---\n")
+    assert read_card(tmp_path).licence == "mit"
+
+
+def test_control_characters_of_a_card_are_not_shown(tmp_path):
+    (tmp_path / "README.md").write_text('---\nlicense: "a\\e[31mb\\n"\nlanguage: null\n---\n')
+    assert read_card(tmp_path) == ModelCard("a[31mb", ())

@@ -2,6 +2,7 @@
 
 import base64
 import email.utils
+import json
 import threading
 import time
 
@@ -10,6 +11,7 @@ import pytest
 from embedding_server import serving
 
 from cdesearch.encode.backends import endpoint
+from cdesearch.encode.backends.embeddings_answer import read_vectors
 from cdesearch.encode.backends.endpoint import EmbeddingServer, Endpoint, Patience
 from cdesearch.errors import InputError, ModelServerError, TextRefusedError
 
@@ -372,3 +374,10 @@ def test_only_plain_http_addresses_are_accepted(url):
 
 def test_the_key_is_not_part_of_the_address_that_is_shown():
     assert SECRET not in repr(EmbeddingServer.parse("http://host/v1", "tiny", SECRET))
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-30, 1.0, 1e37])
+def test_embeddings_of_any_length_become_unit_vectors(scale):
+    rows = [{"index": 0, "embedding": [3 * scale, 4 * scale]}]
+    vectors = read_vectors(json.dumps({"data": rows}).encode(), 1, None, str)
+    np.testing.assert_allclose(vectors, [[0.6, 0.8]], atol=0.1 if scale < 1e-40 else 1e-6)

@@ -1,6 +1,7 @@
 """Biencoders have the vectors of their own library, sentence-transformers."""
 
 import json
+import shutil
 import warnings
 
 import numpy as np
@@ -165,6 +166,13 @@ def test_minilm_has_the_vectors_of_sentence_transformers(library):
         ("sentence_bert_config.json", {"max_seq_length": 2}, "max_seq_length is 2, but a text needs at least 4 tokens"),
         ("tokenizer_config.json", {"model_max_length": 1}, "model_max_length is 1, but a text needs"),
         ("config.json", {"max_position_embeddings": 3}, "The number of positions is 3, but a text needs"),
+        ("config.json", {"intermediate_size": 10**8}, "config.json describes 19,"),
+        ("config.json", {"initializer_range": float("-inf")}, "initializer_range is -inf"),
+        ("config.json", {"new_number": 10**400}, "new_number is 1000"),
+        ("tokenizer_config.json", {"model_max_length": float("-inf")}, "model_max_length is 0, but a text needs"),
+        ("1_Pooling/config.json", {"pooling_mode": 5}, "Pooling by 5 is not supported"),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense", "path": "a" * 5000}], "no system can have"),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense", "path": "a\0b"}], "no system can have"),
     ],
 )
 def test_what_is_not_supported_is_named_in_one_line(library, tmp_path, file, change, named):
@@ -216,3 +224,45 @@ def test_code_in_the_folder_of_an_architecture_that_the_library_has_does_not_run
     (folder / "harm.py").write_text(f"open({str(tmp_path / 'harmed')!r}, 'w')")
     assert_same(Embedder(folder, plain=True), theirs, TEXTS)
     assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"transformers_weights": "other.safetensors"},
+        {"configuration_files": ["config.4.0.0.json"]},
+        {"return_dict": False, "chunk_size_feed_forward": 7},
+        {},
+    ],
+)
+def test_only_the_files_of_the_fingerprint_are_read(tmp_path, fields):
+    folder, other = tmp_path / "model", tmp_path / "other"
+    save_backbone("bert", folder)
+    save_backbone("bert", other, seed=1)
+    expected = Embedder(folder, plain=True).encode(TEXTS, "query")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.4.0.0.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
+    for name in ("other.safetensors", "shard-00001-model-00001-of-00001.safetensors"):
+        shutil.copy(other / "model.safetensors", folder / name)
+    (folder / "config.json").write_text(json.dumps(config | fields))
+    np.testing.assert_array_equal(Embedder(folder, plain=True).encode(TEXTS, "query"), expected)
+
+
+@pytest.mark.parametrize(
+    ("size", "named"), [(10**8, "out_features is 100000000"), (60_000, "size mismatch|copying a param")]
+)
+def test_a_dense_layer_larger_than_its_weights_takes_no_memory(library, tmp_path, size, named):
+    dense = library.sentence_transformer.modules.Dense(32, 16)
+    folder, _ = biencoder(library, tmp_path, "bert", extra=[dense])
+    file = folder / "2_Dense" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"out_features": size}))
+    with pytest.raises(ModelError, match=named) as caught:
+        load_encoder(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_default_prompt_that_is_no_name_is_left_out(library, tmp_path):
+    folder, theirs = biencoder(library, tmp_path, "bert")
+    file = folder / "config_sentence_transformers.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"default_prompt_name": ["query"]}))
+    assert_same(Embedder(folder, plain=True), theirs, TEXTS)
