@@ -205,22 +205,30 @@ class Tables:
     def _join_graphs(self) -> None:
         """Write the chunks of small graphs again, so that they get one graph with those that this update has added.
 
-        Each graph covers a fragment of the table. LanceDB cannot join graphs, but it forgets a graph if every chunk in
-        it is deleted. If even the largest graph is too small, all are dropped, and one is built of all chunks.
+        LanceDB cannot join graphs, but it forgets a graph if every chunk in it is deleted. If even the largest graph is
+        too small, all are dropped, and one is built of all chunks. An index of signs is one piece, to which LanceDB
+        adds new chunks, and it is dropped in the same case.
         """
-        unindexed = {index.name: index.num_unindexed_rows for index in self.chunks.list_indices()}.get("vector_idx")
-        if not unindexed:
+        known = self.chunks.index_stats("vector_idx")
+        if known is None or not known.num_unindexed_rows:
+            return
+        if self._vectors.has_bits:
+            if graphs_to_join([known.num_indexed_rows], known.num_unindexed_rows):
+                self.chunks.drop_index("vector_idx")
             return
         rows = self.chunks.search().select(["_rowid"]).limit(self.chunks.count_rows()).to_arrow()["_rowid"].to_numpy()
         fragments = rows >> FRAGMENT_BITS
         numbers, sizes = np.unique(fragments, return_counts=True)
-        n_indexed = len(numbers) - int(np.searchsorted(np.cumsum(sizes[::-1]), unindexed)) - 1  # new ones come last
-        by_size = np.argsort(sizes[:n_indexed], kind="stable")
-        n_joined = graphs_to_join(sizes[by_size].tolist(), unindexed)
-        if n_joined == n_indexed:
+        n_indexed = len(numbers) - int(np.searchsorted(np.cumsum(sizes[::-1]), known.num_unindexed_rows)) - 1  # new: last
+        # Each graph covers one fragment of the table, except the oldest one, which covers all those before.
+        graphs = np.maximum(np.arange(n_indexed) - max(0, n_indexed - known.num_indices), 0)
+        of_graph = np.bincount(graphs, sizes[:n_indexed]).astype(int)
+        by_size = np.argsort(of_graph, kind="stable")
+        n_joined = graphs_to_join(of_graph[by_size].tolist(), known.num_unindexed_rows)
+        if n_joined == len(of_graph):
             self.chunks.drop_index("vector_idx")
             return
-        moved = np.sort(rows[np.isin(fragments, numbers[by_size[:n_joined]])])
+        moved = np.sort(rows[np.isin(fragments, numbers[:n_indexed][np.isin(graphs, by_size[:n_joined])])])
         if len(moved):
             chunks = self.chunks.take_row_ids(moved.tolist()).to_arrow()
             self.delete(chunks["id"].to_pylist())

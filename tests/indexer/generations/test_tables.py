@@ -95,6 +95,29 @@ def test_the_largest_graph_is_built_again_when_a_fifth_of_the_chunks_is_new(tabl
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
 
 
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_an_index_of_several_fragments_is_built_again_only_when_a_fifth_of_the_chunks_is_new(
+    tmp_path, monkeypatch, kind
+):
+    """Compaction leaves a fragment for every million chunks, and the first index covers all of them."""
+    for name in ("VECTOR_INDEX_FROM", "BITS_INDEX_FROM"):
+        monkeypatch.setattr(module, name, 300)
+    monkeypatch.setattr(module, "_compact", lambda table: table.to_lance().optimize.optimize_indices())
+    tables = Tables(tmp_path, VectorFormat(kind, DIMENSION))
+    for start in (0, 150, 300):
+        add(tables, range(start, start + 150))
+    tables.finish()
+    built = []
+    monkeypatch.setattr(Tables, "_index_vectors", lambda *_: built.append(1))
+    tables.delete(f"{number:032x}" for number in range(90))
+    add(tables, [1000])
+    tables.finish()
+    assert not built
+    add(tables, range(2000, 2100))
+    tables.finish()
+    assert built
+
+
 def test_a_table_of_new_chunks_alone_gets_a_new_graph(tables):
     tables.delete(f"{number:032x}" for number in range(400))
     add(tables, range(1000, 1350))
