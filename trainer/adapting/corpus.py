@@ -50,11 +50,16 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     chunks = sample_chunks(index, Random(seed))
     trained, held_out = _divided(chunks, min(n_held_out, int(HELD_OUT * len(chunks))), seed)
     ids = {chunk.id for chunk in held_out}
-    questions = [question for question in heading_questions(chunks) if question.answers <= ids]
+    everywhere = heading_questions(chunks)
+    questions = [question for question in everywhere if question.answers <= ids]
+    needed = f"that can be searched for, and adapt needs {LEAST_QUESTIONS} to measure whether anything was gained."
+    if len(everywhere) < LEAST_QUESTIONS:
+        raise InputError(
+            f"The index has {counted(len(everywhere), 'heading')} {needed}", "Keep the model of the index."
+        )
     if len(questions) < LEAST_QUESTIONS:
         raise InputError(
-            f"The held-out documents have {counted(len(questions), 'heading')} that can be searched for, and adapt"
-            f" needs {LEAST_QUESTIONS} to measure whether anything was gained.",
+            f"The held-out documents have {counted(len(questions), 'heading')} {needed}",
             "Give more --minutes, so that more documents are held out, or keep the model of the index.",
         )
     return Corpus(trained, held_out, questions)

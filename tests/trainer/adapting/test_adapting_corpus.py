@@ -65,11 +65,14 @@ def test_of_few_long_documents_parts_are_held_out():
     assert len(parts) == 80 / module.PART
 
 
-def test_an_index_that_is_too_small_or_has_too_few_headings_is_refused(index, tmp_path, start):
+def test_an_index_that_is_too_small_or_has_too_few_headings_is_refused(index, tmp_path, start, monkeypatch):
     with pytest.raises(InputError, match=r"has 12 chunks.*needs 300"):
         read_corpus(make_index(tmp_path / "small", start, 12), 150, 0)
     with pytest.raises(InputError, match=r"10 headings .* Give more --minutes"):
         read_corpus(index, 10, 0)
+    monkeypatch.setattr(module, "LEAST_QUESTIONS", 10_000)
+    with pytest.raises(InputError, match=r"The index has \d+ headings .* Keep the model of the index"):
+        read_corpus(index, 150, 0)
 
 
 def test_a_pair_is_the_title_and_the_last_heading_with_the_body_below():
