@@ -293,7 +293,7 @@ def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoi
         512,
         128,
         "bf16",
-        256,
+        512,
     )
     assert recipe.model.gate == 0 and recipe.model.contextual and batches.context == "cluster"
     train(recipe, Silent())
