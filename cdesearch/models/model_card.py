@@ -43,8 +43,8 @@ def read_card(folder: Path) -> ModelCard:
     """The card of a checkpoint folder; an empty one if there is none or it cannot be read."""
     try:
         front = _FRONT.match(read_fields_text(folder / CARD))
-        # This loader reads every value as text: the others fail in many ways at values with tags.
-        fields = yaml.load(front[1], yaml.BaseLoader) if front else None  # it makes only texts and lists
+        # This loader reads every single value as text. The others fail in many ways at values with tags.
+        fields = yaml.load(front[1], yaml.BaseLoader) if front else None
     except (OSError, ValueError, ModelError, yaml.YAMLError, RecursionError):
         return ModelCard()
     if not isinstance(fields, dict):

@@ -219,9 +219,8 @@ class Tables:
         rows = self.chunks.search().select(["_rowid"]).limit(self.chunks.count_rows()).to_arrow()["_rowid"].to_numpy()
         fragments = rows >> FRAGMENT_BITS
         numbers, sizes = np.unique(fragments, return_counts=True)
-        n_indexed = (
-            len(numbers) - int(np.searchsorted(np.cumsum(sizes[::-1]), known.num_unindexed_rows)) - 1
-        )  # new: last
+        n_new = 1 + int(np.searchsorted(np.cumsum(sizes[::-1]), known.num_unindexed_rows))  # fragments, the last ones
+        n_indexed = len(numbers) - n_new
         # Each graph covers one fragment of the table, except the oldest one, which covers all those before.
         graphs = np.maximum(np.arange(n_indexed) - max(0, n_indexed - known.num_indices), 0)
         of_graph = np.bincount(graphs, sizes[:n_indexed]).astype(int)

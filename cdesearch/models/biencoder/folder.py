@@ -101,7 +101,7 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
     if any(Path(path).is_absolute() or ".." in Path(path).parts for _, path in modules):
         raise ModelError(f"{file} names a folder outside of its own.", DOWNLOAD_AGAIN)
     if any(len(path) > _LONGEST_PATH or not path.isprintable() for _, path in modules):
-        raise ModelError(f"{file} names a folder that no system can have.", DOWNLOAD_AGAIN)
+        raise ModelError(f"{file} names a folder with a very long name or unprintable characters.", DOWNLOAD_AGAIN)
     kinds = [kind for kind, _ in modules]
     if unknown := [kind for kind in kinds if kind not in _ORDER]:
         raise ModelError(f"{file} names modules that are not supported: {', '.join(unknown):.200}.", _OTHER)
