@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from benchmarks.folders.chunks import all_chunks
 from benchmarks.folders.measures import measure_question
 from benchmarks.folders.questions import KINDS, QUESTIONS, Passage, Question, check_questions, read_questions
 from benchmarks.folders.rebuild import rebuilt
-from benchmarks.folders.systems import OURS, finders
+from benchmarks.folders.systems import OURS, by_product, finders
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from cdesearch.errors import InputError
 from cdesearch.evaluation.measures import bootstrap_interval
@@ -49,6 +50,10 @@ def folders(
         Half, typer.Option(help="Of the questions: all, those to choose settings by, or those to report.")
     ] = "all",
     only: Annotated[str, typer.Option(help="Names of folders, separated by commas. Default: all.")] = "",
+    model: Annotated[
+        Path | None,
+        typer.Option(help="A published biencoder, in context and as it is, instead of the model that ships."),
+    ] = None,
     data: Annotated[Path, typer.Option(help="Folder for the files and indexes, which later runs use again.")] = DATA,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
@@ -62,7 +67,7 @@ def folders(
 
     def of_folder(name: str) -> list[Measurement]:
         files = rebuilt(name, FOLDERS[name], data)
-        answers[name] = measured_folder(files, data / name, read_questions(QUESTIONS / f"{name}.jsonl", half))
+        answers[name] = measured_folder(files, data / name, read_questions(QUESTIONS / f"{name}.jsonl", half), model)
         return summarised(answers[name])
 
     def of_all() -> list[Measurement]:
@@ -71,16 +76,23 @@ def folders(
         )
 
     suites = {name: partial(of_folder, name) for name in names} | ({"all": of_all} if len(names) > 1 else {})
-    measure("folders", suites, {"half": half, "folders": names}, out)
+    measure("folders", suites, {"half": half, "folders": names, "model": model.name if model else None}, out)
 
 
-def measured_folder(files: Path, work: Path, questions: Sequence[Question]) -> Answers:
+def measured_folder(files: Path, work: Path, questions: Sequence[Question], model: Path | None = None) -> Answers:
     """Index a folder and ask all systems; raises InputError if a question has a wrong answer.
 
-    The index and the vectors are stored in `work`, and later runs read them again.
+    With `model`, the systems are an index of it and another one of it as published. Indexes and vectors are stored in
+    `work`, and later runs read them again.
     """
-    build([files], Options(index=work / "index"), Silent())
-    with Searcher(Index(work / "index")) as searcher:
+    with ExitStack() as open_indexes:
+
+        def indexed(plain: bool) -> Searcher:
+            folder = work / f"index{f'-{model.name}' if model else ''}{'-plain' if plain else ''}"
+            build([files], Options(index=folder, model=model, plain=plain or None), Silent())
+            return open_indexes.enter_context(Searcher(Index(folder)))
+
+        searcher = indexed(plain=False)
         chunks = all_chunks(searcher.index)
         if wrong := check_questions(questions, [Passage(chunk.path, chunk.text) for chunk in chunks]):
             raise InputError(wrong[0], "Correct the questions.")
@@ -89,13 +101,18 @@ def measured_folder(files: Path, work: Path, questions: Sequence[Question]) -> A
         def tokens(text: str) -> int:
             return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
+        systems = (
+            {**by_product(searcher), **by_product(indexed(plain=True), "cdesearch --plain")}
+            if model
+            else finders(searcher, chunks, work / "vectors")
+        )
         texts = [question.text for question in questions]
         return {
             name: [
                 Answered(question.kind, measure_question(question, passages, tokens))
                 for question, passages in zip(questions, find(texts), strict=True)
             ]
-            for name, find in finders(searcher, chunks, work / "vectors").items()
+            for name, find in systems.items()
         }
 
 

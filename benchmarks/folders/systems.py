@@ -28,6 +28,11 @@ OVERLAP = 32  # tokens that neighbouring windows share, so that a window holds t
 Finder = Callable[[Sequence[str]], list[list[Passage]]]  # from questions to passages, best first
 
 
+def by_product(searcher: Searcher, name: str = "cdesearch") -> Mapping[str, Finder]:
+    """All modes of an index."""
+    return {f"{name}, {mode}": partial(_by_product, searcher, mode) for mode in MODES}
+
+
 def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[str, Finder]:
     """All systems by name; OURS is the first. Vectors are stored in `work`."""
     passages = [Passage(chunk.path, chunk.text) for chunk in chunks]
@@ -35,7 +40,7 @@ def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[
     minilm = Fused(Biencoder(installed_minilm(), work, "all-MiniLM-L6-v2"), "z-score")
     ours = Fused(Contextual(searcher.encoder, work, "document"))
     return {
-        **{f"cdesearch, {mode}": partial(_by_product, searcher, mode) for mode in MODES},
+        **by_product(searcher),
         minilm.name: partial(_by_vectors_and_words, minilm, passages),
         f"{OURS}, plain windows": partial(_by_vectors_and_words, ours, windows),
         "AND of words": partial(with_all_words, passages),

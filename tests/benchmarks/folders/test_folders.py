@@ -12,9 +12,11 @@ from benchmarks.folders.command import Answered, measured_folder, summarised
 from benchmarks.folders.measures import MOST_TOKENS, measure_question
 from benchmarks.folders.questions import QUESTIONS, Passage, Question, read_questions
 from benchmarks.folders.systems import OVERLAP, plain_windows, with_all_words
+from benchmarks.systems.biencoder import installed_minilm
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer
 from cdesearch.search.confidence import QUESTION_WORDS
+from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
 from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS
 
@@ -162,3 +164,17 @@ def test_a_folder_is_measured_and_wrong_answers_are_refused(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             measured_folder(files, tmp_path / "work", [Question("q", "why", (Answer(path, phrase),))])
+
+
+@pytest.mark.slow
+def test_a_published_model_is_measured_in_context_and_as_it_is(tmp_path):
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "moon.md").write_text("# Moon\nThe moon is a stone.\n")
+    (files / "bread.md").write_text("# Bread\nBake it for an hour.\n")
+    right = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone"),))
+    answers = measured_folder(files, tmp_path / "work", [right], installed_minilm())
+    modes = ("hybrid", "rerank", "dense", "text")
+    assert list(answers) == [f"{name}, {mode}" for name in ("cdesearch", "cdesearch --plain") for mode in modes]
+    indexes = [Index(tmp_path / "work" / name) for name in ("index-model", "index-model-plain")]
+    assert [index.manifest.added_context for index in indexes] == [True, False]
