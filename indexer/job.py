@@ -14,6 +14,7 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
+from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.bucket_address import address_behind
@@ -24,6 +25,7 @@ from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
+from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
 from indexer.description import Description
 from indexer.embedding.chunk_windows import keyed_by_windows
 from indexer.embedding.context import (
@@ -41,6 +43,7 @@ from indexer.embedding.languages import CorpusLanguages
 from indexer.embedding.same_model import continues_model
 from indexer.embedding.spool import Chunks, Spool
 from indexer.embedding.stages import Stages
+from indexer.embedding.vocabulary import vocabulary_of
 from indexer.formats.format import Columns
 from indexer.generations.generation import (
     CLUSTER,
@@ -105,6 +108,7 @@ class BuildJob:
                 f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
             )
         self.progress.stage("Indexing words", None)
+        self._count_words(spool, languages, building)
         tables.write_documents(documents)
         context = Context.load(building / CONTEXT)
         manifest = self._description.manifest(documents, languages, context)
@@ -229,6 +233,14 @@ class BuildJob:
     def _languages(self, chunks: Chunks) -> CorpusLanguages:
         kept = self._kept_base.manifest if self._kept_base else None
         return CorpusLanguages.of(chunks, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
+
+    def _count_words(self, chunks: Chunks, languages: CorpusLanguages, building: Path) -> None:
+        """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
+        if languages.text_language not in JOINING:
+            return
+        base = read_vocabulary(self._kept_base.generation) if self._kept_base else None
+        if base is not None or self._kept_base is None:
+            write_vocabulary(vocabulary_of(chunks, base), building / VOCABULARY)
 
     def _fill(
         self, building: Path, tables: Tables, spool: Chunks, documents: pa.Table, languages: CorpusLanguages

@@ -15,6 +15,7 @@ served_model    the model on a server that built an index
 schema          chunks and hits, and the columns of the tables
 vector_format   the columns of vectors, in several kinds
 line_places     the places of the lines of a chunk
+vocabulary      the words of a corpus whose language joins words
 file_account    the outcome of every file that was found
 checksums       the file of checksums of a generation
 damage          compares the files of a generation with its checksums

@@ -35,11 +35,13 @@ from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.open_tables import OpenTables
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.vector_format import VectorFormat
+from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
 if TYPE_CHECKING:
     from cdesearch.context.context import Context
     from cdesearch.context.vectors import Floats
     from cdesearch.encode.encoder import Encoder
+    from cdesearch.languages.compounds import Vocabulary
 
 
 CONTEXT = "context.safetensors"
@@ -218,6 +220,15 @@ class Index:
     def vectors_in(self, rows: Any) -> "Floats":
         """The vectors (n, d) of some chunks, whose columns `vectors.columns` were read; raises IndexDamagedError."""
         return self.vectors.read(rows, self.folder)
+
+    @cached_property
+    def vocabulary(self) -> "Vocabulary | None":
+        """The words of the corpus, if its language joins words; None also for an index of an older version.
+
+        Raises IndexStateError.
+        """
+        self.checks.require(VOCABULARY)  # from a bucket it is downloaded only for this
+        return read_vocabulary(self.generation)
 
     @cached_property
     def chunks(self) -> Any:

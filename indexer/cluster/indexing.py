@@ -1,17 +1,19 @@
-"""Compact a large table on a cluster, and build its indexes there, with lance-ray.
+"""Compact a table on a cluster, and build its indexes there.
 
-A table of up to FRAGMENT_ROWS chunks is one fragment after compaction, and lance-ray divides work by fragments. The
-driver therefore finishes smaller tables.
+A table of up to FRAGMENT_ROWS chunks is one fragment after compaction. One worker finishes it. lance-ray divides the
+work on larger tables by fragments.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import ClusterError
-from indexer.cluster.dispatch import CONTINUES
-from indexer.generations.tables import GRAPH_OPTIONS
+from cdesearch.store.vector_format import VectorFormat
+from indexer.cluster.dispatch import CONTINUES, result_of, task
+from indexer.generations.tables import GRAPH_OPTIONS, Tables
 
 FRAGMENT_ROWS = 1_048_576  # to which Lance merges smaller fragments
 # Of LanceDB's FTS. Lance has other names for some that are never set.
@@ -49,6 +51,18 @@ class ClusterIndexes:
         options: dict[str, Any] = {"num_workers": self.n_workers, "num_segments": n_fragments, "num_partitions": 1}
         with _reporting_failure():
             create_index(self.table, "vector", "IVF_HNSW_SQ", name, metric="cosine", **options, **GRAPH_OPTIONS)
+
+
+def finish_on_worker(generation: Path, vectors: VectorFormat, text_language: str) -> None:
+    """Finish the tables of a generation in one task, so that the driver does not hold the graph of the vectors.
+
+    Raises ClusterError.
+    """
+    result_of(task(_finish).remote(generation, vectors, text_language))
+
+
+def _finish(generation: Path, vectors: VectorFormat, text_language: str) -> None:
+    Tables(generation, vectors, text_language).finish()
 
 
 @contextmanager

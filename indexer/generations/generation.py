@@ -17,6 +17,7 @@ from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, rea
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
+from cdesearch.store.vocabulary import VOCABULARY
 from indexer.generations.ledger import own_generations, record, remove
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
@@ -52,6 +53,8 @@ def open_building(
     if base is not None:
         # Lance never changes a file, so a link can replace a copy.
         link_or_copy(base / CONTEXT, building / CONTEXT)
+        if (base / VOCABULARY).is_file():
+            link_or_copy(base / VOCABULARY, building / VOCABULARY)
         shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
     stamped = plan | {FOLDER_NUMBER: building.stat().st_ino}
     write_new(building / PLAN, json.dumps(stamped))  # last: a half-copied folder has no plan

@@ -71,7 +71,7 @@ class Tables:
 
     def __init__(self, generation: Path, vectors: VectorFormat, text_language: str = ENGLISH) -> None:
         """`text_language` is the code of the language whose stemmer and stop words full text uses."""
-        self._text_language = text_language
+        self.text_language = text_language
         self._generation = generation
         self._database = connect(generation)
         self._vectors = vectors
@@ -187,9 +187,9 @@ class Tables:
             if not is_unspaced or existing.index_details["base_tokenizer"] != "simple":
                 return
         tokenizer: Any = "icu/split" if is_unspaced else "simple"
-        is_english = self._text_language == ENGLISH
-        stop_words = sorted(ignored_words(self._text_language)) if is_unspaced or not is_english else None
-        stemmer = LANGUAGES[self._text_language].stemmer or ""
+        is_english = self.text_language == ENGLISH
+        stop_words = sorted(ignored_words(self.text_language)) if is_unspaced or not is_english else None
+        stemmer = LANGUAGES[self.text_language].stemmer or ""
         config = FTS(
             with_position=False,
             base_tokenizer=tokenizer,

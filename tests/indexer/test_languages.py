@@ -126,6 +126,37 @@ def test_a_long_word_is_found_as_a_whole(tmp_path, english_model, word):
     assert [hit.chunk.path for hit in index.search(word, mode="text")] == ["3.md"]
 
 
+def test_a_part_of_a_german_compound_finds_it_also_after_updates(tmp_path, english_model):
+    folder = write(tmp_path / "docs", CORPORA["de"][0])
+    index = cdesearch.build(folder, model=english_model)
+    for query in ("Verzeichnis", "Arbeit Verzeichnisse", "System einbinden"):
+        assert index.search(query, mode="text")[0].chunk.path == ("1.md" if "System" in query else "0.md"), query
+    assert not index.search("Wort", mode="text")
+    (folder / "3.md").write_text("Das Schlüsselwort steht am Anfang einer Zeile und nicht an deren Ende.")
+    index.update()
+    assert [hit.chunk.path for hit in index.search("Wörter Wort", mode="text")] == ["3.md"]
+    (folder / "2.md").unlink()
+    index.update()
+    assert [hit.chunk.path for hit in index.search("Wort", mode="text")] == ["3.md"]
+    assert index.search("Verzeichnis", mode="text")[0].chunk.path == "0.md"
+
+
+def test_whole_words_count_for_more_than_compounds(tmp_path, english_model):
+    texts = [
+        *CORPORA["de"][0],
+        "Das Verzeichnis der Sitzung gehört dem Benutzer, und die anderen dürfen es nicht lesen.",
+    ]
+    index = cdesearch.build(write(tmp_path / "docs", texts), model=english_model)
+    assert [hit.chunk.path for hit in index.search("Verzeichnis", mode="text")] == ["3.md", "0.md"]
+
+
+def test_only_a_corpus_that_joins_words_stores_its_vocabulary(tmp_path, english_model):
+    for code in ("de", "ru"):
+        index = cdesearch.build(write(tmp_path / code, CORPORA[code][0]), model=english_model)
+        assert (Index.open(tmp_path / code).vocabulary is not None) == (code == "de")
+        assert index.search(CORPORA[code][1][0][0], mode="text")
+
+
 def test_most_of_a_mixed_corpus_chooses_the_stemmer_and_updates_keep_it(tmp_path, english_model):
     texts = CORPORA["de"][0]
     folder = write(tmp_path / "docs", [*(f"{text} {number}" for number in range(6) for text in ENGLISH), texts[0]])

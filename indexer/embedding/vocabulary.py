@@ -1,0 +1,25 @@
+"""The vocabulary of the chunks that a build has read, for a language that joins words."""
+
+import re
+from collections import Counter
+
+from cdesearch.languages.compounds import LEAST_PART, Vocabulary
+from cdesearch.store.vocabulary import MOST_LETTERS, MOST_WORDS
+from indexer.embedding.spool import Chunks
+
+FREQUENT_SHARE, LEAST_FREQUENT = 0.01, 5  # of the chunks, and chunks, from which on a word is frequent
+_WORD = re.compile(rf"[^\W\d_]{{{LEAST_PART},{MOST_LETTERS}}}")
+
+
+def vocabulary_of(chunks: Chunks, base: Vocabulary | None = None) -> Vocabulary:
+    """Count the words of the chunks. Those that `base` does not have are added to its words as the rarest ones."""
+    n_with: Counter[str] = Counter()  # chunks by word
+    for window in chunks.windows(["text"]):
+        for text in window["text"].to_pylist():
+            n_with.update(set(_WORD.findall(text.lower())))
+    if base is not None:
+        fresh = sorted(n_with.keys() - set(base.words), key=lambda word: (-n_with[word], word))
+        return Vocabulary((*base.words, *fresh)[:MOST_WORDS], base.n_frequent)
+    words = sorted(n_with, key=lambda word: (-n_with[word], word))[:MOST_WORDS]
+    least = max(LEAST_FREQUENT, FREQUENT_SHARE * chunks.count())
+    return Vocabulary(tuple(words), sum(n_with[word] > least for word in words))
