@@ -8,6 +8,7 @@ from cdesearch.store.vocabulary import MOST_LETTERS, MOST_WORDS
 from indexer.embedding.spool import Chunks
 
 FREQUENT_SHARE, LEAST_FREQUENT = 0.01, 5  # of the chunks, and chunks, from which on a word is frequent
+MOST_COUNTED = 5 * MOST_WORDS  # different words; with more, the rarest are forgotten
 _WORD = re.compile(rf"[^\W\d_]{{{LEAST_PART},{MOST_LETTERS}}}")
 
 
@@ -17,9 +18,16 @@ def vocabulary_of(chunks: Chunks, base: Vocabulary | None = None) -> Vocabulary:
     for window in chunks.windows(["text"]):
         for text in window["text"].to_pylist():
             n_with.update(set(_WORD.findall(text.lower())))
+        if len(n_with) > MOST_COUNTED:
+            n_with = Counter({word: n_with[word] for word in _by_frequency(n_with)[:MOST_WORDS]})
     if base is not None:
-        fresh = sorted(n_with.keys() - set(base.words), key=lambda word: (-n_with[word], word))
+        known = frozenset(base.words)
+        fresh = [word for word in _by_frequency(n_with) if word not in known]
         return Vocabulary((*base.words, *fresh)[:MOST_WORDS], base.n_frequent)
-    words = sorted(n_with, key=lambda word: (-n_with[word], word))[:MOST_WORDS]
+    words = _by_frequency(n_with)[:MOST_WORDS]
     least = max(LEAST_FREQUENT, FREQUENT_SHARE * chunks.count())
     return Vocabulary(tuple(words), sum(n_with[word] > least for word in words))
+
+
+def _by_frequency(n_with: Counter[str]) -> list[str]:
+    return sorted(n_with, key=lambda word: (-n_with[word], word))
