@@ -33,7 +33,7 @@ K = 10
 WARM_UP = 10
 CHANGED = 1_000  # documents of the update
 EXACT_QUERIES = 100
-CHUNKS_PER_PROBE = (2_000, 5_000, 10_000, 20_000, 50_000)  # of an index of signs, most to fewest parts
+SHARES = (2, 5, 10, 20, 50)  # of an index of signs, one part in so many is searched
 
 
 def _build(folder: Path, vectors: VectorKind, n_files: int, chunks_per_file: int) -> dict[str, float]:
@@ -105,12 +105,12 @@ def _search(folder: Path, queries: Sequence[str]) -> dict[str, float]:
         figures["memory to search, GB"] = peak_memory() / 1e9
         vectors = searcher.encoder.encode_each(queries[:EXACT_QUERIES], "query", index.context)
     exact = _exact(index, vectors)
-    for size in CHUNKS_PER_PROBE if index.vectors.has_bits else CHUNKS_PER_PROBE[:1]:
-        with patch.object(nearest, "CHUNKS_PER_PROBE", size):
+    for share in SHARES if index.vectors.has_bits else SHARES[:1]:
+        with patch.object(nearest, "parts_to_search", lambda n_chunks, share=share: n_chunks // (1_000 * share)):
             took = _milliseconds(partial(_nearest, index), list(vectors))
             found = [_nearest(index, vector) for vector in vectors]
         recall = [len(ids & right) / K for ids, right in zip(found, exact, strict=True)]
-        label = f"one part in {size // 1000} searched" if index.vectors.has_bits else "graph"
+        label = f"one part in {share} searched" if index.vectors.has_bits else "graph"
         figures |= {f"{label}: recall@10": float(np.mean(recall)), f"{label}: p50, ms": median(took)}
     return figures
 

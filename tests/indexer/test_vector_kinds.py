@@ -193,7 +193,8 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
         (tables, "VECTOR_INDEX_FROM", 300),
         (tables, "BITS_INDEX_FROM", 300),
         (tables, "CHUNKS_PER_PART", 60),
-        (nearest, "CHUNKS_PER_PROBE", 120),
+        (nearest, "OF_CHUNKS", 400),
+        (nearest, "PARTS_SEARCHED", 3),
     ):
         monkeypatch.setattr(module, name, number)
     lines = [f'{{"_id": "{number}", "text": "the {WORDS[number % 8]} {number * 7919}"}}' for number in range(400)]
