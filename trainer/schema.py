@@ -69,10 +69,10 @@ class SchemaError(ValueError):
 def parse(kind: type[T], values: Any) -> T:
     """Build the dataclass `kind` from a table of values; raises SchemaError with every problem.
 
-    Annotations may be bool, int, float, str, Path, Literal, list, dict, tuple, a union with None and dataclasses. An
-    int is accepted for a float, and nothing else is converted. A float must be finite, a path must not contain the
-    character NUL, and a number must be in the `range` of its field's metadata, if there is one. A field whose metadata
-    has `set_keys` receives the names of the keys that are present.
+    Annotations may be bool, int, float, str, Path, Literal, list, dict, tuple, a union with None, dataclasses, and Any
+    for a value that is checked elsewhere. An int is accepted for a float, and nothing else is converted. A float must
+    be finite, a path must not contain the character NUL, and a number must be in the `range` of its field's metadata,
+    if there is one. A field whose metadata has `set_keys` receives the names of the keys that are present.
     """
     problems: list[Problem] = []
     parsed = _dataclass(kind, values, (), problems)
@@ -128,6 +128,8 @@ def _dataclass(kind: Any, values: Any, location: tuple[str, ...], problems: list
 
 
 def _value(annotation: Any, value: Any, location: tuple[str, ...], problems: list[Problem]) -> Any:
+    if annotation is Any:
+        return value
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         (inner,) = (argument for argument in arguments if argument is not NoneType)
