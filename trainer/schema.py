@@ -33,9 +33,11 @@ class Range:
         return (number > self.minimum if self.above else number >= self.minimum) and number <= self.maximum
 
     def __str__(self) -> str:
+        if self.above:
+            return f"above {self.minimum:g} and at most {self.maximum:.10g}"
         if self.maximum < math.inf:
             return f"from {self.minimum:.10g} to {self.maximum:.10g}"
-        return f"{'above' if self.above else 'at least'} {self.minimum:g}"
+        return f"at least {self.minimum:g}"
 
 
 def at_least(minimum: int) -> dict[str, Range]:
@@ -48,9 +50,9 @@ def count(minimum: int, maximum: int = MOST) -> dict[str, Range]:
     return {"range": Range(minimum, maximum)}
 
 
-def above(minimum: float) -> dict[str, Range]:
-    """Metadata of a field that accepts numbers larger than `minimum`."""
-    return {"range": Range(minimum, above=True)}
+def above(minimum: float, maximum: float) -> dict[str, Range]:
+    """Metadata of a field that accepts numbers larger than `minimum`, up to `maximum`."""
+    return {"range": Range(minimum, maximum, above=True)}
 
 
 def between(minimum: float, maximum: float) -> dict[str, Range]:

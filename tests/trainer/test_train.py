@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -533,15 +534,15 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "1e-300"}
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
     with pytest.raises(TrainingError, match="loss is nan"):
-        train(load_recipe(recipe_file, changes), Silent())
+        train(replace(recipe, learning=replace(recipe.learning, temperature=1e-300)), Silent())
 
 
 def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.rate": "1e30", "learning.warmup": "0"}
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.warmup": "0"})
     with pytest.raises(TrainingError, match="Lower the learning rates"):
-        train(load_recipe(recipe_file, changes), Silent())
+        train(replace(recipe, learning=replace(recipe.learning, rate=1e30)), Silent())
 
 
 @pytest.mark.slow

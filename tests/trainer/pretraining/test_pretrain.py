@@ -157,6 +157,21 @@ def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, s
         ({"objective__kind": "causal", "network__tokenizer": "t", "network__n_heads": 3}, "a multiple"),
         ({"objective__kind": "electra"}, "objective.kind: input should be 'condenser'"),
         ({"objective__knd": "causal"}, "did you mean kind"),
+        ({"objective__temperature": "1e-300"}, "temperature: input should be from 0.001 to 1000"),
+        ({"objective__head_layers": 100_000_000}, "head_layers: input should be from 1 to 24"),
+        ({"learning__rate": "1e300"}, "rate: input should be above 0 and at most 10"),
+        ({"network__n_layers": 1_000_000}, "n_layers: input should be from 1 to 128"),
+        ({"network__dimension": 1_000_000_000}, "dimension: input should be from 2 to 8192"),
+        (
+            {
+                "objective__kind": "causal",
+                "network__tokenizer": "t",
+                "network__n_layers": 128,
+                "network__dimension": 8192,
+                "network__inner": 32768,
+            },
+            "the new network would have",
+        ),
     ],
 )
 def test_a_recipe_that_cannot_run_is_refused_in_one_line(tmp_path, changes, message):
