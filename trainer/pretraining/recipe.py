@@ -39,7 +39,7 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSizes:
-    """The sizes of a new network in the shape of Qwen3, for causal and diffusion."""
+    """The sizes of a network in the shape of Qwen3, for causal and diffusion; a start must have those that are set."""
 
     tokenizer: Path | None = None  # tokenizer.json
     n_layers: int = field(default=8, metadata=count(1, 128))
@@ -63,7 +63,7 @@ class PretrainingObjective:
     """What is learned from the texts."""
 
     kind: Kind
-    # A token that no text contains. With causal it is not used.
+    # A special token of the tokenizer, or another one that no text contains. With causal it is not used.
     mask_token: str = "[MASK]"
     mask_share: float = field(default=0.15, metadata=between(0.01, 0.9))  # of the tokens of a span, in whole words
     head_layers: int = field(default=2, metadata=count(1, 24))
