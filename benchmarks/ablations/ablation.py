@@ -14,7 +14,7 @@ from scipy import stats
 from benchmarks.ablations.plan import Plan, planned_arms, read_plan
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, show
+from benchmarks.measurement import RESULTS, make_results_folder, show
 from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
@@ -24,7 +24,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe
-from trainer.replacing import make_folder, replace_text
+from trainer.replacing import replace_text
 from trainer.run.folder import claim_folder, has_begun
 from trainer.run.log import read_log
 from trainer.schema import parse, to_plain
@@ -69,7 +69,7 @@ def ablation(
     if not start.is_dir():
         raise InputError(f"START is {start}, and there is no such folder.", "Name the folder of a model.")
     planned = read_plan(plan)
-    make_folder(out)
+    make_results_folder(out)
     machine = describe()
     known = known_arms(planned, sorted(out.glob(f"{plan.stem}-*.json")))
     recipes = planned_arms(plan, planned, data, start, work / plan.stem)
