@@ -12,7 +12,7 @@ import torch
 from tokenizers import Tokenizer
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.errors import InputError, ModelError
+from cdesearch.errors import InputError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.reading import domain_files
@@ -24,14 +24,12 @@ from trainer.pretraining.recipe import PretrainingRecipe, check_kind
 from trainer.pretraining.sequence_learner import SequenceLearner, tokenizer_file
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
 from trainer.recipe import RunSettings
-from trainer.run.checkpoint import first_not_finite
+from trainer.run.checkpoint import check_start
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
 
-NO_START = (
-    "`cdesearch train` cannot start from this checkpoint: it starts from a BERT, or from a checkpoint of its own."
-)
+NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
 
 
 def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
@@ -57,7 +55,8 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
             documents = _documents(recipe, LimitedDisplay(display, limit))
             torch.manual_seed(recipe.run.seed)
             learner = _learner(recipe, documents, device)
-            _check_start(recipe, learner)
+            for name, module in learner.modules.items():
+                check_start((name == "head" and recipe.model.head) or recipe.model.start, {name: module})
             run = PretrainingRun(recipe, learner, display, resume=resume)
             run.go(limit)
             return run.finish()
@@ -88,16 +87,6 @@ def _check_mask(recipe: PretrainingRecipe, tokenizer: Tokenizer, documents: Toke
 def _learner(recipe: PretrainingRecipe, documents: TokenDocuments, device: torch.device) -> Learner:
     is_masked = recipe.objective.kind in ("condenser", "cocondenser")
     return (MaskedLearner if is_masked else SequenceLearner)(recipe, documents, device)
-
-
-def _check_start(recipe: PretrainingRecipe, learner: Learner) -> None:
-    """Raise ModelError if a weight that the run begins with is not a finite number."""
-    if broken := first_not_finite(learner.modules):
-        of_head = recipe.model.head if broken.startswith("head.") else None
-        raise ModelError(
-            f"{of_head or recipe.model.start} has numbers that are not finite ({broken}).",
-            "Copy it again, or name another one.",
-        )
 
 
 def next_step(recipe: PretrainingRecipe, checkpoint: Path) -> str:
