@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -84,11 +85,12 @@ def ablation(
     for name, recipe in recipes:
         if (name, recipe.run.seed) not in known:
             _claim_arm(recipe, planned, sets)
+    file = result_file(out, plan.stem, machine["date"], planned)
     arms = []
     for name, recipe in recipes:
         arms.append(known.get((name, recipe.run.seed)) or _train_and_measure(name, recipe, planned, sets))
         record = {"machine": machine, "plan": to_plain(planned), "arms": [asdict(arm) for arm in arms]}
-        replace_text(out / f"{plan.stem}-{machine['date']}.json", json.dumps(record, indent=2) + "\n")
+        replace_text(file, json.dumps(record, indent=2) + "\n")
         _show(arms)
 
 
@@ -102,11 +104,25 @@ def known_arms(planned: Plan, results: Sequence[Path]) -> dict[tuple[str, int], 
         try:
             record = json.loads(file.read_text(encoding="utf-8"))
             earlier = [Arm(**arm) for arm in record["arms"]]
-            is_same = replace(parse(Plan, record["plan"]), seeds=planned.seeds) == planned
+            is_same = _differs_only_in_seeds(record, planned)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{file} is not a result of an ablation ({error!r:.100}).", "Move it away.") from None
         found |= {(arm.name, arm.seed): arm for arm in earlier if is_same}
     return found
+
+
+def _differs_only_in_seeds(record: Mapping[str, Any], planned: Plan) -> bool:
+    return replace(parse(Plan, record["plan"]), seeds=planned.seeds) == planned
+
+
+def result_file(out: Path, stem: str, date: str, planned: Plan) -> Path:
+    """The file for the results of this day; one with results of another plan is not overwritten."""
+    names = chain([f"{stem}-{date}.json"], (f"{stem}-{date}-{number}.json" for number in count(2)))
+    return next(
+        file
+        for file in (out / name for name in names)
+        if not file.exists() or _differs_only_in_seeds(json.loads(file.read_text(encoding="utf-8")), planned)
+    )
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ablations.ablation import Arm, ablation, known_arms, mean_and_interval
+from benchmarks.ablations.ablation import Arm, ablation, known_arms, mean_and_interval, result_file
 from benchmarks.ablations.plan import Plan, arms_of, read_plan
 from cdesearch.errors import InputError, ModelError, SourceError
 from trainer.recipe import check_recipe
@@ -222,6 +222,15 @@ def test_arms_of_earlier_results_are_known_if_their_plan_differs_only_in_seeds(t
     file.write_text("{}")
     with pytest.raises(InputError, match="not a result of an ablation"):
         known_arms(planned, [file])
+
+
+def test_results_of_another_plan_of_the_same_day_are_not_overwritten(tmp_path):
+    planned = parse(Plan, tomllib.loads(PLAN))
+    first = result_file(tmp_path, "plan", "2026-01-01", planned)
+    first.write_text(json.dumps({"plan": tomllib.loads(PLAN), "arms": []}))
+    assert result_file(tmp_path, "plan", "2026-01-01", replace(planned, seeds=[5])) == first
+    other = result_file(tmp_path, "plan", "2026-01-01", replace(planned, max_tokens=64))
+    assert other.name == "plan-2026-01-01-2.json"
 
 
 def test_the_interval_over_seeds_is_that_of_students_t():
