@@ -41,6 +41,9 @@ def read_plan(file: Path) -> Plan:
     for key in ("evaluate", "seeds", "arms"):
         if not getattr(plan, key):
             raise InputError(f"{file}: {key} is empty.", COMPLETE)
+    names = [folder.name for folder in plan.evaluate]
+    if len({*names}) < len(names):
+        raise InputError(f"{file}: two folders of evaluate have the same name.", "Rename one of them.")
     for form in plan.stored:
         check_form(form)
     return plan

@@ -87,6 +87,8 @@ def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
 BAD_VALUES = [
     ('evaluate = ["beir"]', "evaluate = []", "evaluate is empty"),
     ('evaluate = ["beir"]', "evaluate = 5", "evaluate: input should be a valid list"),
+    ('evaluate = ["beir"]', 'evaluate = ["beir", "more/beir"]', "two folders of evaluate have the same name"),
+    ('"first 4"', '"first 0"', "first 0 is not a form"),
     ("max_tokens = 32", 'max_tokens = "x"', "max_tokens: input should be a valid integer"),
     ("max_tokens = 32", "max_tokens = 0", "max_tokens: input should be from 1 to"),
     ("seeds = [0, 1]", "seeds = 3", "seeds: input should be a valid list"),
