@@ -49,7 +49,7 @@ def measure(
 ) -> None:
     """Run every suite, show its measurements, and store them as JSON named by suite, date and commit."""
     machine = describe()
-    make_folder(out)
+    make_results_folder(out)
     for name, suite in suites.items():
         measurements = suite()
         _show(measurements)
@@ -61,6 +61,13 @@ def measure(
         file = out / f"{kind}-{name}-{machine['date']}-{machine['commit']}.json"
         file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         print(f"Written to {file}")
+
+
+def make_results_folder(out: Path) -> None:
+    """Create the folder of --out unless it exists; raises InputError if it is not a folder, and StorageError."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out is {out}, which is not a folder.", "Name a folder.")
+    make_folder(out)
 
 
 def chosen(

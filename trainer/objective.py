@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trainer.schema import above, at_least, between
+from trainer.schema import between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,11 +13,11 @@ class Objective:
     query_negatives: bool = False  # the other queries of a batch are negatives of a query, too
     # Negatives whose cosine with the query exceeds that of its own document by more than this do not count. The cosines
     # are the model's own. None: all count that `batches.filter` leaves.
-    margin: float | None = field(default=None, metadata=at_least(0))
+    margin: float | None = field(default=None, metadata=between(0, 2))
     symmetric: bool = False  # the mean of the losses from query to document and from document to query
     # Compare vectors as rounded: to int8 (127 times tanh) or to their signs. Gradients are those of tanh.
     quantise: Literal["none", "int8", "binary"] = "none"
-    quantise_scale: float = field(default=4.0, metadata=above(0))  # of unit vectors, before tanh
+    quantise_scale: float = field(default=4.0, metadata=between(0.001, 1000))  # of unit vectors, before tanh
     # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.
     matryoshka: list[int] = field(default_factory=list)
     # The losses of the contextual stage of pplx-embed, over the chunks of long documents (batches.by_document): of a

@@ -9,10 +9,16 @@ from typing import Any, Literal, TypeVar
 from cdesearch.errors import InputError
 from trainer.objective import Objective
 from trainer.recipe_file import found, parse_recipe, read_recipe_file
-from trainer.schema import above, at_least, between, count, keys_of, parse, to_plain
+from trainer.schema import MOST, above, at_least, between, count, keys_of, parse, to_plain
 
 Filter = Literal["dense", "text", "fused", "none"]
 SHARE = between(0, 1)
+RATE = above(0, 10)  # of Adam, whose steps are about as long as the rate
+DECAY = between(0, 10)
+CLIP = above(0, MOST)
+TEMPERATURE = between(0.001, 1000)  # logits of cosines are then at most 1,000
+MARGIN = between(0, 100)
+WEIGHTS = (0.001, 100.0)  # an epoch packs the pairs of a domain so many times
 MOST_WORKERS = 256  # processes that prepare batches
 
 R = TypeVar("R")
@@ -94,7 +100,7 @@ class Batches:
     sparse: bool = False  # true: cluster by TF-IDF and SVD, without the surrogate
     filter: Filter = "fused"  # the scores that find false negatives
     # The margin of the filter, relative to the score of the query's own document.
-    eps: float = field(default=0.1, metadata=at_least(0))
+    eps: float = field(default=0.1, metadata=MARGIN)
     # Probability that the null vector replaces a context document.
     slot_dropout: float = field(default=0.005, metadata=SHARE)
     null_share: float = field(default=0.05, metadata=SHARE)  # share of the batches without context
@@ -107,22 +113,22 @@ class Learning:
     # None: the steps of `epochs` epochs; both can be raised on resume.
     steps: int | None = field(default=None, metadata=count(0))
     epochs: int = field(default=1, metadata=count(1))
-    rate: float = field(default=2e-5, metadata=above(0))
+    rate: float = field(default=2e-5, metadata=RATE)
     # Of the gated attention, the context projection and the null vector.
-    context_rate: float = field(default=1e-3, metadata=above(0))
+    context_rate: float = field(default=1e-3, metadata=RATE)
     # Of the gates, which must change by about 1 from their start at 0.
-    gate_rate: float = field(default=1e-2, metadata=above(0))
-    head_rate: float = field(default=1e-3, metadata=above(0))  # of the four numbers of the whitening
+    gate_rate: float = field(default=1e-2, metadata=RATE)
+    head_rate: float = field(default=1e-3, metadata=RATE)  # of the four numbers of the whitening
     warmup: int = field(default=100, metadata=count(0))
     schedule: Literal["linear", "wsd"] = "linear"  # after warmup: a line to zero, or stable and then a half cosine
     cooldown: float = field(default=0.2, metadata=SHARE)  # with wsd: the share of the steps in which rates fall
-    decay: float = field(default=0.01, metadata=at_least(0))
+    decay: float = field(default=0.01, metadata=DECAY)
     # Gradient norm of each group of parameters: backbone, context, gates, head.
-    clip: float = field(default=1.0, metadata=above(0))
-    temperature: float = field(default=0.05, metadata=above(0))
+    clip: float = field(default=1.0, metadata=CLIP)
+    temperature: float = field(default=0.05, metadata=TEMPERATURE)
     # Weight of the soft labels in the loss; see objective.teacher.
     teacher_weight: float = field(default=0.0, metadata=SHARE)
-    teacher_temperature: float = field(default=0.05, metadata=above(0))
+    teacher_temperature: float = field(default=0.05, metadata=TEMPERATURE)
     precision: Literal["fp32", "bf16"] = "fp32"
     compile: bool = False  # true: compile every layer, which takes a minute and makes the steps on a GPU faster
     micro_batch: int = field(default=64, metadata=count(1))
@@ -138,7 +144,7 @@ class Rounds:
     first: Literal["words", "start"] = "words"  # what ranks documents for the first round: BM25, or the start
     depth: int = field(default=200, metadata=count(1))
     count: int = field(default=7, metadata=count(1))
-    margin: float = field(default=0.1, metadata=at_least(0))
+    margin: float = field(default=0.1, metadata=MARGIN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +228,12 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     if negative := [domain for domain, weight in recipe.data.weights.items() if weight <= 0]:
         raise InputError(
             f"{file}: data.weights.{negative[0]} is not above 0.", "Name the domain in data.leave_out instead."
+        )
+    least, most = WEIGHTS
+    if wrong := [domain for domain, weight in recipe.data.weights.items() if not least <= weight <= most]:
+        raise InputError(
+            f"{file}: data.weights.{wrong[0]} is {recipe.data.weights[wrong[0]]:g}.",
+            f"Set it to a number from {least:g} to {most:g}, or name the domain in data.leave_out.",
         )
     if recipe.mining.rounds and not recipe.batches.hard_negatives:
         raise InputError(

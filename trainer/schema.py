@@ -33,9 +33,11 @@ class Range:
         return (number > self.minimum if self.above else number >= self.minimum) and number <= self.maximum
 
     def __str__(self) -> str:
+        if self.above:
+            return f"above {self.minimum:g} and at most {self.maximum:.10g}"
         if self.maximum < math.inf:
             return f"from {self.minimum:.10g} to {self.maximum:.10g}"
-        return f"{'above' if self.above else 'at least'} {self.minimum:g}"
+        return f"at least {self.minimum:g}"
 
 
 def at_least(minimum: int) -> dict[str, Range]:
@@ -48,9 +50,9 @@ def count(minimum: int, maximum: int = MOST) -> dict[str, Range]:
     return {"range": Range(minimum, maximum)}
 
 
-def above(minimum: float) -> dict[str, Range]:
-    """Metadata of a field that accepts numbers larger than `minimum`."""
-    return {"range": Range(minimum, above=True)}
+def above(minimum: float, maximum: float) -> dict[str, Range]:
+    """Metadata of a field that accepts numbers larger than `minimum`, up to `maximum`."""
+    return {"range": Range(minimum, maximum, above=True)}
 
 
 def between(minimum: float, maximum: float) -> dict[str, Range]:
@@ -69,10 +71,10 @@ class SchemaError(ValueError):
 def parse(kind: type[T], values: Any) -> T:
     """Build the dataclass `kind` from a table of values; raises SchemaError with every problem.
 
-    Annotations may be bool, int, float, str, Path, Literal, list, dict, tuple, a union with None and dataclasses. An
-    int is accepted for a float, and nothing else is converted. A float must be finite, a path must not contain the
-    character NUL, and a number must be in the `range` of its field's metadata, if there is one. A field whose metadata
-    has `set_keys` receives the names of the keys that are present.
+    Annotations may be bool, int, float, str, Path, Literal, list, dict, tuple, a union with None, dataclasses, and Any
+    for a value that is checked elsewhere. An int is accepted for a float, and nothing else is converted. A float must
+    be finite, a path must not contain the character NUL, and a number must be in the `range` of its field's metadata,
+    if there is one. A field whose metadata has `set_keys` receives the names of the keys that are present.
     """
     problems: list[Problem] = []
     parsed = _dataclass(kind, values, (), problems)
@@ -128,6 +130,8 @@ def _dataclass(kind: Any, values: Any, location: tuple[str, ...], problems: list
 
 
 def _value(annotation: Any, value: Any, location: tuple[str, ...], problems: list[Problem]) -> Any:
+    if annotation is Any:
+        return value
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         (inner,) = (argument for argument in arguments if argument is not NoneType)

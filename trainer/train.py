@@ -19,6 +19,7 @@ from trainer.execution.compiled import compile_layers
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import check_named, missing_libraries
 from trainer.recipe import Recipe
+from trainer.run.checkpoint import check_start
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
@@ -55,6 +56,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)
+        check_start(recipe.model.start, {"model": model})
         check_widths(recipe, model.config)
         if model.second_stage.joint:  # in training so many rows precede each text
             model.config = replace(model.config, context_size=recipe.batches.context_size)

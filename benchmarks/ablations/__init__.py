@@ -1,5 +1,6 @@
 """Which choice trains the better model?
 
+plan      the settings of an ablation
 ablation  trains and measures several arms of one recipe
 curves    draws the held-out losses of the arms
 """

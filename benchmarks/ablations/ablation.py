@@ -1,11 +1,9 @@
 """The command that trains several arms of one recipe and evaluates all of them in the same way."""
 
 import json
-import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import product
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -14,26 +12,28 @@ import typer
 from rich.table import Table
 from scipy import stats
 
+from benchmarks.ablations.plan import Plan, planned_arms, read_plan
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, show
+from benchmarks.measurement import RESULTS, make_results_folder, show
 from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
-from benchmarks.systems.stored import Stored, check_form
+from benchmarks.systems.stored import Stored
 from benchmarks.systems.system import System
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from trainer.recipe import Recipe, check_recipe
-from trainer.replacing import make_folder, replace_text
+from trainer.recipe import Recipe
+from trainer.replacing import replace_text
 from trainer.run.folder import claim_folder, has_begun
 from trainer.run.log import read_log
-from trainer.schema import to_plain
+from trainer.schema import parse, to_plain
 
 CONTEXTS = ("true", "random", "null", "document")
 KINDS = (*CONTEXTS, "fused")
 MADE_WITH = "arm.json"  # beside a trained arm: its recipe, and how it is evaluated
+MEASURED = "ndcg.json"
 PLACES = ("run.out", "run.work")  # settings that may differ, because folders may be moved
 
 
@@ -70,40 +70,31 @@ def ablation(
     if not start.is_dir():
         raise InputError(f"START is {start}, and there is no such folder.", "Name the folder of a model.")
     planned = read_plan(plan)
-    make_folder(out)
-    folder = work / plan.stem
+    make_results_folder(out)
     machine = describe()
     known = known_arms(planned, sorted(out.glob(f"{plan.stem}-*.json")))
-    arms = []
-    for name, values in arms_of(planned, data, start, folder):
-        recipe = check_recipe(values, plan)
+    recipes = planned_arms(plan, planned, data, start, work / plan.stem)
+    for name, recipe in recipes:
         earlier = known.get((name, recipe.run.seed))
         if earlier and (changed := changes(earlier.recipe, to_plain(recipe))):
             raise InputError(
                 f"{out} has results of the arm {name} with another recipe ({'; '.join(changed)}).",
                 f"Move {plan.stem}-*.json away from there, or name another --out.",
             )
-        arms.append(earlier or _train_and_measure(name, recipe, planned, data))
-        record = {"machine": machine, "plan": planned, "arms": [asdict(arm) for arm in arms]}
-        file = out / f"{plan.stem}-{machine['date']}.json"
-        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    sets = [read_dataset(data / folder) for folder in planned.evaluate]
+    for name, recipe in recipes:
+        if (name, recipe.run.seed) not in known:
+            _claim_arm(recipe, planned, sets)
+    file = result_file(out, plan.stem, machine["date"], planned)
+    arms = []
+    for name, recipe in recipes:
+        arms.append(known.get((name, recipe.run.seed)) or _train_and_measure(name, recipe, planned, sets))
+        record = {"machine": machine, "plan": to_plain(planned), "arms": [asdict(arm) for arm in arms]}
+        replace_text(file, json.dumps(record, indent=2) + "\n")
         _show(arms)
 
 
-def read_plan(plan: Path) -> dict[str, Any]:
-    """The tables of a plan; raises InputError if it is not TOML or lacks one of its parts."""
-    try:
-        planned = tomllib.loads(plan.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{plan} is not a plan ({error}).", "See benchmarks/ablations for some plans.") from None
-    if missing := {"evaluate", "max_tokens", "recipe", "arms"} - planned.keys():
-        raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for complete plans.")
-    for form in planned.get("stored", []):
-        check_form(form)
-    return planned
-
-
-def known_arms(planned: dict[str, Any], results: Sequence[Path]) -> dict[tuple[str, int], Arm]:
+def known_arms(planned: Plan, results: Sequence[Path]) -> dict[tuple[str, int], Arm]:
     """The arms of earlier results by name and seed, from another machine too, if their plan differs only in seeds.
 
     Raises InputError for a file that is not a result.
@@ -113,28 +104,25 @@ def known_arms(planned: dict[str, Any], results: Sequence[Path]) -> dict[tuple[s
         try:
             record = json.loads(file.read_text(encoding="utf-8"))
             earlier = [Arm(**arm) for arm in record["arms"]]
-            is_same = {**record["plan"], "seeds": None} == {**planned, "seeds": None}
+            is_same = _differs_only_in_seeds(record, planned)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{file} is not a result of an ablation ({error!r:.100}).", "Move it away.") from None
         found |= {(arm.name, arm.seed): arm for arm in earlier if is_same}
     return found
 
 
-def arms_of(
-    planned: dict[str, Any], data: Path, start: Path, folder: Path
-) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """The name of each arm and the keys of its recipe: all arms with the first seed, then with the next one."""
-    for seed, (name, changes) in product(planned.get("seeds", [0]), planned["arms"].items()):
-        values = {section: dict(keys) for section, keys in planned["recipe"].items()}
-        for key in ("pairs", "keep_out"):
-            values["data"][key] = [data / path for path in values["data"].get(key, [])]
-        values.setdefault("model", {})["start"] = start
-        run = re.sub(r"\W+", "-", name) + (f"-seed-{seed}" if seed else "")
-        values.setdefault("run", {}).update({"out": folder / run, "work": folder / "data", "seed": seed})
-        for name_of_key, value in changes.items():
-            section, _, key = name_of_key.partition(".")
-            values.setdefault(section, {})[key] = value
-        yield name, values
+def _differs_only_in_seeds(record: Mapping[str, Any], planned: Plan) -> bool:
+    return replace(parse(Plan, record["plan"]), seeds=planned.seeds) == planned
+
+
+def result_file(out: Path, stem: str, date: str, planned: Plan) -> Path:
+    """The file for the results of this day; one with results of another plan is not overwritten."""
+    names = chain([f"{stem}-{date}.json"], (f"{stem}-{date}-{number}.json" for number in count(2)))
+    return next(
+        file
+        for file in (out / name for name in names)
+        if not file.exists() or _differs_only_in_seeds(json.loads(file.read_text(encoding="utf-8")), planned)
+    )
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -150,45 +138,51 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _claim_arm(recipe: Recipe, planned: dict[str, Any], data: Path) -> None:
-    """Store what an arm is made with in its folder; raises InputError if the folder has an arm made with another."""
+def _claim_arm(recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> None:
+    """Store what an arm is made with in its folder, and discard its results if they are of another evaluation.
+
+    Raises InputError if the folder has an arm that was trained with another recipe.
+    """
     out, file = recipe.run.out, recipe.run.out / MADE_WITH
-    made_with = {
-        **to_plain(recipe),
-        "plan": {"evaluate": [str(data / path) for path in planned["evaluate"]], "max_tokens": planned["max_tokens"]},
+    evaluation = {
+        "evaluate": [str(dataset.folder) for dataset in sets],
+        "max_tokens": planned.max_tokens,
+        "stored": planned.stored,
     }
     remedy = f"Delete {out} to train the arm again, or name another --work."
-    if file.exists():
+    is_trained = (out / "checkpoint").exists() or has_begun(recipe.run)
+    if not file.exists():
+        if is_trained or (out / MEASURED).exists():
+            raise InputError(f"{out} has an arm, but no {MADE_WITH}, which tells what it was made with.", remedy)
+        claim_folder(out)
+    else:
         try:
-            changed = changes(json.loads(file.read_text(encoding="utf-8")), made_with)
+            before = json.loads(file.read_text(encoding="utf-8"))
+            changed = changes(before, to_plain(recipe))
+            is_measured = before.get("plan") == evaluation
         except (OSError, ValueError, AttributeError) as error:
             raise InputError(f"{file} cannot be read ({error!r:.100}).", remedy) from None
-        if changed:
+        if changed and is_trained:
             raise InputError(f"{out} has an arm that was made with other settings ({'; '.join(changed)}).", remedy)
-    elif any((out / name).exists() for name in ("checkpoint", "state.pt", "ndcg.json")):
-        raise InputError(f"{out} has an arm, but no {MADE_WITH}, which tells what it was made with.", remedy)
-    else:
-        claim_folder(out)
-        replace_text(file, json.dumps(made_with, indent=1) + "\n")
+        if changed or not is_measured:
+            (out / MEASURED).unlink(missing_ok=True)
+    replace_text(file, json.dumps({**to_plain(recipe), "plan": evaluation}, indent=1) + "\n")
 
 
-def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
+def _train_and_measure(name: str, recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> Arm:
     """Train and evaluate an arm, unless the results of an earlier call are on disk."""
     from cdesearch.progress import shown_on_stderr
     from trainer.rounds import train_in_rounds
 
-    _claim_arm(recipe, planned, data)
     out = recipe.run.out
     if not (out / "checkpoint").is_dir():
         with shown_on_stderr() as display:
             display.note(name)
             train_in_rounds(recipe, display, resume=has_begun(recipe.run))
-    measured = out / "ndcg.json"
+    measured = out / MEASURED
     if not measured.exists():
-        sets = [read_dataset(data / path) for path in planned["evaluate"]]
-        encoder = load_encoder(out / "checkpoint").truncated_to(planned["max_tokens"])
-        table = _measured(encoder, sets, recipe, planned.get("stored", []))
-        measured.write_text(json.dumps(table), encoding="utf-8")
+        encoder = load_encoder(out / "checkpoint").truncated_to(planned.max_tokens)
+        replace_text(measured, json.dumps(_measured(encoder, sets, recipe, planned.stored)))
     table = json.loads(measured.read_text(encoding="utf-8"))
     log = read_log(out)
     return Arm(
@@ -202,7 +196,7 @@ def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data:
 
 
 def _measured(
-    encoder: Encoder, sets: list[Dataset], recipe: Recipe, forms: Sequence[str]
+    encoder: Encoder, sets: Sequence[Dataset], recipe: Recipe, forms: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """nDCG@10 x 100 of each set by kind of context, then by form of the vectors in document context.
 

@@ -8,9 +8,8 @@ import typer
 from rich.table import Table
 
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, show
+from benchmarks.measurement import RESULTS, make_results_folder, show
 from cdesearch.errors import InputError
-from trainer.replacing import make_folder
 from trainer.run.log import read_log_file
 
 CONTEXTS = ("true", "random", "null")
@@ -31,7 +30,7 @@ def curves(
     if not found:
         raise InputError(f"No run in {runs} has a held-out loss.", "Name the folder that contains the folders of runs.")
     machine = describe()
-    make_folder(out)
+    make_results_folder(out)
     file = out / f"curves-{runs.name}-{machine['date']}.json"
     file.write_text(json.dumps({"machine": machine, "runs": found}, indent=1) + "\n", encoding="utf-8")
     _draw(found, file.with_suffix(".svg"))

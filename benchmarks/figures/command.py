@@ -13,9 +13,11 @@ from benchmarks.figures.figure import Drawing
 from benchmarks.figures.growth import query_growth
 from benchmarks.figures.neighbours import neighbours
 from benchmarks.figures.storage import storage
-from benchmarks.measurement import RESULTS
+from benchmarks.measurement import RESULTS, make_results_folder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
+from cdesearch.progress import shown_on_stderr
+from cdesearch.terminal import counted
 
 ON_SETS = {
     "context-size": context_size,
@@ -49,6 +51,7 @@ def analyse(
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
 ) -> None:
     """Draw one of the papers' figures from any model and data."""
+    make_results_folder(out)
     if figure == "neighbours":
         drawing = _neighbours(data, first or [], second or [], work)
     elif first or second:
@@ -72,9 +75,16 @@ def _draw(figure: str, data: Sequence[Path], model: Path | None, work: Path) -> 
 
 
 def _neighbours(data: Sequence[Path], first: Sequence[Path], second: Sequence[Path], work: Path) -> Drawing:
-    if not first or len(first) != len(second):
+    if not first or not second:
         raise InputError("neighbours compares two stages of a model.", "Name each with --first and --second.")
+    if len(first) != len(second):
+        raise InputError(
+            f"--first is given {counted(len(first), 'time')}, and --second {counted(len(second), 'time')}.",
+            "Name one --second for each --first.",
+        )
     stages = [
         (f"{one} to {other}", load_encoder(one), load_encoder(other)) for one, other in zip(first, second, strict=True)
     ]
-    return neighbours([read_dataset(folder) for folder in data], stages, work)
+    datasets = [read_dataset(folder) for folder in data]
+    with shown_on_stderr() as display:
+        return neighbours(datasets, stages, work, display)

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import describe
+from benchmarks.measurement import show
 
 Points = Sequence[tuple[float, float]]
 
@@ -26,20 +26,21 @@ class Drawing:
     kind: Literal["lines", "dots"] = "lines"
     log_x: bool = False
     x_names: Sequence[str] = ()  # names of x = 0, 1, ...
+    point_names: Sequence[str] = ()  # of the points of each series, in order
 
     def show(self) -> None:
         """Print the points as a table on the terminal."""
         table = Table("", self.x, self.y, title=self.title)
         for series, points in self.series.items():
             shown = points if self.kind == "lines" or len(points) <= 8 else points[:8]
-            for x, y in shown:
-                table.add_row(series, self.x_names[int(x)] if self.x_names else f"{x:g}", f"{y:.2f}")
-        Console().print(table)
+            for number, (x, y) in enumerate(shown):
+                name = f"{series}, {self.point_names[number]}" if self.point_names else series
+                table.add_row(name, self.x_names[int(x)] if self.x_names else f"{x:g}", f"{y:.2f}")
+        show(table)
 
     def save(self, folder: Path, settings: Mapping[str, Any]) -> list[Path]:
-        """Write JSON and SVG, named by figure, date and commit; returns the files."""
+        """Write JSON and SVG into a folder that exists, named by figure, date and commit; returns the files."""
         machine = describe()
-        folder.mkdir(parents=True, exist_ok=True)
         stem = f"analysis-{self.name}-{machine['date']}-{machine['commit']}"
         files = [folder / f"{stem}.json", folder / f"{stem}.svg"]
         record = {"machine": machine, "settings": settings, "figure": asdict(self)}

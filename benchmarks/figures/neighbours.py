@@ -11,6 +11,7 @@ from benchmarks.figures.figure import Drawing
 from benchmarks.systems.contextual import Contextual
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
+from cdesearch.progress import Display
 
 NEAREST = (50, 100)  # n
 DEPTHS = (50, 100, 200, 300, 500, 700, 1000)  # k
@@ -19,7 +20,9 @@ AT_ONCE = 256  # queries
 Rows = NDArray[np.intp]
 
 
-def neighbours(datasets: Sequence[Dataset], stages: Sequence[tuple[str, Encoder, Encoder]], work: Path) -> Drawing:
+def neighbours(
+    datasets: Sequence[Dataset], stages: Sequence[tuple[str, Encoder, Encoder]], work: Path, display: Display
+) -> Drawing:
     """How many of the n documents that the second stage ranks first are among the k best of the first stage.
 
     `stages` are names with the models of a first and a second stage, such as a model before and after it was trained
@@ -28,10 +31,16 @@ def neighbours(datasets: Sequence[Dataset], stages: Sequence[tuple[str, Encoder,
     least = min(len(dataset.ids) for dataset in datasets)
     depths = [depth for depth in DEPTHS if depth < least] or [least]
     series: dict[str, list[tuple[float, float]]] = {}
+    advance = display.stage("Ranking documents", 2 * len(stages) * len(datasets))
     for name, first, second in stages:
-        ranked = [
-            (_best(dataset, first, depths[-1], work), _best(dataset, second, depths[-1], work)) for dataset in datasets
-        ]
+        ranked = []
+        for dataset in datasets:
+            display.note(f"{dataset.name}: {name}")
+            rows = []
+            for encoder in (first, second):
+                rows.append(_best(dataset, encoder, depths[-1], work))
+                advance(1)
+            ranked.append(rows)
         for n in NEAREST:
             if n <= depths[-1]:
                 series[f"{name}, n = {n}"] = [

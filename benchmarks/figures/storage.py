@@ -39,7 +39,8 @@ def storage(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawin
                 (1e6 / size(width), _mean_ndcg(datasets, narrowed, form)) for form, size in FORMS.items()
             ]
     title = f"Quality against bytes: {', '.join(FORMS)}, from left to right"
-    return Drawing("storage", title, "vectors in a megabyte", "nDCG@10 x 100", series, log_x=True)
+    y = "nDCG@10 x 100"
+    return Drawing("storage", title, "vectors in a megabyte", y, series, log_x=True, point_names=tuple(FORMS))
 
 
 def stored_as(queries: Floats, documents: Floats, form: str) -> tuple[Floats, Floats]:

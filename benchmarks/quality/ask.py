@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from benchmarks.datasets.meetings import Lines, Meetings, Question, read_meetings
-from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.text import Bm25
 from cdesearch.answer.candidates import Candidate, candidates_of
@@ -35,6 +35,7 @@ def ask(
     out: Annotated[Path, typer.Option(help="Folder for the JSON file with the results.")] = RESULTS,
 ) -> None:
     """Measure how often passages in a budget contain the labelled lines, and whether answers quote these lines."""
+    make_results_folder(out)
     read = read_meetings(data, meetings)
     folder = work / f"{data.stem}-{len(read.texts)}"
     read.write(folder)

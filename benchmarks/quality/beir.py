@@ -16,7 +16,7 @@ from benchmarks.comparison import compare
 from benchmarks.datasets.dataset import Dataset, Half, read_dataset
 from benchmarks.datasets.download import fetched
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS
+from benchmarks.measurement import RESULTS, make_results_folder
 from benchmarks.quality.measures import MEASURES, measure_run
 from benchmarks.quality.report import BeirReport, Row, summary
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
@@ -62,6 +62,7 @@ def beir(
     out: Annotated[Path, typer.Option(help="Folder for the JSON, the table and the picture.")] = RESULTS,
 ) -> None:
     """Compare systems on BEIR folders."""
+    make_results_folder(out)
     datasets = [read_dataset(fetched(name, work / "data"), half) for name in data]
     chosen = _chosen(systems.split(","), datasets, model, biencoder, seeds, work)
     rows = [row for position, dataset in enumerate(datasets) for row in _rows(dataset, position, chosen)]

@@ -18,7 +18,7 @@ from benchmarks.datasets.domain import read_domain
 from benchmarks.datasets.long_documents import has_long_documents, read_long_documents
 from benchmarks.folders.chunks import development_set
 from benchmarks.folders.questions import QUESTIONS
-from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
 from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import corpus_context, vectors_in
 from benchmarks.systems.fused import Rows, candidates_of, run_of
@@ -103,6 +103,7 @@ def choose(
     if len(data) < 2 and folders is None:
         raise InputError("There is no other set to choose by if the only one is left out.", "Name two or more.")
     baseline, variants = read_grid(plan)
+    make_results_folder(out)
     encoder = load_encoder(model)
     kinds, names, rows = [], [], []
     for kind, dataset in development_sets(data, documents, characters, queries, folders):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.datasets.domain import read_domain
-from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
 from benchmarks.quality.reliability import area_under_roc, calibration_error, draw_reliability
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
@@ -118,6 +118,7 @@ def confidence(
         raise InputError("One data set has no questions of another one.", "Name two or more.")
     if unknown := set(modes.split(",")) - set(get_args(Mode)):
         raise InputError(f"There is no mode {', '.join(unknown)}.", f"Name some of {', '.join(get_args(Mode))}.")
+    make_results_folder(out)
     encoder = load_encoder(None)
     sets = [read_dataset(one) if one.is_dir() else read_domain(one, documents, characters, queries) for one in data]
     corpora = [Corpus.of(one, queries, work, encoder) for one in sets]

@@ -51,8 +51,7 @@ class BeirReport:
         print(f"Command: {self.command}")
 
     def save(self, folder: Path) -> list[Path]:
-        """Write JSON, Markdown and SVG, named by date and commit; returns the files."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write JSON, Markdown and SVG into a folder that exists, named by date and commit; returns the files."""
         stem = f"beir-{self.machine['date']}-{self.machine['commit']}"
         files = [folder / f"{stem}.json", folder / f"{stem}.md", folder / f"{stem}.svg"]
         files[0].write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")

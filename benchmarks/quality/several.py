@@ -14,7 +14,7 @@ import typer
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.datasets.domain import read_domain
-from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
 from benchmarks.quality.measures import measure_run
 from cdesearch.errors import InputError
 from cdesearch.progress import Silent
@@ -56,6 +56,7 @@ def several(
     """Compare several indexes that are searched as one with one index, and with other rules to merge their hits."""
     if len(data) < 2:
         raise InputError("One domain is one index.", "Name two or more.")
+    make_results_folder(out)
     sets = [read_domain(one, documents, characters, queries) for one in data]
     settings = {"data": [one.name for one in sets], "documents": documents, "characters": characters}
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, show
+from benchmarks.measurement import RESULTS, make_results_folder, show
 from benchmarks.speed.indexing import corpus_file
 from benchmarks.speed.peer_process import DEFAULT_PEERS, PEERS, REDUCED
 from benchmarks.speed.synthetic import SOURCE_INDEX, reduced_index, source_index, write_drawn
@@ -52,6 +52,7 @@ def peers(
     chosen = only.split(",")
     if unknown := [peer for peer in chosen if peer not in PEERS]:
         raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(PEERS)}.")
+    make_results_folder(out)
     machine = describe()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
@@ -65,7 +66,6 @@ def peers(
                 shutil.rmtree(work / "peer")
                 print(f"{peer}, {size:,} texts: indexed in {rows[-1]['index_s']:.3g} s", file=sys.stderr)
     _show(rows)
-    out.mkdir(parents=True, exist_ok=True)
     file = out / f"peers-{vectors}-{machine['date']}-{machine['commit']}.json"
     record = {"machine": machine, "corpus": corpus.name, "vectors": vectors, "rows": rows}
     file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

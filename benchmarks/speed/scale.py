@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, show
+from benchmarks.measurement import RESULTS, make_results_folder, show
 from benchmarks.speed.searching import search_queries
 from benchmarks.speed.synthetic import ROWS, source_index
 from cdesearch.errors import InputError
@@ -39,6 +39,7 @@ def scale(
         raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
     if chunks_per_file < 1 or ROWS % chunks_per_file:
         raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
+    make_results_folder(out)
     machine = describe()
     columns: dict[int, dict[str, float]] = {}
     for size in map(int, sizes.split(",")):
@@ -51,7 +52,6 @@ def scale(
                 columns[size] |= _run(stage, work, vectors, size // chunks_per_file, chunks_per_file)
                 print(f"{size:,} chunks, {stage}: {columns[size]}", file=sys.stderr)
     _show(columns)
-    out.mkdir(parents=True, exist_ok=True)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
     record = {"machine": machine, "corpus": corpus.name, "chunks_per_file": chunks_per_file, "sizes": columns}
     file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

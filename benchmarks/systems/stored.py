@@ -22,7 +22,7 @@ from cdesearch.context.whitening import principal_axes
 from cdesearch.errors import InputError
 
 FORMS = ("int8", "tanh", "binary", "binary documents", "first N", "axes N")
-_NARROWER = re.compile(r"(first|axes) (\d+)")
+_NARROWER = re.compile(r"(first|axes) ([1-9]\d*)")
 
 
 class Embedding(Protocol):

@@ -31,6 +31,14 @@ def test_every_suite_is_kept_with_its_settings_and_machine(tmp_path, capsys):
     assert "missed" in capsys.readouterr().out
 
 
+def test_a_file_in_the_place_of_the_results_is_refused_before_anything_is_measured(tmp_path):
+    (tmp_path / "out").write_text("")
+    measured = []
+    with pytest.raises(InputError, match=r"--out is .*out, which is not a folder\. Name a folder"):
+        measure("speed", {"one": lambda: measured.append(1) or []}, {}, tmp_path / "out")
+    assert not measured
+
+
 def test_an_unknown_suite_is_refused():
     suites = {"index": list, "search": list}
     assert list(chosen(suites, "search")) == ["search"]

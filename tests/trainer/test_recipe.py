@@ -108,9 +108,9 @@ def test_the_recipe_of_the_paper_has_a_clustered_batch_for_each_gpu():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ("margin = -1", r"objective\.margin: input should be at least 0"),
+        ("margin = -1", r"objective\.margin: input should be from 0 to 2"),
         ("quantise = 'int4'", r"objective\.quantise: input should be 'none', 'int8' or 'binary'"),
-        ("quantise_scale = 0", r"objective\.quantise_scale: input should be above 0"),
+        ("quantise_scale = 0", r"objective\.quantise_scale: input should be from 0\.001 to 1000"),
         ("matryoshka = [64, 0]", r"objective\.matryoshka has a number below 1"),
         ("matryoshka = ['all']", r"objective\.matryoshka\.0: input should be a valid integer"),
         ("symetric = true", r"did you mean symmetric"),
@@ -121,3 +121,10 @@ def test_an_objective_that_makes_no_sense_is_named(tmp_path, keys, message):
     (tmp_path / "r.toml").write_text(f"{RECIPE}[objective]\n{keys}\n")
     with pytest.raises(InputError, match=message):
         load_recipe(tmp_path / "r.toml")
+
+
+@pytest.mark.parametrize("weight", ["1e300", "100.5", "1e-300"])
+def test_a_weight_that_packs_a_domain_without_end_or_never_is_refused(tmp_path, weight):
+    (tmp_path / "r.toml").write_text(RECIPE)
+    with pytest.raises(InputError, match=r"data\.weights\.x is .*Set it to a number from 0\.001 to 100, or name"):
+        load_recipe(tmp_path / "r.toml", {"data.weights": f"{{x = {weight}}}"})

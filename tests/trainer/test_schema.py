@@ -18,7 +18,7 @@ class Inner:
     path: Path
     ratio: float = 0.5
     share: float = field(default=0.5, metadata=between(0, 1))
-    scale: float = field(default=0.5, metadata=above(0))
+    scale: float = field(default=0.5, metadata=above(0, 9))
     size: int | None = field(default=None, metadata=at_least(2))
 
 
@@ -55,7 +55,8 @@ def test_values_have_the_annotated_types_and_survive_json():
         ({"inner": {"path": "p", "ratio": 10**400}}, "inner.ratio: input should be a finite number"),
         ({"inner": {"path": "p", "share": 1.01}}, "inner.share: input should be from 0 to 1"),
         ({"inner": {"path": "p", "share": -0.01}}, "inner.share: input should be from 0 to 1"),
-        ({"inner": {"path": "p", "scale": 0}}, "inner.scale: input should be above 0"),
+        ({"inner": {"path": "p", "scale": 9.5}}, "inner.scale: input should be above 0 and at most 9"),
+        ({"inner": {"path": "p", "scale": 0}}, "inner.scale: input should be above 0 and at most 9"),
         ({"inner": {"path": "p", "size": 1}}, "inner.size: input should be at least 2"),
         ({"on": 1}, "on: input should be true or false"),
         ({"count": 1.5}, "count: input should be a valid integer"),
@@ -111,14 +112,22 @@ def test_a_group_that_is_not_a_pattern_is_named():
         ("batches.context_size", 0, "from 1 to 1000000000"),
         ("batches.max_tokens", 0, "from 1 to 1000000000"),
         ("batches.null_share", 1.5, "from 0 to 1"),
-        ("batches.eps", -5, "at least 0"),
+        ("batches.eps", -5, "from 0 to 100"),
         ("run.seed", 2**40, "from 0 to 2147483647"),
         ("learning.micro_batch", 0, "from 1 to 1000000000"),
         ("learning.steps", -1, "from 0 to 1000000000"),
         ("learning.epochs", 0, "from 1 to 1000000000"),
-        ("learning.rate", 0.0, "above 0"),
+        ("learning.rate", 0.0, "above 0 and at most 10"),
+        ("learning.rate", 1e300, "above 0 and at most 10"),
+        ("learning.gate_rate", 11.0, "above 0 and at most 10"),
+        ("learning.decay", 1e300, "from 0 to 10"),
+        ("learning.clip", 1e300, "above 0 and at most 1000000000"),
+        ("learning.temperature", 1e-300, "from 0.001 to 1000"),
+        ("learning.teacher_temperature", 1e300, "from 0.001 to 1000"),
+        ("objective.margin", 1e300, "from 0 to 2"),
+        ("objective.quantise_scale", 1e300, "from 0.001 to 1000"),
         ("learning.gate_rate", float("inf"), "a finite number"),
-        ("learning.temperature", -0.05, "above 0"),
+        ("learning.temperature", -0.05, "from 0.001 to 1000"),
         ("learning.temperature", float("nan"), "a finite number"),
         ("data.held_out", -0.1, "from 0 to 1"),
         ("learning.steps", 10**23, "from 0 to 1000000000"),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from batches import make_student
 from conftest import make_model, make_tokenizer
 from file_size_limit import files_of_at_most
 from random_biencoder import biencoder_folder
+from safetensors.torch import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
+from cdesearch.errors import InputError, ModelError, SourceError, StorageError, TrainingError
 from cdesearch.models.backbones.joint_softmax import LEAST
 from cdesearch.models.config import NO_STATISTICS
 from cdesearch.models.contextual.model import load_checkpoint
@@ -532,16 +534,27 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
 
 
+def test_a_start_with_a_number_that_is_not_finite_is_named(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
+    broken = tmp_path / "broken"
+    shutil.copytree(recipe.model.start, broken)
+    state = load_file(broken / "model.safetensors")
+    name = "second_stage.backbone.norm.weight"
+    save_file({**state, name: torch.full_like(state[name], torch.nan)}, broken / "model.safetensors")
+    with pytest.raises(ModelError, match=r"broken has numbers that are not finite \(model\.second_stage"):
+        train(replace(recipe, model=replace(recipe.model, start=broken)), Silent())
+
+
 def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "1e-300"}
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
     with pytest.raises(TrainingError, match="loss is nan"):
-        train(load_recipe(recipe_file, changes), Silent())
+        train(replace(recipe, learning=replace(recipe.learning, temperature=1e-300)), Silent())
 
 
 def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.rate": "1e30", "learning.warmup": "0"}
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.warmup": "0"})
     with pytest.raises(TrainingError, match="Lower the learning rates"):
-        train(load_recipe(recipe_file, changes), Silent())
+        train(replace(recipe, learning=replace(recipe.learning, rate=1e30)), Silent())
 
 
 @pytest.mark.slow

@@ -22,6 +22,14 @@ from trainer.replacing import replace_folder
 
 ROPE = {"rope_type": "default", "rope_theta": 1e6}
 CAUSAL_TYPE = "qwen3"  # model_type of a checkpoint that reads from left to right
+SIZES = {  # from a key of the recipe to its name in config.json
+    "n_layers": "num_hidden_layers",
+    "dimension": "hidden_size",
+    "n_heads": "num_attention_heads",
+    "n_key_value_heads": "num_key_value_heads",
+    "head_dimension": "head_dim",
+    "inner": "intermediate_size",
+}
 POSITIONS = 32_768  # rotary positions need no memory
 
 
@@ -56,23 +64,28 @@ def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
         raise InputError("A new network needs transformers, which is not installed.", NEEDS_HUB) from None
     config = transformers.Qwen3Config(
         vocab_size=vocabulary,
-        hidden_size=sizes.dimension,
-        intermediate_size=sizes.inner,
-        num_hidden_layers=sizes.n_layers,
-        num_attention_heads=sizes.n_heads,
-        num_key_value_heads=sizes.n_key_value_heads,
-        head_dim=sizes.head_dimension,
+        **{name: getattr(sizes, key) for key, name in SIZES.items()},
         max_position_embeddings=POSITIONS,
         rope_parameters=ROPE,
     )
     return DecoderNetwork(transformers.Qwen3Model(config))
 
 
-def load_network(folder: Path) -> DecoderNetwork:
-    """The network of a checkpoint folder in fp32; raises ModelError."""
+def load_network(folder: Path, sizes: NetworkSizes) -> DecoderNetwork:
+    """The network of a checkpoint folder in fp32; raises ModelError.
+
+    Raises InputError if it has another size than one that the recipe sets.
+    """
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**read_folder(folder).shapes)
-        return DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
+        network = DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
+    for key, name in SIZES.items():
+        if key in sizes.set_keys and getattr(sizes, key) != getattr(config, name):
+            raise InputError(
+                f"network.{key} is {getattr(sizes, key)}, and {folder} has {getattr(config, name)}.",
+                f"Leave network.{key} out, or leave model.start out for a new network.",
+            )
+    return network
 
 
 def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path, *, causal: bool) -> None:

@@ -55,7 +55,8 @@ class MaskedLearner:
         self._trained = self._sampler(documents, trained)
         self._held_out = self._sampler(documents, held_out)
         if len(trained) < 2:
-            raise InputError("Pretraining needs at least two documents.", "Name more files in texts.files.")
+            remedy = "Name more files in texts.files." if len(documents) < 2 else "Lower texts.held_out."
+            raise InputError("Pretraining needs at least two documents to train on.", remedy)
 
     @property
     def modules(self) -> dict[str, nn.Module]:

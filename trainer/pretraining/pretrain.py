@@ -9,6 +9,7 @@ if __name__ == "__main__":
     not_a_program("trainer.pretraining.pretrain", "Run `cdesearch pretrain RECIPE`.")
 
 import torch
+from tokenizers import Tokenizer
 
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
@@ -23,9 +24,12 @@ from trainer.pretraining.recipe import PretrainingRecipe, check_kind
 from trainer.pretraining.sequence_learner import SequenceLearner, tokenizer_file
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
 from trainer.recipe import RunSettings
+from trainer.run.checkpoint import check_start
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
+
+NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
 
 
 def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
@@ -50,7 +54,10 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
             torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
             documents = _documents(recipe, LimitedDisplay(display, limit))
             torch.manual_seed(recipe.run.seed)
-            run = PretrainingRun(recipe, _learner(recipe, documents, device), display, resume=resume)
+            learner = _learner(recipe, documents, device)
+            for name, module in learner.modules.items():
+                check_start((name == "head" and recipe.model.head) or recipe.model.start, {name: module})
+            run = PretrainingRun(recipe, learner, display, resume=resume)
             run.go(limit)
             return run.finish()
 
@@ -61,7 +68,20 @@ def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:
     advance = display.stage("Reading documents", None)
     found = read_token_documents(files, recipe.texts.cap, tokenizer, recipe.run.out / "data", advance)
     display.note(f"{counted(len(found), 'document')} with {len(found.ids):,} tokens")
+    _check_mask(recipe, tokenizer, found)
     return found
+
+
+def _check_mask(recipe: PretrainingRecipe, tokenizer: Tokenizer, documents: TokenDocuments) -> None:
+    """Raise InputError if the mask is a token of the texts. A special token may be quoted in one."""
+    mask = tokenizer.token_to_id(recipe.objective.mask_token)
+    if recipe.objective.kind == "causal" or mask is None or mask in tokenizer.get_added_tokens_decoder():
+        return
+    if (documents.ids == mask).any():
+        raise InputError(
+            f"objective.mask_token is {recipe.objective.mask_token}, which the texts contain.",
+            "Set it to a special token of the tokenizer, or to one that no text contains.",
+        )
 
 
 def _learner(recipe: PretrainingRecipe, documents: TokenDocuments, device: torch.device) -> Learner:
@@ -72,8 +92,12 @@ def _learner(recipe: PretrainingRecipe, documents: TokenDocuments, device: torch
 def next_step(recipe: PretrainingRecipe, checkpoint: Path) -> str:
     """What to do with a new checkpoint."""
     start = quote(f'model.start="{checkpoint}"')
-    if recipe.objective.kind == "causal":
-        return f"Next: cdesearch pretrain RECIPE --set {start}, with the kind diffusion"
+    if recipe.objective.kind in ("condenser", "cocondenser"):
+        return f"Next: cdesearch train RECIPE --set {start}"
+    index = f"cdesearch index FOLDER --model {quote(str(checkpoint))}"
     if recipe.objective.kind == "diffusion":
-        return f"The checkpoint is in {checkpoint}. `cdesearch index FOLDER --model {quote(str(checkpoint))}` opens it."
-    return f"Next: cdesearch train RECIPE --set {start}"
+        return f"Next: {index}\n{NO_START}"
+    return (
+        f"Next: cdesearch pretrain RECIPE --set {start} --set objective.kind=diffusion --set run.out=OUT\n"
+        f"Or: {index}\n{NO_START}"
+    )

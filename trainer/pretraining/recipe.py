@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 from cdesearch.errors import InputError
+from trainer.recipe import CLIP, DECAY, RATE, SHARE, TEMPERATURE
 from trainer.recipe_file import found, parse_recipe, read_recipe_file
-from trainer.schema import above, at_least, between, count, parse, to_plain
+from trainer.schema import at_least, between, count, parse, to_plain
 
 Kind = Literal["condenser", "cocondenser", "causal", "diffusion"]
-SHARE = between(0, 1)
+MOST_PARAMETERS = 5_000_000_000  # of a new network without its token embeddings: with AdamW, 80 GB in fp32
 DOCUMENTED = "See trainer/pretraining/recipe.py for every key."
 
 
@@ -38,15 +39,23 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSizes:
-    """The sizes of a new network in the shape of Qwen3, for causal and diffusion."""
+    """The sizes of a network in the shape of Qwen3, for causal and diffusion; a start must have those that are set."""
 
     tokenizer: Path | None = None  # tokenizer.json
-    n_layers: int = field(default=8, metadata=count(1))
-    dimension: int = field(default=512, metadata=count(2))
-    n_heads: int = field(default=8, metadata=count(1))
-    n_key_value_heads: int = field(default=4, metadata=count(1))
-    head_dimension: int = field(default=64, metadata=count(2))
-    inner: int = field(default=1536, metadata=count(1))
+    n_layers: int = field(default=8, metadata=count(1, 128))
+    dimension: int = field(default=512, metadata=count(2, 8192))
+    n_heads: int = field(default=8, metadata=count(1, 128))
+    n_key_value_heads: int = field(default=4, metadata=count(1, 128))
+    head_dimension: int = field(default=64, metadata=count(2, 512))
+    inner: int = field(default=1536, metadata=count(1, 32_768))
+    # The names of the keys that the recipe sets.
+    set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters in the matrices of all layers."""
+        attention = 2 * (self.n_heads + self.n_key_value_heads) * self.head_dimension
+        return self.n_layers * self.dimension * (attention + 3 * self.inner)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +63,10 @@ class PretrainingObjective:
     """What is learned from the texts."""
 
     kind: Kind
-    # A token that no text contains. With causal it is not used.
+    # A special token of the tokenizer, or another one that no text contains. With causal it is not used.
     mask_token: str = "[MASK]"
     mask_share: float = field(default=0.15, metadata=between(0.01, 0.9))  # of the tokens of a span, in whole words
-    head_layers: int = field(default=2, metadata=count(1))
+    head_layers: int = field(default=2, metadata=count(1, 24))
     # After how many layers the head takes the states of the tokens; None: half of them.
     early_layers: int | None = field(default=None, metadata=count(1))
     # The vector of a span, which the head reads in the place of its first token: the state of that token, or the mean.
@@ -65,7 +74,7 @@ class PretrainingObjective:
     late_mlm: bool = True  # also predict masked tokens from the states of the last layer
     # With cocondenser: what the contrast of spans compares. The paper has the product at temperature 1.
     contrast: Literal["product", "cosine"] = "product"
-    temperature: float = field(default=1.0, metadata=above(0))
+    temperature: float = field(default=1.0, metadata=TEMPERATURE)
     cut_share: float = field(default=0.01, metadata=SHARE)  # with causal and diffusion: of sequences cut at random
 
 
@@ -76,15 +85,15 @@ class PretrainingSteps:
     steps: int = field(metadata=count(1))
     size: int = field(default=128, metadata=count(2))  # documents of a step, or sequences with causal and diffusion
     max_tokens: int = field(default=128, metadata=count(8))  # of a span or a sequence, special tokens included
-    rate: float = field(default=1e-4, metadata=above(0))
+    rate: float = field(default=1e-4, metadata=RATE)
     # First steps, in which only the head is trained: a new head would otherwise spoil the network.
     head_warmup: int = field(default=0, metadata=count(0))
     warmup: int = field(default=100, metadata=count(0))
     schedule: Literal["linear", "wsd"] = "linear"
     cooldown: float = field(default=0.2, metadata=SHARE)
-    decay: float = field(default=0.01, metadata=at_least(0))
+    decay: float = field(default=0.01, metadata=DECAY)
     beta2: float = field(default=0.98, metadata=between(0, 0.9999))  # of AdamW
-    clip: float = field(default=1.0, metadata=above(0))
+    clip: float = field(default=1.0, metadata=CLIP)
     precision: Literal["fp32", "bf16"] = "fp32"
     micro_batch: int = field(default=32, metadata=count(1))  # spans or sequences
 
@@ -138,6 +147,12 @@ def check_kind(recipe: PretrainingRecipe, name: str) -> None:
         raise InputError(
             f"{name}: network.n_heads must be a multiple of n_key_value_heads, and head_dimension even.",
             "Correct these numbers.",
+        )
+    if model.start is None and recipe.network.parameters > MOST_PARAMETERS:
+        raise InputError(
+            f"{name}: the new network would have {recipe.network.parameters:,} parameters, and at most"
+            f" {MOST_PARAMETERS:,} are possible.",
+            "Lower network.n_layers, network.dimension or network.inner.",
         )
 
 

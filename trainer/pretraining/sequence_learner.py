@@ -109,7 +109,7 @@ def tokenizer_file(recipe: PretrainingRecipe) -> Path:
 
 def _network(recipe: PretrainingRecipe, tokenizer: Tokenizer) -> DecoderNetwork:
     if recipe.model.start is not None:
-        return load_network(recipe.model.start)
+        return load_network(recipe.model.start, recipe.network)
     network = new_network(recipe.network, tokenizer.get_vocab_size(with_added_tokens=True))
     draw_weights(network, recipe.run.seed)
     return network

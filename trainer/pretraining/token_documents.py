@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from cdesearch.errors import SourceError
+from cdesearch.errors import InputError, SourceError
+from cdesearch.terminal import counted
 from trainer.data.pairs.reading import parts_of, read_passages
 from trainer.data.random_stream import random_stream
 from trainer.data.stored import kept_arrays
@@ -43,9 +44,14 @@ class TokenDocuments:
         return self.ids[self.passages[first] : self.passages[end]]
 
     def divided(self, held_out: float, seed: int) -> tuple[Rows, Rows]:
-        """The documents to train on and those that are held out, in random order."""
+        """The documents to train on and those that are held out, in random order; raises InputError if none is left."""
         order = random_stream(seed, "held-out texts").permutation(len(self))
         n_held = round(held_out * len(self))
+        if n_held == len(self):
+            raise InputError(
+                f"texts.held_out is {held_out:g}, which leaves none of {counted(len(self), 'document')} to train on.",
+                "Lower texts.held_out.",
+            )
         return order[n_held:], order[:n_held]
 
     @property

@@ -13,7 +13,7 @@ from zipfile import ZipFile
 import torch
 from torch import Tensor, nn
 
-from cdesearch.errors import CdesearchError, InputError, StorageError
+from cdesearch.errors import CdesearchError, InputError, ModelError, StorageError
 from trainer.execution.distributed import world
 from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
 from trainer.run.parts import read_parts, write_parts
@@ -146,6 +146,12 @@ def first_not_finite(modules: dict[str, nn.Module]) -> str | None:
             if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
                 return f"{module_name}.{name}"
     return None
+
+
+def check_start(source: Path | None, modules: dict[str, nn.Module]) -> None:
+    """Raise ModelError, which names the `source` of the modules, if a weight that a run begins with is not finite."""
+    if broken := first_not_finite(modules):
+        raise ModelError(f"{source} has numbers that are not finite ({broken}).", "Copy it again, or name another one.")
 
 
 def trained_tensors(module: nn.Module) -> dict[str, Tensor]:

@@ -17,6 +17,12 @@ def test_a_figure_is_drawn_from_any_model(figure, tmp_path, tiny_checkpoint):
     assert all(len(points) for points in series.values()) and file.with_suffix(".svg").exists()
 
 
+def test_a_file_as_out_is_refused_before_anything_is_measured(tmp_path, tiny_checkpoint):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match=r"--out is .*out, which is not a folder"):
+        analyse("storage", [tmp_path / "none"], tiny_checkpoint, None, None, tmp_path / "work", tmp_path / "out")
+
+
 def test_an_unknown_figure_is_refused(tmp_path, tiny_checkpoint):
     with pytest.raises(InputError, match="no figure contxt"):
         analyse("contxt", [tmp_path], tiny_checkpoint, None, None, tmp_path, tmp_path)

@@ -15,7 +15,7 @@ def test_the_recall_of_neighbours_is_the_share_of_the_second_ranking_in_the_firs
     assert neighbour_recall(first, second, n=2, k=4) == 100
 
 
-def test_a_model_keeps_all_its_own_neighbours(tmp_path, tiny_checkpoint, closed_checkpoint):
+def test_a_model_keeps_all_its_own_neighbours(tmp_path, tiny_checkpoint, closed_checkpoint, capsys):
     corpus = [{"_id": f"d{n}", "title": "", "text": f"moon {n} water {n * n}"} for n in range(120)]
     data = [write_set(tmp_path / "set", corpus=corpus)]
     stages = [tiny_checkpoint, tiny_checkpoint], [tiny_checkpoint, closed_checkpoint]
@@ -23,6 +23,8 @@ def test_a_model_keeps_all_its_own_neighbours(tmp_path, tiny_checkpoint, closed_
     (file,) = (tmp_path / "out").glob("*.json")
     series = json.loads(file.read_text())["figure"]["series"]
     same, other = (series[f"{tiny_checkpoint} to {second}, n = 50"] for second in stages[1])
+    shown = capsys.readouterr().err
+    assert "Ranking documents: 4" in shown and f"set: {tiny_checkpoint} to {closed_checkpoint}" in shown
     assert same == [[50, 100], [100, 100]]
     assert other[0][1] < 100 and other[0][1] <= other[1][1]
 
@@ -30,5 +32,7 @@ def test_a_model_keeps_all_its_own_neighbours(tmp_path, tiny_checkpoint, closed_
 def test_each_first_stage_needs_a_second(tmp_path, tiny_checkpoint):
     with pytest.raises(InputError, match="two stages"):
         analyse("neighbours", [tmp_path], None, [tiny_checkpoint], None, tmp_path, tmp_path)
+    with pytest.raises(InputError, match=r"--first is given 2 times, and --second 1 time\."):
+        analyse("neighbours", [tmp_path], None, [tiny_checkpoint] * 2, [tiny_checkpoint], tmp_path, tmp_path)
     with pytest.raises(InputError, match="no stages"):
         analyse("storage", [tmp_path], None, [tiny_checkpoint], None, tmp_path, tmp_path)

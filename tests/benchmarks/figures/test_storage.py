@@ -5,14 +5,16 @@ import pytest
 from beir_folder import write_set
 
 from benchmarks.figures.command import analyse
-from benchmarks.figures.storage import stored_as
+from benchmarks.figures.storage import FORMS, stored_as
 from cdesearch.context.vectors import to_unit
 
 
-def test_every_precision_has_a_point_at_its_size(tmp_path, tiny_checkpoint):
+def test_every_precision_has_a_point_at_its_size_and_a_row_with_its_name(tmp_path, tiny_checkpoint, capsys):
     analyse("storage", [write_set(tmp_path / "set")], tiny_checkpoint, None, None, tmp_path / "work", tmp_path / "out")
     (file,) = (tmp_path / "out").glob("*.json")
     series = json.loads(file.read_text())["figure"]["series"]
+    table = capsys.readouterr().out
+    assert all(f"plain, 16 dimensions, {form}" in table for form in FORMS)
     for name, points in series.items():
         width = int(name.split(", ")[1].split()[0])
         sizes = [1e6 / per_megabyte for per_megabyte, _ in points]

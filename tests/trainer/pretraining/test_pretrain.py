@@ -1,4 +1,6 @@
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,12 +8,14 @@ import torch
 from conftest import make_checkpoint
 from random_biencoder import biencoder_folder
 from random_texts import masking_tokenizer, recipe_of
+from safetensors.torch import load_file, save_file
 
+import trainer
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
-from trainer.pretraining.pretrain import pretrain
+from trainer.pretraining.pretrain import next_step, pretrain
 from trainer.pretraining.recipe import load_pretraining_recipe
 from trainer.run.checkpoint import STATE
 from trainer.run.folder import HEAD
@@ -42,8 +46,6 @@ def recipe_for(kind, folder, start, tokenizer, **changes):
 
 
 def tensors(folder):
-    from safetensors.torch import load_file
-
     return load_file(folder / "model.safetensors")
 
 
@@ -157,6 +159,21 @@ def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, s
         ({"objective__kind": "causal", "network__tokenizer": "t", "network__n_heads": 3}, "a multiple"),
         ({"objective__kind": "electra"}, "objective.kind: input should be 'condenser'"),
         ({"objective__knd": "causal"}, "did you mean kind"),
+        ({"objective__temperature": "1e-300"}, "temperature: input should be from 0.001 to 1000"),
+        ({"objective__head_layers": 100_000_000}, "head_layers: input should be from 1 to 24"),
+        ({"learning__rate": "1e300"}, "rate: input should be above 0 and at most 10"),
+        ({"network__n_layers": 1_000_000}, "n_layers: input should be from 1 to 128"),
+        ({"network__dimension": 1_000_000_000}, "dimension: input should be from 2 to 8192"),
+        (
+            {
+                "objective__kind": "causal",
+                "network__tokenizer": "t",
+                "network__n_layers": 128,
+                "network__dimension": 8192,
+                "network__inner": 32768,
+            },
+            "the new network would have",
+        ),
     ],
 )
 def test_a_recipe_that_cannot_run_is_refused_in_one_line(tmp_path, changes, message):
@@ -176,11 +193,66 @@ def test_a_start_that_does_not_fit_is_refused(tmp_path, start):
         pretrain(recipe_of(tmp_path / "d", start, model__head=tmp_path / "none"), Silent())
 
 
+def test_texts_that_are_all_held_out_are_not_blamed_on_the_files(tmp_path, start, tokenizer):
+    for kind in ("condenser", "causal"):
+        recipe = recipe_for(kind, tmp_path / kind, start, tokenizer, texts__held_out=1)
+        with pytest.raises(InputError, match=r"held_out is 1, which leaves none of 40 .* Lower texts\.held_out"):
+            pretrain(recipe, Silent())
+    with pytest.raises(InputError, match=r"two documents to train on. Lower texts\.held_out"):
+        pretrain(recipe_of(tmp_path / "one", start, texts__held_out=0.98), Silent())
+
+
+def test_sizes_that_contradict_the_start_are_refused(tmp_path, tokenizer):
+    causal = pretrain(recipe_for("causal", tmp_path / "causal", None, tokenizer, learning__steps=1), Silent())
+    recipe = recipe_of(tmp_path / "other", causal, objective__kind="diffusion", network__n_layers=7)
+    with pytest.raises(InputError, match=r"network\.n_layers is 7, and .* has 2"):
+        pretrain(recipe, Silent())
+
+
+def test_a_word_of_the_texts_cannot_be_the_mask(tmp_path, start, tokenizer):
+    for kind in ("condenser", "diffusion"):
+        recipe = recipe_for(kind, tmp_path / kind, start, tokenizer, objective__mask_token="the")
+        with pytest.raises(InputError, match="mask_token is the, which the texts contain"):
+            pretrain(recipe, Silent())
+    unused = recipe_of(tmp_path / "unused", start, objective__mask_token="##b", learning__steps=1)
+    assert pretrain(unused, Silent()).is_dir(), "no text has this token"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_start_with_numbers_that_are_not_finite_is_named(kind, tmp_path, start, tokenizer):
+    broken = start
+    if kind in ("causal", "diffusion"):
+        broken = pretrain(recipe_for("causal", tmp_path / "causal", None, tokenizer, learning__steps=1), Silent())
+    broken = Path(shutil.copytree(broken, tmp_path / "broken"))
+    state = tensors(broken)
+    name = next(name for name in state if "norm" in name and not name.startswith(("own", "second_stage.context")))
+    state[name] = torch.full_like(state[name], torch.nan)
+    save_file(state, broken / "model.safetensors")
+    with pytest.raises(ModelError, match="broken has numbers that are not finite"):
+        pretrain(recipe_of(tmp_path / "run", broken, objective__kind=kind), Silent())
+
+
+def test_a_head_with_numbers_that_are_not_finite_is_named(tmp_path, start):
+    first = recipe_of(tmp_path / "first", start, learning__steps=1)
+    pretrain(first, Silent())
+    head = first.run.out / HEAD
+    state = load_file(head)
+    name = next(iter(state))
+    save_file({**state, name: torch.full_like(state[name], torch.inf)}, head)
+    with pytest.raises(ModelError, match=f"{HEAD} has numbers that are not finite"):
+        pretrain(recipe_of(tmp_path / "second", start, model__head=head), Silent())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_line_after_a_run_names_what_the_checkpoint_is_for(kind, tmp_path, start, tokenizer):
+    line = next_step(recipe_for(kind, tmp_path, start, tokenizer), Path("c"))
+    is_start = kind in ("condenser", "cocondenser")
+    assert ("cdesearch train RECIPE" in line) is is_start
+    assert ("cdesearch index FOLDER --model c" in line) is not is_start
+    assert ("`cdesearch train` cannot start" in line) is not is_start
+
+
 def test_the_recipes_that_are_shipped_are_valid():
-    from pathlib import Path
-
-    import trainer
-
     folder = Path(trainer.__file__).parent / "recipes" / "pretraining"
     kinds = {load_pretraining_recipe(file).objective.kind for file in folder.glob("*.toml")}
     assert kinds == {"condenser", "cocondenser", "causal"}

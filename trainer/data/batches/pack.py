@@ -36,7 +36,8 @@ def pack(
     """The batches of one epoch in random order. Every epoch packs them again.
 
     A domain has a share of the batches by its number of pairs, times its weight, which is 1 by default. With a weight
-    below 1, an epoch has some of its batches, drawn at random; above 1, its pairs are packed several times.
+    below 1, an epoch has some of its batches, drawn at random, but at least one; above 1, its pairs are packed several
+    times.
 
     The pairs of a domain are concatenated cluster by cluster, from a random start, and cut into batches. Large clusters
     are split, and small ones share a batch with their neighbours, which are similar if `order` is `tour`. The N mod
@@ -48,7 +49,7 @@ def pack(
         weight = weights.get(domain, 1.0)
         packed = np.concatenate([_packed(found, batch_size, order, random) for _ in range(max(1, math.ceil(weight)))])
         if weight != 1:
-            n_batches = round(weight * (len(found.assignment) // batch_size))
+            n_batches = max(1, round(weight * (len(found.assignment) // batch_size)))
             packed = packed[random.permutation(len(packed))[:n_batches]]
         batches += [Packed(domain, rows) for rows in packed]
     random = random_stream(seed, "batches of an epoch", epoch)
