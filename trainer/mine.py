@@ -1,6 +1,7 @@
 """Hard negatives: documents that BM25 or a checkpoint ranks high for a query, although another document answers it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -8,18 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from cdesearch.context.vectors import Floats
-from cdesearch.errors import InputError
+from cdesearch.errors import CdesearchError, InputError
 from cdesearch.progress import Display
 from trainer.data.pairs.answers import Answers
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
-from trainer.data.pairs.writing import new_pair_files
+from trainer.data.pairs.writing import ANOTHER, check_target, new_pair_files
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import surrogate_vectors
 from trainer.data.surrogate.word_scores import kept_word_scores
-from trainer.replacing import make_folder, remove
+from trainer.replacing import locking, make_folder, remove, remove_lock
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
-WORK = "mining"  # the folder in the output of what is computed so far, which is removed at the end
+WORK = ".cdesearch-mining"  # the folder in the output of what is computed so far, which is removed at the end
+LOCK = "lock"  # in this folder, by which it is recognised
 NO_CANDIDATE = -np.inf
 
 ScoresOf = Callable[[slice], Floats]  # from R queries to their scores (R, D) with the distinct documents
@@ -60,17 +62,48 @@ def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: 
     vectors and words in `out`. Raises CdesearchError.
     """
     n_pairs = n_negatives = n_without = 0
-    with new_pair_files(out, inputs) as write:
-        make_folder(out / WORK)
+    check_target(out, inputs)
+    with _working(out) as work, new_pair_files(out, inputs) as write:
         files = []
         for name, pairs in domains:
-            mined = list(with_negatives(name, pairs, out / WORK, mining, display))
+            mined = list(with_negatives(name, pairs, work, mining, display))
             files.append(write(name, mined))
             n_pairs += len(mined)
             n_negatives += sum(len(pair.negatives) for pair in mined)
             n_without += sum(not pair.negatives for pair in mined)
-    remove(out / WORK)
     return Mined(files, n_pairs, n_negatives, n_without)
+
+
+@contextmanager
+def _working(out: Path) -> Iterator[Path]:
+    """The folder of what is computed so far, which no other process writes to during the block.
+
+    It is kept if the block is stopped, and after an error if it has vectors, which take long to compute. Otherwise it
+    is removed, and with it `out`, if that is new and empty. Raises InputError for a folder of another program.
+    """
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
+    work, lock = out / WORK, out / WORK / LOCK
+    if work.is_dir() and not lock.exists() and any(work.iterdir()):
+        raise InputError(f"{work} was not made by this command, which needs a folder of this name.", ANOTHER)
+    make_folder(work)
+    kept = ""  # a pattern for names
+    try:
+        with locking(lock, out, "name another folder"):
+            try:
+                yield work
+            except BaseException as error:
+                kept = "*.npy" if isinstance(error, CdesearchError) else "*.np[yz]"
+                raise
+            finally:
+                if not (kept and any(work.glob(kept))):
+                    for entry in work.iterdir():
+                        if entry != lock:
+                            remove(entry)
+                    remove_lock(lock)
+    finally:
+        for folder in (work, *made):
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 def read_domains(files: Sequence[Path]) -> Iterator[PairsOf]:
