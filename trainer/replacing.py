@@ -79,7 +79,7 @@ def locking(lock: Path, folder: Path, remedy: str, seconds: float = 0.0) -> Iter
     from filelock import Timeout  # imported late, because torch is needed first, and brings it along
 
     held = lock_of(lock, wait=False)
-    with writing(lock):
+    with writing(folder):
         lock.parent.mkdir(parents=True, exist_ok=True)
         refuse_link(lock)
         try:
