@@ -202,8 +202,11 @@ def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
 
 def test_the_minutes_of_the_advice_are_enough_although_the_machine_is_half_as_fast_then(index, tmp_path, monkeypatch):
     monkeypatch.setattr("trainer.adapting.adapt.pretraining_pace", lambda _: 100.0)
+    notes, display = [], Silent()
+    display.note = notes.append
     with pytest.raises(InputError, match="Give --minutes") as raised:
-        adapt(index, tmp_path / "out", 1.0, Silent())
+        adapt(index, tmp_path / "out", 1.0, display)
+    assert notes[0].endswith("about 1 minute")
     minutes = float(raised.value.remedy.split()[2])
     monkeypatch.setattr("trainer.adapting.adapt.pretraining_pace", lambda _: 199.0)
     with pytest.raises(KeyboardInterrupt):
