@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from cdesearch.terminal import counted
-
 
 def train(
     recipe: Annotated[Path, typer.Argument(help="TOML file; see trainer/recipes.")],
@@ -53,11 +51,13 @@ def mine(
         Path | None, typer.Option(help="Checkpoint by whose cosines documents are ranked. Default: BM25.")
     ] = None,
     depth: Annotated[int, typer.Option(min=1, help="Best ranked documents to draw from.")] = 200,
-    count: Annotated[int, typer.Option(min=1, help="Hard negatives to draw for each pair, at most.")] = 7,
+    count: Annotated[int, typer.Option(min=1, max=1_000, help="Hard negatives to draw for each pair, at most.")] = 7,
     margin: Annotated[
         float,
         typer.Option(
-            min=0, help="Leave out documents whose score exceeds the own document's by more than this share of it."
+            min=0,
+            max=1_000,
+            help="Leave out documents whose score exceeds the own document's by more than this share of it.",
         ),
     ] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
@@ -65,8 +65,8 @@ def mine(
     """Add hard negatives to training pairs.
 
     They are documents of the domain that rank high for a query, but that it is not paired with. Never chosen are the
-    own document, its duplicates, and documents of the same query. Negatives that a pair already has are kept. Train on
-    OUT with batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
+    own document, its duplicates, and documents of the same query. Other negatives that a pair already has are kept.
+    Train on OUT with batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
     """
     from trainer.torch_needed import check_torch
 
@@ -77,18 +77,15 @@ def mine(
     with exit_when_stopped("The same command continues with what is computed so far."):
         from cdesearch.progress import shown_on_stderr
         from trainer.data.pairs.reading import domain_files
-        from trainer.mine import Mining, read_domains
+        from trainer.mine import Mining, read_domains, told
         from trainer.mine import mine as run
 
         mining = Mining(model=model, depth=depth, count=count, margin=margin, seed=seed)
         files = domain_files([pairs])
         with shown_on_stderr() as display:
             mined = run(read_domains(files), files, out, mining, display)
-    print(
-        f"{counted(mined.n_pairs, 'pair')} with {counted(mined.n_negatives, 'hard negative')} are in {out}"
-        f" ({mined.n_without:,} without any)."
-    )
-    print(f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {count} or less.")
+    for line in told(mined, out):
+        print(line)
 
 
 def push_to_hub(

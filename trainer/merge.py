@@ -28,8 +28,11 @@ from torch.nn import functional
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
+from cdesearch.models.published_fields import read_fields
 from trainer.export import check_out, export, note_missing_graphs
 from trainer.reporting import Parser, reported
+from trainer.run.checkpoint import first_not_finite
+from trainer.run.folder import next_step
 from trainer.start import is_published, start_model
 
 PARALLEL = 0.9995  # the cosine of two tensors above which an arc is a line
@@ -49,7 +52,7 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
             "Shares must be finite and not negative, and one must be above zero.",
             "Write FOLDER=SHARE, as in trained=0.7.",
         )
-    models = {folder: start_model(folder) if is_published(folder) else load_checkpoint(folder) for folder in shares}
+    models = {folder: _opened(folder) for folder in shares}
     first_folder, first = next(iter(models.items()))
     merged = {name: torch.zeros_like(tensor) for name, tensor in first.state_dict().items()}
     numbers = torch.zeros(len(astuple(first.config.statistics)), dtype=torch.float64)
@@ -66,6 +69,22 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
     first.load_state_dict(merged)
     first.config = replace(first.config, statistics=StatisticsConfig(*numbers.tolist()))
     return first
+
+
+def _opened(folder: Path) -> ContextualModel:
+    """A checkpoint, or a published biencoder as a start; raises ModelError, also for numbers that are not finite."""
+    if not is_published(folder):
+        model = load_checkpoint(folder)
+    elif (kind := read_fields(folder / "config.json").get("model_type")) == "bert":
+        model = start_model(folder)
+    else:
+        raise ModelError(
+            f"{folder} cannot be merged: its model_type is {kind!r}.",
+            "Name checkpoints of `cdesearch train`, or BERT biencoders.",
+        )
+    if broken := first_not_finite({"model": model}):
+        raise ModelError(f"{folder} has numbers that are not finite in {broken}.", "Merge other checkpoints.")
+    return model
 
 
 def slerp(one: Tensor, other: Tensor, share: float) -> Tensor:
@@ -113,6 +132,7 @@ def _write_merged(arguments: Sequence[str] | None) -> int:
     merged = merge(shares, along_arc=options.slerp)
     note_missing_graphs(merged)
     export(merged, next(iter(shares)) / "tokenizer.json", options.out, options.precision, dtype)
+    print(f"The merged checkpoint is in {options.out}. {next_step(options.out)}")
     return 0
 
 

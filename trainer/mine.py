@@ -1,6 +1,7 @@
 """Hard negatives: documents that BM25 or a checkpoint ranks high for a query, although another document answers it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -8,18 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from cdesearch.context.vectors import Floats
-from cdesearch.errors import InputError
+from cdesearch.errors import CdesearchError, InputError
 from cdesearch.progress import Display
-from trainer.data.pairs.answers import Answers
+from cdesearch.terminal import counted
+from trainer.data.pairs.answers import Answers, normal
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
-from trainer.data.pairs.writing import new_pair_files
+from trainer.data.pairs.writing import ANOTHER, check_target, new_pair_files
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import surrogate_vectors
 from trainer.data.surrogate.word_scores import kept_word_scores
-from trainer.replacing import make_folder, remove
+from trainer.replacing import locking, make_folder, remove, remove_lock
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
-WORK = "mining"  # the folder in the output of what is computed so far, which is removed at the end
+WORK = ".cdesearch-mining"  # the folder in the output of what is computed so far, which is removed at the end
+LOCK = "lock"  # in this folder, by which it is recognised
 NO_CANDIDATE = -np.inf
 
 ScoresOf = Callable[[slice], Floats]  # from R queries to their scores (R, D) with the distinct documents
@@ -45,12 +48,10 @@ class Mining:
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """What was written: the files, and the numbers of pairs, of hard negatives, and of pairs without any."""
+    """What was written: the files, and for each pair the number of its hard negatives."""
 
     files: list[Path]
-    n_pairs: int
-    n_negatives: int
-    n_without: int
+    n_negatives: list[int]
 
 
 def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: Mining, display: Display) -> Mined:
@@ -59,18 +60,67 @@ def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: 
     `inputs` are the pair files that the domains come from. If the function is stopped, the next call continues with the
     vectors and words in `out`. Raises CdesearchError.
     """
-    n_pairs = n_negatives = n_without = 0
-    with new_pair_files(out, inputs) as write:
-        make_folder(out / WORK)
+    n_negatives: list[int] = []
+    n_unscored = 0
+    check_target(out, inputs)
+    with _working(out) as work, new_pair_files(out, inputs) as write:
         files = []
         for name, pairs in domains:
-            mined = list(with_negatives(name, pairs, out / WORK, mining, display))
+            mined = list(with_negatives(name, pairs, work, mining, display))
             files.append(write(name, mined))
-            n_pairs += len(mined)
-            n_negatives += sum(len(pair.negatives) for pair in mined)
-            n_without += sum(not pair.negatives for pair in mined)
-    remove(out / WORK)
-    return Mined(files, n_pairs, n_negatives, n_without)
+            n_negatives += [len(pair.negatives) for pair in mined]
+            n_unscored += sum(bool(old.scores) > bool(new.scores) for old, new in zip(pairs, mined, strict=True))
+    if n_unscored:
+        display.note(f"The `scores` of {counted(n_unscored, 'pair')} are left out: new negatives have none.")
+    return Mined(files, n_negatives)
+
+
+def told(mined: Mined, out: Path) -> Iterator[str]:
+    """Lines on what was found, and on what to do with it."""
+    n_pairs, most = len(mined.n_negatives), max(mined.n_negatives)
+    yield (
+        f"{counted(n_pairs, 'pair')} with {counted(sum(mined.n_negatives), 'hard negative')}"
+        f" {'is' if n_pairs == 1 else 'are'} in {out} ({mined.n_negatives.count(0):,} without any)."
+    )
+    if most:
+        yield f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {most} or less."
+    else:
+        yield (
+            "No hard negatives were found, so training on these pairs would use none. Raise --margin, rank by --model,"
+            " or add documents to the pair files."
+        )
+
+
+@contextmanager
+def _working(out: Path) -> Iterator[Path]:
+    """The folder of what is computed so far, which no other process writes to during the block.
+
+    It is kept if the block is stopped, and after an error if it has vectors, which take long to compute. Otherwise it
+    is removed, and with it `out`, if that is new and empty. Raises InputError for a folder of another program.
+    """
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
+    work, lock = out / WORK, out / WORK / LOCK
+    if work.is_dir() and not lock.exists() and any(work.iterdir()):
+        raise InputError(f"{work} was not made by this command, which needs a folder of this name.", ANOTHER)
+    make_folder(work)
+    kept = ""  # a pattern for names
+    try:
+        with locking(lock, out, "name another folder"):
+            try:
+                yield work
+            except BaseException as error:
+                kept = "*.npy" if isinstance(error, CdesearchError) else "*.np[yz]"
+                raise
+            finally:
+                if not (kept and any(work.glob(kept))):
+                    for entry in work.iterdir():
+                        if entry != lock:
+                            remove(entry)
+                    remove_lock(lock)
+    finally:
+        for folder in (work, *made):
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 def read_domains(files: Sequence[Path]) -> Iterator[PairsOf]:
@@ -82,8 +132,8 @@ def read_domains(files: Sequence[Path]) -> Iterator[PairsOf]:
 def with_negatives(name: str, pairs: Sequence[Pair], work: Path, mining: Mining, display: Display) -> Iterator[Pair]:
     """The pairs of a domain with hard negatives, the best ranked first.
 
-    Hard negatives that a pair already has are kept: new and old ones alternate, so that training on the first few uses
-    both.
+    Hard negatives that a pair already has are kept, unless they answer its query: new and old ones alternate, so that
+    training on the first few uses both. Scores of a teacher are kept if it has scored all that the pair then has.
     """
     if not pairs:
         raise InputError(f"{name} has no pairs of texts.", "Correct the pair file, or leave it out.")
@@ -95,12 +145,20 @@ def with_negatives(name: str, pairs: Sequence[Pair], work: Path, mining: Mining,
     for first in range(0, len(pairs), ROWS):
         rows = slice(first, min(first + ROWS, len(pairs)))
         scores = excluding(scored(rows), answers, rows, mining.margin)
-        for pair, row in zip(pairs[rows], scores, strict=True):
+        for pair, row, own in zip(pairs[rows], scores, answers.of_queries(rows), strict=True):
             new = [answers.texts[document] for document in drawn(row, mining, random)]
+            right = {normal(answers.texts[document]) for document in own.tolist()}
             both = chain.from_iterable(zip_longest(new, pair.negatives))
-            negatives = tuple(dict.fromkeys(text for text in both if text is not None))
-            yield replace(pair, negatives=negatives, scores=())  # a teacher has not scored the new ones
+            yield _with(pair, dict.fromkeys(text for text in both if text is not None and normal(text) not in right))
         advance(rows.stop - rows.start)
+
+
+def _with(pair: Pair, negatives: Collection[str]) -> Pair:
+    """The pair with other negatives, and with the teacher's scores if it has scored all of these."""
+    scored = dict(zip(pair.negatives, pair.scores[1:], strict=False))
+    has_all = bool(pair.scores) and scored.keys() >= set(negatives)
+    scores = (pair.scores[0], *(scored[text] for text in negatives)) if has_all else ()
+    return replace(pair, negatives=tuple(negatives), scores=scores)
 
 
 def excluding(scores: Floats, answers: Answers, rows: slice, margin: float) -> Floats:

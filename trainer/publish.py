@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cdesearch.errors import CdesearchError, InputError
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from cdesearch.errors import CdesearchError, InputError, ModelError
+from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.hub import NEEDS_HUB, has_form_of_id
 from cdesearch.models.model_card import CARD
@@ -54,6 +58,7 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
     config = ModelConfig.load(checkpoint)
     if missing := [name_of_file for name_of_file in FILES if not (checkpoint / name_of_file).is_file()]:
         raise InputError(f"{checkpoint} is not a whole checkpoint: it has no {missing[0]}.", "Name a whole one.")
+    _check_weights(checkpoint / "model.safetensors")
     graphs = sorted((checkpoint / "onnx").glob("*.onnx"))
     written = []
     for file in (*(checkpoint / one for one in FILES), *graphs):
@@ -64,9 +69,29 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
     own = card or checkpoint / CARD
     if card is not None and not card.is_file():
         raise InputError(f"There is no file {card}.", "Name a card, or leave --card out.")
-    text = own.read_text(encoding="utf-8") if own.is_file() else _card(config, name, checkpoint)
+    text = _read_card(own) if own.is_file() else _card(config, name, checkpoint)
     (out / CARD).write_text(text, encoding="utf-8", newline="\n")
     return [*written, out / CARD]
+
+
+def _check_weights(file: Path) -> None:
+    """Raise ModelError if the file is not one of safetensors, or has numbers that are not finite. It needs no torch."""
+    check_plain(file)
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            broken = next((name for name in opened.keys() if not np.isfinite(opened.get_tensor(name)).all()), None)  # noqa: SIM118 (not a dict)
+    except (OSError, SafetensorError, TypeError) as error:
+        raise ModelError(f"{file} is damaged ({error}).", AGAIN) from None
+    if broken is not None:
+        raise ModelError(f"{file} has numbers that are not finite in {broken}.", "Upload another checkpoint.")
+
+
+def _read_card(file: Path) -> str:
+    """The text of a card of the user; raises InputError."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The card {file} cannot be read ({error}).", "Save it as UTF-8, or name another.") from None
 
 
 def _card(config: ModelConfig, name: str, checkpoint: Path) -> str:

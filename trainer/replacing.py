@@ -1,20 +1,23 @@
 """Replace a file or a folder so that a crash leaves either the old contents or the new. No link is followed.
 
 The new contents are written beside the old ones, under a name that ends with UNFINISHED. Whatever has such a name is
-taken for the remnant of a command that was stopped, and is overwritten.
+taken for the remnant of a command that was stopped, and is overwritten. A lock keeps a second process away.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from cdesearch.errors import InputError, StorageError
+from cdesearch.store.filesystem import lock_of
 
 UNFINISHED = ".cdesearch-unfinished"
 REPLACED = ".cdesearch-replaced"  # the end of the name of an old folder until it is deleted
+LOCKED = ".cdesearch-lock"  # the end of the name of the lock on a folder that is replaced
 
 
 @contextmanager
@@ -24,8 +27,21 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"{path} cannot be written ({_reason(error)}).", "Free some space and run the same command again."
+            f"{path} cannot be written ({_reason(error)}).", f"{mend(error)}, and run the same command again."
         ) from error
+
+
+def mend(error: OSError) -> str:
+    """What to do about an error of writing, as the beginning of a sentence.
+
+    Libraries wrap the system's error in their own, so its text is read as well.
+    """
+    text = _reason(error).lower()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text or "quota exceeded" in text:
+        return "Free some space"
+    if error.errno == errno.EFBIG or "file too large" in text:
+        return "Raise the limit of the size of files (`ulimit -f`)"
+    return "Check the path and its permissions"
 
 
 def _reason(error: OSError) -> str:
@@ -54,6 +70,37 @@ def open_new(file: Path) -> BinaryIO:
 
 
 @contextmanager
+def locking(lock: Path, folder: Path, remedy: str, seconds: float = 0.0) -> Iterator[None]:
+    """Hold the lock on the file `lock` during the block, so that no other process writes to `folder`.
+
+    Raises InputError with `remedy` if another process still holds it after some `seconds`, and StorageError if the
+    file cannot be made.
+    """
+    from filelock import Timeout  # imported late, because torch is needed first, and brings it along
+
+    held = lock_of(lock, wait=False)
+    with writing(folder):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        refuse_link(lock)
+        try:
+            held.acquire(timeout=seconds)
+        except Timeout:
+            raise InputError(
+                f"Another process is writing to {folder}.", f"Wait until it has ended, or {remedy}."
+            ) from None
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def remove_lock(lock: Path) -> None:
+    """Delete the file of a lock that is held. Windows deletes it when the lock is released."""
+    with suppress(PermissionError):
+        lock.unlink(missing_ok=True)
+
+
+@contextmanager
 def replacing(file: Path) -> Iterator[BinaryIO]:
     """A stream, whose contents replace `file` at the end of the block. If the block fails, `file` is as before."""
     unfinished = file.with_name(file.name + UNFINISHED)
@@ -77,22 +124,30 @@ def replace_text(file: Path, text: str) -> None:
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a new folder, then replace `folder` by it as a whole; raises StorageError.
 
-    Everything in the old folder is deleted. If `folder` is a link to a folder, that folder is replaced.
+    Everything in the old folder is deleted. If `folder` is a link to a folder, that folder is replaced. Raises
+    InputError if another process is replacing it.
     """
     target = folder.resolve()
-    unfinished, replaced = (target.with_name(target.name + suffix) for suffix in (UNFINISHED, REPLACED))
-    with writing(folder):
-        remove(unfinished)
+    unfinished, replaced, lock = (target.with_name(target.name + one) for one in (UNFINISHED, REPLACED, LOCKED))
+    with locking(lock, folder, "name another folder"), writing(folder):
         try:
-            write(unfinished)
-        except BaseException:
-            remove(unfinished)
-            raise
-        remove(replaced)
-        if target.exists():
-            target.replace(replaced)
-        unfinished.replace(target)
-        remove(replaced)
+            _replace_folder(target, unfinished, replaced, write)
+        finally:
+            remove_lock(lock)
+
+
+def _replace_folder(target: Path, unfinished: Path, replaced: Path, write: Callable[[Path], object]) -> None:
+    remove(unfinished)
+    try:
+        write(unfinished)
+    except BaseException:
+        remove(unfinished)
+        raise
+    remove(replaced)
+    if target.exists():
+        target.replace(replaced)
+    unfinished.replace(target)
+    remove(replaced)
 
 
 def remove(path: Path) -> None:

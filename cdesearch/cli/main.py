@@ -225,7 +225,7 @@ def run() -> int | None:
         complete_queries(command_names())
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
-    if arguments[:1] == ["index"]:
+    if arguments[:1] in (["index"], ["mine"]):
         check_not_empty(arguments)
     check_one_index(app, arguments)
     meant = meant_command(sys.argv[1:], commands)

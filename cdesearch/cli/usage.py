@@ -32,9 +32,9 @@ def usage_error(error: Any, command: str) -> InputError:
 
 
 def check_not_empty(arguments: Sequence[str]) -> None:
-    """Raise InputError for an empty argument or value of `index`, which pathlib would treat as the working directory.
+    """Raise InputError for an empty argument or value, which pathlib would treat as the working directory.
 
-    Empty values of EMPTIED are meant: they remove what the index stores.
+    The commands are `index` and `mine`. Empty values of EMPTIED are meant: they remove what the index stores.
     """
     for before, argument in zip(["", *arguments], arguments, strict=False):
         is_named = argument.endswith("=") and argument.count("=") == 1
@@ -51,7 +51,9 @@ def _number(error: Any) -> str | None:
     if not problems or error.param is None:
         return None
     kind, typed = problems[0]["type"], problems[0]["input"]
-    if kind in _LIMITS:
+    if str(typed).strip().lower() == "nan":
+        wanted = "a number"
+    elif kind in _LIMITS:
         wanted = _LIMITS[kind](problems[0]["ctx"])
     elif kind.startswith("int_"):
         wanted = "a whole number"

@@ -5,11 +5,9 @@ export that differs too much is not used, and this is recorded, so that it is no
 """
 
 import json
-import logging
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -36,10 +34,9 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
         model.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _remove_unfinished(model.folder.parent)
         scratch = Path(mkdtemp(dir=model.folder.parent, prefix=UNFINISHED))
-        with _quiet_export():
-            from cdesearch.encode.backends.onnx_export import write_biencoder
+        from cdesearch.encode.backends.onnx_export import write_biencoder
 
-            write_biencoder(model.network, encoder.dimension, scratch / GRAPH)
+        write_biencoder(model.network, encoder.dimension, scratch / GRAPH)
         cosine, speed = _compare(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
         write_speed(scratch, speed)
         if cosine >= LEAST_COSINE:
@@ -84,14 +81,3 @@ def _compare(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> tu
     found = exported.encode(texts, "document", None)
     seconds = max(time.monotonic() - started, 1e-6)
     return float(np.sum(exact * found, axis=1).mean()), len(texts) / seconds
-
-
-@contextmanager
-def _quiet_export() -> Iterator[None]:
-    """Without the advice of the quantiser, which it logs as warnings."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(before)

@@ -1,14 +1,19 @@
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import TINY, make_model
+from safetensors.torch import load_file, save_file
 
+import trainer
 from cdesearch.errors import InputError, ModelError
-from cdesearch.models.contextual.model import load_checkpoint
+from cdesearch.models.contextual.model import load_checkpoint, save_checkpoint
 from trainer.export import FILES, export
 from trainer.merge import main, merge, slerp
 from trainer.replacing import UNFINISHED
@@ -155,6 +160,58 @@ def test_an_earlier_checkpoint_is_kept_if_the_command_is_stopped(tiny_checkpoint
     (tmp_path / f"out{UNFINISHED}").mkdir()  # of a command that was killed
     assert main([str(out), f"{tiny_checkpoint}=1", "--half"]) == 0
     assert contents(tmp_path) != before and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def with_nan(checkpoint, folder):
+    """A copy of a checkpoint with one weight that is not a number, and the name of its tensor."""
+    shutil.copytree(checkpoint, folder)
+    state = load_file(folder / "model.safetensors")
+    name = max(state)
+    state[name].view(-1)[0] = float("nan")
+    save_file(state, folder / "model.safetensors")
+    return name
+
+
+def test_a_checkpoint_with_nan_is_named_with_its_tensor_and_not_merged(tiny_checkpoint, tmp_path, capsys):
+    name = with_nan(tiny_checkpoint, tmp_path / "broken")
+    assert main([str(tmp_path / "out"), f"{tiny_checkpoint}=1", f"{tmp_path}/broken=1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path}/broken has numbers that are not finite in model.{name}." in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pretrained_decoder_is_refused_as_something_to_merge(tiny_checkpoint, tmp_path, capsys):
+    (tmp_path / "decoder").mkdir()
+    (tmp_path / "decoder" / "config.json").write_text('{"model_type": "qwen3"}')
+    assert main([str(tmp_path / "out"), f"{tiny_checkpoint}=1", f"{tmp_path}/decoder=1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path}/decoder cannot be merged: its model_type is 'qwen3'." in line and "start" not in line
+
+
+def test_the_command_that_uses_the_checkpoint_is_all_that_an_int8_merge_prints(tiny_checkpoint, tmp_path):
+    words = [sys.executable, "-m", "trainer.merge", "out", f"{tiny_checkpoint}=1", "--precision", "int8"]
+    environment = os.environ | {"PYTHONPATH": str(Path(trainer.__file__).parents[1])}
+    run = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "The merged checkpoint is in out. Next: cdesearch index FOLDER --model out\n"
+
+
+def test_a_merge_into_a_folder_that_another_one_writes_names_it_and_the_other_one_ends(
+    tiny_checkpoint, tmp_path, monkeypatch, capsys
+):
+    real, codes = save_checkpoint, []
+
+    def save_while_another_merges(*given):
+        if not codes:
+            codes.append(None)
+            codes.append(main([str(tmp_path / "out"), f"{tiny_checkpoint}=1"]))
+        return real(*given)
+
+    monkeypatch.setattr("trainer.export.save_checkpoint", save_while_another_merges)
+    assert main([str(tmp_path / "out"), f"{tiny_checkpoint}=1"]) == 0 and codes[1] == 2
+    assert f"Another process is writing to {tmp_path}/out." in capsys.readouterr().err
+    load_checkpoint(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_an_earlier_checkpoint_is_replaced(tiny_checkpoint, tmp_path):

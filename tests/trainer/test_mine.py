@@ -3,6 +3,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -10,14 +11,15 @@ import torch
 from hidden_libraries import run_module_without
 from random_biencoder import biencoder_folder
 
+from cdesearch.errors import SourceError
 from cdesearch.progress import Silent
 from trainer import mine as module
 from trainer.command import mine as command
 from trainer.data.pairs.answers import Answers
-from trainer.data.pairs.reading import Pair
+from trainer.data.pairs.reading import Pair, read_pairs
 from trainer.data.surrogate.model import open_surrogate
 from trainer.data.surrogate.word_scores import WordScores
-from trainer.mine import NO_CANDIDATE, Mining, drawn, with_negatives
+from trainer.mine import NO_CANDIDATE, Mining, drawn, mine, read_domains, with_negatives
 from trainer.recipe import load_recipe
 from trainer.replacing import UNFINISHED
 from trainer.run.log import read_log
@@ -103,6 +105,40 @@ def test_negatives_that_a_pair_has_are_kept_and_alternate_with_new_ones(tmp_path
     assert found.negatives[1::2] == ("old", "older") and {*found.negatives} == {"old", "older", "cat", "moon"}
 
 
+def test_a_negative_that_answers_the_query_is_left_out(tmp_path):
+    pairs = [
+        Pair("who", "moon light", ("Moon  LIGHT", "water", "bread"), scores=(9.0, 8.0, 7.0, 6.0)),
+        Pair("Who", "Water"),
+    ]
+    found, _ = with_negatives("pairs", pairs, tmp_path, Mining(), Silent())
+    assert found.negatives == ("bread",) and found.scores == (9.0, 6.0)
+
+
+def test_scores_are_kept_without_new_negatives_and_a_note_counts_those_that_are_lost(tmp_path):
+    pairs = [
+        Pair("cat", "cat moon", ("old",), scores=(2.0, 1.0)),
+        Pair("cat stone", "stone", ("old",), scores=(4.0, 3.0)),
+        Pair("bread", "bread"),
+    ]
+    notes, display = [], Silent()
+    display.note = notes.append
+    mine([("pairs", pairs)], [], tmp_path / "out", Mining(margin=9), display)
+    first, second, _ = read_pairs(tmp_path / "out" / "pairs.jsonl.gz")
+    assert (first.negatives, first.scores) == (("old",), (2.0, 1.0))
+    assert (second.negatives, second.scores) == (("cat moon", "old"), ())
+    assert notes == ["The `scores` of 1 pair are left out: new negatives have none."]
+
+
+def test_the_next_step_follows_from_what_was_found(folder, tmp_path, capsys):
+    mined(folder, tmp_path / "some", count=3)
+    assert capsys.readouterr().out.endswith("and batches.hard_negatives to 3 or less.\n")
+    (tmp_path / "one.jsonl").write_text('{"query": "q", "document": "d"}')
+    command(tmp_path / "one.jsonl", tmp_path / "none", margin=0.1)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"1 pair with 0 hard negatives is in {tmp_path}/none (1 without any)."
+    assert second.startswith("No hard negatives were found")
+
+
 def test_mined_pairs_are_trained_on_with_their_negatives(folder, tmp_path):
     mined(folder, tmp_path / "mined", count=2, model=folder / "bert")
     (tmp_path / "recipe.toml").write_text(
@@ -130,6 +166,11 @@ def test_mined_pairs_are_trained_on_with_their_negatives(folder, tmp_path):
     ("arguments", "message"),
     [
         (["pairs.jsonl", "out", "--count", "0"], "--count"),
+        (["pairs.jsonl", "out", "--count", "999999999999"], "--count must be at most 1,000, not 999999999999"),
+        (["pairs.jsonl", "out", "--margin", "inf"], "--margin must be at most 1,000.0, not inf"),
+        (["pairs.jsonl", "out", "--margin", "nan"], "--margin must be a number, not nan"),
+        (["pairs.jsonl", ""], "An argument is empty."),
+        (["", "out"], "An argument is empty."),
         (["none.jsonl", "out"], "There is no pair file or folder none.jsonl"),
         (["empty.jsonl", "out"], "empty has no pairs of texts"),
         (["pairs.jsonl", "out", "--model", "nowhere"], "nowhere"),
@@ -171,6 +212,40 @@ def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(folder, tmp_pa
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize("name", ["mining", ".cdesearch-mining"])
+def test_a_folder_of_somebody_else_in_the_output_is_never_deleted(folder, tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "thesis.txt").write_text("mine")
+    with nullcontext() if name == "mining" else pytest.raises(module.InputError, match="was not made by this command"):
+        command(folder / "pairs.jsonl", tmp_path)
+    assert (tmp_path / name / "thesis.txt").read_text() == "mine"
+
+
+def test_mining_that_fails_leaves_no_new_folder_behind(folder, tmp_path):
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / "a.jsonl").write_text((folder / "pairs.jsonl").read_text())
+    (tmp_path / "pairs" / "b.jsonl").write_text("{")
+    with pytest.raises(SourceError, match=r"b\.jsonl:1 is not JSON"):
+        command(tmp_path / "pairs", tmp_path / "new" / "out")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pairs"]
+
+
+def test_a_second_command_with_the_same_output_is_refused_and_the_first_one_ends(folder, tmp_path):
+    refused = []
+
+    class Second(Silent):
+        def stage(self, name, total):
+            with pytest.raises(module.InputError) as raised:
+                command(folder / "pairs.jsonl", tmp_path / "out")
+            refused.append(str(raised.value))
+            return super().stage(name, total)
+
+    files = [folder / "pairs.jsonl"]
+    mine(read_domains(files), files, tmp_path / "out", Mining(), Second())
+    assert refused[0].startswith(f"Another process is writing to {tmp_path}/out. Wait until it has ended, or name")
+    assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["pairs.jsonl.gz"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_mining_that_is_stopped_leaves_no_pairs_and_can_be_started_again(folder, tmp_path, monkeypatch, number):
     rows = (folder / "pairs.jsonl").read_text()
@@ -189,7 +264,7 @@ def test_mining_that_is_stopped_leaves_no_pairs_and_can_be_started_again(folder,
         with pytest.raises(SystemExit) as stopped:
             command(tmp_path / "pairs", tmp_path / "out")
     assert stopped.value.code == 128 + number
-    assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["mining"]
+    assert [entry.name for entry in (tmp_path / "out").iterdir()] == [module.WORK]
     (tmp_path / "out" / f"first.jsonl.gz{UNFINISHED}").write_text("of a command that was killed")
     command(tmp_path / "pairs", tmp_path / "out")
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"first.jsonl.gz", "second.jsonl.gz"}

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, ModelError
@@ -54,6 +55,26 @@ def test_only_whole_checkpoints_are_assembled(tiny_checkpoint, tmp_path):
     (part / "tokenizer.json").unlink()
     with pytest.raises(InputError, match=r"it has no tokenizer\.json"):
         assemble(part, "a/b", None, tmp_path / "out")
+
+
+def test_weights_that_cannot_be_used_are_not_assembled(tiny_checkpoint, tmp_path):
+    broken = shutil.copytree(tiny_checkpoint, tmp_path / "broken")
+    state = load_file(broken / "model.safetensors")
+    name = max(state)
+    state[name].flat[0] = float("nan")
+    save_file(state, broken / "model.safetensors")
+    with pytest.raises(ModelError, match=rf"model\.safetensors has numbers that are not finite in {name}\."):
+        assemble(broken, "a/b", None, tmp_path / "out")
+    (broken / "model.safetensors").write_text("not weights")
+    with pytest.raises(ModelError, match=r"model\.safetensors is damaged \("):
+        assemble(broken, "a/b", None, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_card_that_is_not_utf_8_is_refused(tiny_checkpoint, tmp_path):
+    (tmp_path / "card.md").write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match=r"card\.md cannot be read \(.*\)\. Save it as UTF-8"):
+        assemble(tiny_checkpoint, "a/b", tmp_path / "card.md", tmp_path / "out")
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
+import errno
+import os
 import shutil
 
 import pytest
 from file_size_limit import files_of_at_most
 
 from cdesearch.errors import InputError, StorageError
-from trainer.replacing import REPLACED, UNFINISHED, make_folder, replace_folder, replace_text, replacing
+from trainer.replacing import REPLACED, UNFINISHED, make_folder, replace_folder, replace_text, replacing, writing
 
 
 def write_one(folder):
@@ -48,10 +50,37 @@ def test_a_copy_that_a_full_disk_stops_keeps_the_old_folder(tmp_path):
     for name, size in (("new", 2000), ("best", 10)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "weights").write_bytes(bytes(size))
-    with files_of_at_most(1000), pytest.raises(StorageError, match=r"best cannot be written \(.*\)\. Free some space"):
+    with files_of_at_most(1000), pytest.raises(StorageError, match=r"best cannot be written \(.*\)\. Raise the limit"):
         replace_folder(tmp_path / "best", lambda unfinished: shutil.copytree(tmp_path / "new", unfinished))
     assert (tmp_path / "best" / "weights").stat().st_size == 10
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best", "new"]
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "Free some space, and"),
+        (errno.EDQUOT, "Free some space, and"),
+        (errno.ENOENT, "Check the path and its permissions, and"),
+        (errno.EACCES, "Check the path and its permissions, and"),
+    ],
+)
+def test_the_remedy_of_a_failed_write_fits_the_error(tmp_path, number, remedy):
+    with (
+        pytest.raises(StorageError, match=rf"file cannot be written \(.*\)\. {remedy} run"),
+        writing(tmp_path / "file"),
+    ):
+        raise OSError(number, os.strerror(number))
+
+
+def test_a_folder_that_another_process_is_writing_is_refused_and_neither_is_lost(tmp_path):
+    def write_while_another_tries(folder):
+        with pytest.raises(InputError, match=r"Another process is writing to .*out\. Wait until it has ended, or name"):
+            replace_folder(tmp_path / "out", write_one)
+        write_one(folder)
+
+    replace_folder(tmp_path / "out", write_while_another_tries)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["out", "out/new"]
 
 
 def test_remnants_that_are_links_are_not_followed(tmp_path):

@@ -627,7 +627,7 @@ def test_held_out_pairs_that_make_no_batch_are_noted(recipe_file, tmp_path):
 @pytest.mark.parametrize("n_bytes", [10, 10_000, 60_000])
 def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_checkpoint):
     model = make_model()
-    with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Free some space"):
+    with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Raise the limit"):
         export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "out")
 
 

@@ -20,11 +20,11 @@ from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Display
 from cdesearch.store.index import Index
 from cdesearch.terminal import counted
-from trainer.adapting.clock import Clock
+from trainer.adapting.clock import Clock, SavingDisplay
 from trainer.adapting.corpus import Corpus, read_corpus
 from trainer.adapting.held_out_ranks import reciprocal_ranks
 from trainer.adapting.own_pairs import own_pairs, write_bodies, write_pairs
-from trainer.adapting.pace import device_here, pretraining_pace, training_pace
+from trainer.adapting.pace import FIRST, TIMED, device_here, pretraining_pace, training_pace
 from trainer.adapting.phases import enough_pairs, pretraining_recipe, training_recipe
 from trainer.adapting.share import SHARES, Chosen, choose_share
 from trainer.adapting.start import start_of
@@ -44,9 +44,12 @@ SEED = 0
 PRETRAINED, TRAINED = 0.45, 0.75  # shares of the time after which a phase ends; the rest is to measure and to write
 PLANNED = 0.9  # of the time of a phase is planned for its steps, so that few are lost if the machine becomes slower
 LEAST_STEPS = 12  # of a phase
+TOO_FEW_STEPS = (
+    LEAST_STEPS // 2
+)  # by the measured time, which varies: twice the time of the advice is not refused again
 HELD_OUT_A_MINUTE = 60  # chunks that are encoded once for each share
 LEAST_HELD_OUT, MOST_HELD_OUT = 150, 2000
-TIMED_STEPS = 3  # of a recipe by which the time of a step is measured
+TIMED_STEPS = FIRST + TIMED  # of a recipe by which the time of a step is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class _Adapting:
         self._folder = folder
         self._work = work
         self._clock = Clock(work.minutes, work.seconds)
-        self._display = display
+        self._display = SavingDisplay(display, self.save)
 
     def save(self, **changes: object) -> None:
         """Store what is done, with some changes; raises StorageError."""
@@ -104,7 +107,7 @@ class _Adapting:
         self._display.note(
             f"{counted(len(self._corpus.trained), 'chunk')} and {counted(len(pairs), 'heading')} to learn from,"
             f" {counted(len(self._corpus.held_out), 'chunk')} and {counted(len(self._corpus.questions), 'heading')}"
-            f" to measure the result by; about {self._clock.left(1) / 60:.0f} minutes"
+            f" to measure the result by; about {counted(round(self._clock.left(1) / 60), 'minute')}"
         )
         last = self._pretrained()
         if enough_pairs(pairs):
@@ -158,13 +161,13 @@ class _Adapting:
             self._display.stage("Measuring the time of a step", None)
             pace = pretraining_pace(pretraining_recipe(self._start, bodies, out, TIMED_STEPS))
             n_steps = self._steps(PRETRAINED, pace)
-            if n_steps < LEAST_STEPS:
-                needed = math.ceil(LEAST_STEPS * pace / (60 * PLANNED * PRETRAINED)) + 1
+            if n_steps < TOO_FEW_STEPS:
+                needed = math.ceil((LEAST_STEPS * pace / PLANNED + self._clock.used) / (60 * PRETRAINED)) + 1
                 raise InputError(
                     f"A step takes {pace:.2g} seconds here, so too few fit into {self._work.minutes:g} minutes.",
                     f"Give --minutes {needed} or more.",
                 )
-            self.save(pretraining_steps=n_steps)
+            self.save(pretraining_steps=max(LEAST_STEPS, n_steps))
         assert self._work.pretraining_steps is not None
         recipe = pretraining_recipe(self._start, bodies, out, self._work.pretraining_steps)
         checkpoint = run_until(pretrain, recipe, self._display, self._clock.limit(PRETRAINED))

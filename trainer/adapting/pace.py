@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from statistics import median
 
 import torch
 
@@ -17,7 +18,8 @@ from trainer.starting import starting_head, starting_model
 from trainer.step.optimizer_steps import OptimizerSteps, Trainee
 
 FIRST = 1  # steps that are not timed, because memory is reserved in them
-TIMED = 1
+TIMED = 3  # steps whose median counts, because other programs may delay one
+LONG = 10.0  # seconds, after which no other step is timed
 
 
 def device_here() -> torch.device:
@@ -57,9 +59,18 @@ def training_pace(recipe: Recipe, pairs: Sequence[Pair]) -> float:
 def _seconds_each(take: Callable[[int], object]) -> float:
     for step in range(FIRST):
         take(step)
-    started = time.monotonic()
+    _wait()
+    seconds: list[float] = []
     for step in range(FIRST, FIRST + TIMED):
-        take(step)
+        if sum(seconds) < LONG:
+            started = time.monotonic()
+            take(step)
+            _wait()
+            seconds.append(time.monotonic() - started)
+    return median(seconds)
+
+
+def _wait() -> None:
+    """Let a GPU finish what it was given."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return (time.monotonic() - started) / TIMED

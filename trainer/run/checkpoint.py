@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from cdesearch.errors import CdesearchError, InputError, ModelError, StorageError
 from trainer.execution.distributed import world
 from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
+from trainer.replacing import mend
 from trainer.run.parts import read_parts, write_parts
 from trainer.run.small_state import from_small, to_small
 from trainer.run.sources import Source, check_sources
@@ -135,7 +136,7 @@ def write_state(target: Path, state: dict[str, Any]) -> None:
         raise StorageError(
             f"The state cannot be written to {target.parent} ({error.strerror});"
             f" {'the previous state is kept' if has_state else 'there is no earlier state'}.",
-            f"Free some space and run again {'with' if has_state else 'without'} --resume.",
+            f"{mend(error)}, and run again {'with' if has_state else 'without'} --resume.",
         ) from error
 
 

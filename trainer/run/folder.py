@@ -7,11 +7,10 @@ from pathlib import Path
 from shlex import quote
 
 from cdesearch.errors import InputError
-from cdesearch.store.filesystem import lock_of
 from trainer.execution.distributed import is_first
 from trainer.export import check_entries
 from trainer.recipe import Recipe, RunSettings
-from trainer.replacing import UNFINISHED, refuse_link, writing
+from trainer.replacing import UNFINISHED, locking, refuse_link
 from trainer.run.checkpoint import BEST, STATE, read_state
 from trainer.run.log import BOARD, FILE
 from trainer.run.plot import CHART
@@ -123,22 +122,8 @@ def locked(folder: Path, setting: str) -> Iterator[None]:
 
     Raises InputError, which names the `setting` of the recipe, if another process has locked the folder.
     """
-    from filelock import Timeout  # imported late, because torch is needed first, and brings it along
-
-    lock = lock_of(folder / LOCK, wait=False)
-    with writing(folder / LOCK):
-        folder.mkdir(parents=True, exist_ok=True)
-        refuse_link(folder / LOCK)
-        try:
-            lock.acquire(timeout=LOCK_SECONDS)
-        except Timeout:
-            raise InputError(
-                f"Another process is writing to {folder}.", f"Wait until it has ended, or set another {setting}."
-            ) from None
-    try:
+    with locking(folder / LOCK, folder, f"set another {setting}", LOCK_SECONDS):
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

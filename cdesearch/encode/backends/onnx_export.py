@@ -1,8 +1,10 @@
 """Write ONNX graphs from torch modules, in fp32 or quantised to int8."""
 
+import logging
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -79,11 +81,23 @@ def _quantize(exact: Path, file: Path) -> None:
     import_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: TID251 (telemetry is off by now)
 
-    quantize_dynamic(
-        exact,
-        file,
-        weight_type=QuantType.QInt8,
-        per_channel=True,
-        reduce_range=True,  # without VNNI the full range overflows 16 bits
-        extra_options={"MatMulConstBOnly": True},
-    )
+    with _without_advice():
+        quantize_dynamic(
+            exact,
+            file,
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            reduce_range=True,  # without VNNI the full range overflows 16 bits
+            extra_options={"MatMulConstBOnly": True},
+        )
+
+
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """Without the advice of the quantiser, which it logs as warnings."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

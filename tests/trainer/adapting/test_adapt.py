@@ -200,6 +200,45 @@ def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
         adapt(index, tmp_path / "out", MINUTES, StopAt("Measuring the time of a step"))
 
 
+def test_the_minutes_of_the_advice_are_enough_although_the_machine_is_half_as_fast_then(index, tmp_path, monkeypatch):
+    monkeypatch.setattr("trainer.adapting.adapt.pretraining_pace", lambda _: 100.0)
+    notes, display = [], Silent()
+    display.note = notes.append
+    with pytest.raises(InputError, match="Give --minutes") as raised:
+        adapt(index, tmp_path / "out", 1.0, display)
+    assert notes[0].endswith("about 1 minute")
+    minutes = float(raised.value.remedy.split()[2])
+    monkeypatch.setattr("trainer.adapting.adapt.pretraining_pace", lambda _: 199.0)
+    with pytest.raises(KeyboardInterrupt):
+        adapt(index, tmp_path / "out", minutes, StopAt("Pretraining"))
+    assert json.loads((tmp_path / "out" / "adapting.json").read_text())["pretraining_steps"] == STEPS
+
+
+def test_the_time_that_is_used_is_stored_before_a_kill(index, begun, tmp_path, monkeypatch):
+    monkeypatch.setattr("trainer.adapting.clock.SAVE_SECONDS", 0.0)
+    shutil.copytree(begun, tmp_path / "out")
+    at_the_start = []
+
+    def stored_seconds():
+        return json.loads((tmp_path / "out" / "adapting.json").read_text())["seconds"]
+
+    class Killing(Silent):
+        def stage(self, name, total):
+            steps = iter(range(2))
+            if name == "Pretraining":
+                at_the_start.append(stored_seconds())
+
+            def advance(_):
+                if name == "Pretraining" and next(steps, None) is None:
+                    raise SystemError("nothing is stored when a process is killed")
+
+            return advance
+
+    with pytest.raises(SystemError):
+        adapt(index, tmp_path / "out", MINUTES, Killing())
+    assert stored_seconds() > at_the_start[0]
+
+
 @pytest.mark.slow
 def test_without_time_for_the_headings_the_result_is_that_of_the_bodies(begun, index, tmp_path):
     shutil.copytree(begun, tmp_path / "out")

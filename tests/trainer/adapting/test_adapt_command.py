@@ -51,6 +51,10 @@ def test_minutes_below_one_are_refused(folder):
     assert done.returncode == 2 and "--minutes" in done.stderr
 
 
+def test_minutes_that_are_not_a_number_are_refused_as_such(folder):
+    assert_refused(run(folder, "small/docs", "--minutes", "nan"), "--minutes must be a number, not nan.")
+
+
 @pytest.mark.slow
 def test_an_index_of_a_model_that_cannot_be_trained_is_refused(folder, tmp_path):
     biencoder_folder(tmp_path / "bert")

@@ -1,9 +1,12 @@
+import json
+
 import numpy as np
 import pytest
 import torch
 
+from cdesearch.errors import ModelError
 from trainer.data.training_batch import padded
-from trainer.pretraining.decoder_network import draw_weights, new_network
+from trainer.pretraining.decoder_network import draw_weights, load_network, new_network
 from trainer.pretraining.next_tokens import LEAST_SHARE, Noised, add_noise, causal_loss, diffusion_loss
 from trainer.pretraining.recipe import NetworkSizes
 
@@ -70,3 +73,10 @@ def test_tokens_are_masked_with_the_probability_of_their_sequence():
     assert LEAST_SHARE <= noised.t.min() < 0.2 and 0.8 < noised.t.max() <= 1
     np.testing.assert_allclose(noised.masked[:20].float().mean(1), noised.t[:20], atol=0.03)
     assert (noised.read == MASK).equal(noised.masked) and not noised.masked[20, 10:].any()
+
+
+def test_a_decoder_that_cannot_be_loaded_is_named_once(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
+    with pytest.raises(ModelError) as raised:
+        load_network(tmp_path)
+    assert str(raised.value).count("cannot be loaded") == 1

@@ -31,8 +31,8 @@ class Answers:
         texts: list[str] = []
         own, asked = np.empty(len(pairs), np.int64), np.empty(len(pairs), np.int64)
         for row, pair in enumerate(pairs):
-            own[row] = documents.setdefault(_normal(pair.document), len(documents))
-            asked[row] = queries.setdefault(_normal(pair.query), len(queries))
+            own[row] = documents.setdefault(normal(pair.document), len(documents))
+            asked[row] = queries.setdefault(normal(pair.query), len(queries))
             if own[row] == len(texts):
                 texts.append(pair.document)
         order = np.argsort(asked, kind="stable")
@@ -44,5 +44,6 @@ class Answers:
         return [self.documents[query] for query in self.query[rows].tolist()]
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
+    """A text in the form in which texts that count as one are equal."""
     return " ".join(text.casefold().split())

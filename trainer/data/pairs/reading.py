@@ -20,6 +20,8 @@ from trainer.plain_file import open_plain
 # Columns of sentence-transformers that count as ours.
 OTHER_NAMES = {"query": "anchor", "document": "positive"}
 _NEGATIVE = re.compile(r"negative(_\d+)?")
+# Of a teacher's score, up to which float32 distinguishes neighbouring whole numbers.
+LARGEST_SCORE = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,17 @@ def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> li
     Raises SourceError, also for a domain to leave out that no file has.
     """
     files: list[Path] = []
-    for source in sources:
+    named = list(sources)
+    for source in named:
         if not source.exists():
-            raise SourceError(f"There is no pair file or folder {source}.", "Check the recipe's `pairs`.")
+            raise SourceError(f"There is no pair file or folder {source}.", "Check the path.")
         files += _inside(source) if source.is_dir() and not shards_of(source) else [source]
     for file in files:
         if _format(file) is None and not shards_of(file):
             raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
     if not files:
-        raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
+        inside = f" in {', '.join(map(str, named))}" if named else ""
+        raise SourceError(f"There is no pair file{inside}.", "Name .jsonl, .jsonl.gz or .parquet files.")
     domains: dict[str, Path] = {}
     for file in files:
         other = domains.setdefault(domain_name(file), file)
@@ -61,12 +65,12 @@ def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> li
             )
     if unknown := sorted(set(leave_out) - domains.keys()):
         raise SourceError(
-            f"data.leave_out names {unknown[0]}, but no pair file has that name.",
+            f"`leave_out` names {unknown[0]}, but no pair file has that name.",
             f"Name some of: {', '.join(domains)}.",
         )
     chosen = [file for name, file in domains.items() if name not in leave_out]
     if not chosen:
-        raise SourceError("data.leave_out names every domain.", "Leave at least one domain out of it.")
+        raise SourceError("`leave_out` names every domain.", "Leave at least one domain out of it.")
     return chosen
 
 
@@ -116,7 +120,7 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
     query, document = (row.get(name, row.get(other)) for name, other in OTHER_NAMES.items())
     if not isinstance(query, str) or not isinstance(document, str):
         raise SourceError(f"{location} has no text in `query` and `document`.", "Correct or remove the line.")
-    negatives = row.get("negatives") or [row[name] for name in row if _NEGATIVE.fullmatch(name)]
+    negatives = row.get("negatives") or _numbered_negatives(row, location)
     if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
         raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
     return Pair(
@@ -130,6 +134,14 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
     )
 
 
+def _numbered_negatives(row: Mapping[str, Any], location: str) -> list[str]:
+    """The negatives of sentence-transformers, each in a column of its own; raises SourceError."""
+    columns = [name for name in row if _NEGATIVE.fullmatch(name)]
+    if wrong := [name for name in columns if not isinstance(row[name], str)]:
+        raise SourceError(f"{location} has no text in `{wrong[0]}`.", "Correct or remove the line.")
+    return [row[name] for name in columns]
+
+
 def _scores(row: Mapping[str, Any], n: int, location: str) -> tuple[float, ...]:
     """The teacher's scores of the document and of n - 1 negatives, if there are any; raises SourceError."""
     scores = row.get("scores") or []
@@ -137,6 +149,11 @@ def _scores(row: Mapping[str, Any], n: int, location: str) -> tuple[float, ...]:
         raise SourceError(
             f"{location} has `scores` that are not one number for the document and one for each of its negatives.",
             "Correct the line.",
+        )
+    if any(abs(score) > LARGEST_SCORE for score in scores):
+        raise SourceError(
+            f"{location} has `scores` that are not from -{LARGEST_SCORE:,} to {LARGEST_SCORE:,}.",
+            "Scale all scores of the file.",
         )
     return tuple(map(float, scores))
 
@@ -150,7 +167,7 @@ def _place(row: Mapping[str, Any], location: str) -> int:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:

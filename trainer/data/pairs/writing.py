@@ -24,7 +24,7 @@ def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[Write]:
     overwritten. `inputs` are the pair files that the pairs come from. Raises StorageError if `out` cannot be written,
     and InputError if it is the folder of the inputs or has a file that would be overwritten.
     """
-    _check(out, inputs)
+    check_target(out, inputs)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
@@ -54,7 +54,8 @@ def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[Write]:
         raise
 
 
-def _check(out: Path, inputs: Sequence[Path]) -> None:
+def check_target(out: Path, inputs: Sequence[Path]) -> None:
+    """Raise InputError if `out` cannot be the folder of pairs that come from the files `inputs`."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is not a folder.", ANOTHER)
     for file in inputs:

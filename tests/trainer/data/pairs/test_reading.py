@@ -138,9 +138,9 @@ def test_a_domain_to_leave_out_that_does_not_exist_is_refused_with_those_that_do
     for name in ("cats", "dogs"):
         (tmp_path / f"{name}.jsonl").write_text('{"query": "a", "document": "b"}')
     assert domain_files([tmp_path], ["cats"]) == [tmp_path / "dogs.jsonl"]
-    with pytest.raises(SourceError, match=r"data\.leave_out names catz, .* Name some of: cats, dogs\."):
+    with pytest.raises(SourceError, match=r"`leave_out` names catz, .* Name some of: cats, dogs\."):
         domain_files([tmp_path], ["catz"])
-    with pytest.raises(SourceError, match=r"data\.leave_out names every domain"):
+    with pytest.raises(SourceError, match=r"`leave_out` names every domain"):
         domain_files([tmp_path], ["cats", "dogs"])
 
 
@@ -152,6 +152,28 @@ def test_scores_must_be_one_number_for_each_text(tmp_path, scores):
         list(read_pairs(file))
     file.write_text(file.read_text().replace(scores, "[3, -1.5]"))
     assert [pair.scores for pair in read_pairs(file)] == [(3.0, -1.5)]
+
+
+@pytest.mark.parametrize("score", ["1e300", "-1e8", "1" + 400 * "0"])
+def test_scores_that_float32_cannot_tell_apart_are_refused(tmp_path, score):
+    file = tmp_path / "d.jsonl"
+    file.write_text(f'{{"query": "q", "document": "d", "negatives": ["n"], "scores": [{score}, 1]}}')
+    with pytest.raises(SourceError, match=r"d\.jsonl:1 has `scores` that are not from -16,777,216 to 16,777,216"):
+        list(read_pairs(file))
+
+
+def test_a_negative_without_text_is_named_by_its_column(tmp_path):
+    file = write(tmp_path / "d.jsonl", [{"anchor": "q", "positive": "d", "negative_1": "n", "negative_2": None}])
+    with pytest.raises(SourceError, match=r"d\.jsonl:1 has no text in `negative_2`"):
+        list(read_pairs(file))
+
+
+def test_paths_without_pairs_are_named_without_keys_of_a_recipe(tmp_path):
+    with pytest.raises(SourceError, match=r"no pair file or folder .*none\. Check the path\.$"):
+        domain_files([tmp_path / "none"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match=r"There is no pair file in .*empty\. Name \.jsonl"):
+        domain_files([tmp_path / "empty"])
 
 
 def test_written_pairs_are_read_as_they_were(tmp_path):
