@@ -15,7 +15,7 @@ from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, w
 from cdesearch.opened import OpenIndexes, Searchable
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.several import SeveralSearcher
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.bucket_address import parse_place, parse_source
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 from cdesearch.store.vector_format import VectorKind
@@ -186,7 +186,7 @@ def build(
     """
     named = with_details(None if model is None else _model(model), model_name, query_prefix, document_prefix)
     report = _run(
-        [_path(path) for path in paths],
+        [_source(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
         index=None if index is None else _place(index),
         model=named,
@@ -264,6 +264,11 @@ def _model(value: str | PathLike[str]) -> Model:
 def _place(value: str | PathLike[str]) -> Path:
     """The folder of an index, which stands for a bucket if `value` is an address such as s3://bucket/docs."""
     return parse_place(value) if isinstance(value, str) and "://" in value else _path(value)
+
+
+def _source(value: str | PathLike[str]) -> Path:
+    """The file or folder to index, which holds copies if `value` is an address such as s3://bucket/files."""
+    return parse_source(value) if isinstance(value, str) and "://" in value else _path(value)
 
 
 def _path(value: str | PathLike[str]) -> Path:

@@ -16,12 +16,13 @@ from cdesearch.models.added_context import has_added_context
 from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
-from cdesearch.store.bucket_address import address_of
+from cdesearch.store.bucket_address import address_of, address_of_copies
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, rebuild_command
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from indexer.chosen_model import check_named_model, complete_model
+from indexer.files.bucket_copies import copy_from_buckets
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
@@ -84,7 +85,11 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
     """
     started, begun = time.time(), time.monotonic()
     _check_engine(options)
-    paths = [_existing(absolute(path)) for path in paths]
+    paths = [absolute(path) for path in paths]
+    if options.index is None and any(map(address_of_copies, paths)):
+        raise InputError("An index of files in a bucket needs a place.", "Name one: --index DIR, or an address.")
+    copy_from_buckets(paths, progress)
+    paths = [_existing(path) for path in paths]
     named = index_folder(paths, options.index)
     address = address_of(named)
     folder = named if address is None else usable_copy(address)
@@ -103,6 +108,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         with _offering_default(folder, options):
             options = replace(options, model=complete_model(options.model, stored, folder, progress))
             settings = complete_settings(paths, options, stored, folder)
+        copy_from_buckets([one for one in settings.sources if one not in (*paths, *settings.missing)], progress)
         if stored is not None:
             for source in settings.missing:
                 progress.note(still_answering(source, settings.sources, folder, stored.manifest))

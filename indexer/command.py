@@ -9,7 +9,7 @@ import typer
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.bucket_address import parse_place, parse_source
 from cdesearch.store.vector_format import VectorKind
 
 if TYPE_CHECKING:
@@ -24,7 +24,12 @@ UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 def index(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(readable=False, help="Folders and files. Without any, the nearest index upward is updated."),
+        typer.Argument(
+            metavar="paths",
+            parser=parse_source,
+            help="Folders and files, also those below s3://BUCKET/PREFIX (gs://, az://). Without any, the nearest index"
+            " upward is updated.",
+        ),
     ] = None,
     folder: Annotated[
         Path | None,

@@ -1,7 +1,8 @@
-"""The address of an index in a bucket, and the folder in the user's cache that stands for it.
+"""The address of an index or of files in a bucket, and the folder in the user's cache that stands for it.
 
 Everything that takes the folder of an index takes this folder too. Its name is the address, so nothing that an index
-contains can make a folder stand for a bucket: a command contacts only the bucket that its user has named.
+contains can make a folder stand for a bucket: a command contacts only the bucket that its user has named. Files in a
+bucket are indexed from another such folder, which holds copies of them.
 """
 
 import os
@@ -40,6 +41,13 @@ class BucketAddress:
         return folder
 
     @property
+    def copied_files(self) -> Path:
+        """The folder with copies of the files at this address, which may not exist yet; raises InputError."""
+        folder = _root().with_name("sources") / quote(str(self), safe="")
+        name_in_messages(str(folder), str(self))
+        return folder
+
+    @property
     def working_copy(self) -> Path:
         """The ordinary index folder from which runs on this computer write the index."""
         return self.folder / WORKING_COPY
@@ -50,6 +58,20 @@ def parse_place(text: str) -> Path:
 
     Raises InputError. The message does not repeat an address that is not valid, because it may contain a password.
     """
+    place = _parsed(text)
+    return place.folder if isinstance(place, BucketAddress) else place
+
+
+def parse_source(text: str) -> Path:
+    """The file or folder to index that TEXT names, which is the folder of the copies for files in a bucket.
+
+    Raises InputError, as `parse_place` does.
+    """
+    place = _parsed(text)
+    return place.copied_files if isinstance(place, BucketAddress) else place
+
+
+def _parsed(text: str) -> Path | BucketAddress:
     found_scheme = _SCHEME.match(text)
     if found_scheme is None:
         return Path(text)
@@ -63,33 +85,42 @@ def parse_place(text: str) -> Path:
         return Path(url2pathname(parts.path))
     if scheme not in SCHEMES:
         raise InputError(
-            f"{scheme}:// is not a place for an index.", "Name a folder, or an s3://, gs://, az:// or file:// URL."
+            f"{scheme}:// is not a place for an index or for files.",
+            "Name a path, or an s3://, gs://, az:// or file:// URL.",
         )
     found = _ADDRESS.fullmatch(text)
     if found is None or {".", ".."} & set(text.split("/")):
         raise InputError(
-            f"This {scheme}:// address cannot be that of an index.",
+            f"This {scheme}:// address cannot be that of an index or of files.",
             f"Write one such as {scheme}://bucket/docs, with letters, digits and . _ - = + @ only. Credentials come"
             " from the environment or a profile.",
         )
     address = BucketAddress(found[1], found[2], found[3].strip("/"))
     if len(address.folder.name) > _MAX_NAME:
-        raise InputError(f"{address} is too long for the address of an index.", "Choose a shorter prefix.")
-    return address.folder
+        raise InputError(f"{address} is too long for an address.", "Choose a shorter prefix.")
+    return address
+
+
+def address_of_copies(folder: Path) -> BucketAddress | None:
+    """The address of the files in a bucket whose copies are in `folder`; None for any other folder."""
+    return _address_in(folder, "sources")
 
 
 def address_of(folder: Path) -> BucketAddress | None:
     """The address of the index in a bucket for which `folder` stands; None for any other folder."""
+    address = _address_in(folder, "buckets")
+    if address is not None:
+        _name_in_messages(folder, address)
+    return address
+
+
+def _address_in(folder: Path, parent: str) -> BucketAddress | None:
     try:
-        root = _root()
+        root = _root().with_name(parent)
     except InputError:
         return None
     found = _ADDRESS.fullmatch(unquote(folder.name)) if folder.parent == root else None
-    if found is None:
-        return None
-    address = BucketAddress(found[1], found[2], found[3].strip("/"))
-    _name_in_messages(folder, address)
-    return address
+    return None if found is None else BucketAddress(found[1], found[2], found[3].strip("/"))
 
 
 def address_behind(folder: Path) -> BucketAddress | None:

@@ -9,5 +9,6 @@ ignore_chain  the ignore files from the repository down to a folder
 globs         the files that a user includes and excludes
 byproducts    files and folders that programs write
 text_start    recognises text in files whose names no format lists
+bucket_copies copies files of a bucket into the user's cache
 opening       opens files without following links
 """

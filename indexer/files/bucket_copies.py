@@ -1,0 +1,91 @@
+"""Copy files of a bucket into the user's cache, where they are indexed like the files of any folder."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from cdesearch.errors import SourceError
+from cdesearch.progress import Progress
+from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
+from cdesearch.store.bucket_address import BucketAddress, address_of_copies
+from cdesearch.store.write_errors import write_error
+
+UNFINISHED = ".cdesearch-download-"  # begins the name of a file that is being downloaded
+
+
+def copy_from_buckets(sources: Iterable[Path], progress: Progress) -> None:
+    """Bring those of the sources up to date that are copies of files in a bucket.
+
+    Raises InputError without the library for buckets, BucketError, StorageError, and SourceError if there are no files.
+    """
+    for folder in sources:
+        address = address_of_copies(folder)
+        if address is not None:
+            try:
+                _copy(address, progress)
+            except OSError as error:
+                raise write_error(folder, error) from None
+
+
+def _copy(address: BucketAddress, progress: Progress) -> None:
+    bucket, folder = bucket_at(address), address.copied_files
+    progress.stage(f"Looking for files in {address}", None)
+    objects = _files(bucket.list(""))
+    if not objects:
+        raise SourceError(f"There are no files below {address}.", "Check the spelling. A prefix is named as a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_others(folder, objects)
+    todo = [name for name, stored in objects.items() if not _is_copied(folder / name, stored)]
+    advance = progress.stage("Downloading", len(todo))
+    for name in todo:
+        _download(bucket, name, objects[name], folder / name)
+        advance(1)
+
+
+def _files(objects: Mapping[str, Stored]) -> dict[str, Stored]:
+    """The objects that can be files: a name must be a relative path, and no folder of another one."""
+    folders = {parent.as_posix() for name in objects for parent in Path(name).parents}
+    return {
+        name: stored
+        for name, stored in objects.items()
+        if name not in folders and Path(name).as_posix() == name and not {"..", ""} & set(name.split("/"))
+    }
+
+
+def _is_copied(file: Path, stored: Stored) -> bool:
+    """Whether a file is the copy of the object: it has its size and its time of change."""
+    if not file.is_file() or file.is_symlink():
+        return False
+    found = file.stat()
+    return (found.st_size, found.st_mtime_ns) == (stored.size, _changed_ns(stored))
+
+
+def _changed_ns(stored: Stored) -> int:
+    return round(stored.modified.timestamp() * 1000) * 1_000_000
+
+
+def _download(bucket: Bucket, name: str, stored: Stored, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f"{UNFINISHED}{uuid4().hex[:12]}")
+    try:
+        if bucket.download(name, fresh) is None:
+            return  # removed since the listing; the next run removes its copy
+        os.utime(fresh, ns=(_changed_ns(stored), _changed_ns(stored)))
+        fresh.replace(file)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _remove_others(folder: Path, objects: Mapping[str, Stored]) -> None:
+    """Remove the copies of objects that do not exist any more, and folders that have become empty."""
+    for place, names, files in os.walk(folder, topdown=False):
+        here = Path(place)
+        for name in files:
+            if (here / name).relative_to(folder).as_posix() not in objects:
+                (here / name).unlink()
+        for name in names:
+            if (here / name).is_symlink():
+                (here / name).unlink()
+            elif not any((here / name).iterdir()):
+                (here / name).rmdir()

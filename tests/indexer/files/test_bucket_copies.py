@@ -1,0 +1,96 @@
+import time
+
+import pytest
+from object_server import SECRET, object_server, store  # noqa: F401 (fixtures)
+
+import cdesearch
+from cdesearch.errors import BucketError, InputError, SourceError
+from cdesearch.progress import Silent
+from cdesearch.store.bucket.objects import bucket_at
+from cdesearch.store.bucket_address import BucketAddress, address_of_copies, parse_source
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.files.bucket_copies import copy_from_buckets
+from indexer.settings import Options
+
+
+@pytest.fixture
+def files(store):  # noqa: F811 (the fixture)
+    """The address of files, and a bucket to write them."""
+    address = BucketAddress("s3", store.bucket, "files")
+    bucket = bucket_at(address)
+    bucket.write("moon.md", b"# Moon\nThe moon is a stone.")
+    bucket.write("deep/er/bread.md", b"# Bread\nThe bread is in the house.")
+    return address
+
+
+@pytest.fixture
+def run(files, tmp_path, tiny_checkpoint):
+    """Build or update an index of the files in the bucket."""
+
+    def run(*paths):
+        build(list(paths), Options(index=tmp_path / "index", model=tiny_checkpoint), Silent())
+        return {row["path"] for row in Index(tmp_path / "index").chunks.to_arrow().to_pylist()}
+
+    return run
+
+
+def downloads(store):  # noqa: F811
+    return [one for one in store.requests if one.startswith("GET") and "/files/" in one]
+
+
+def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_changed(store, files, run):  # noqa: F811
+    source = parse_source(str(files))
+    assert address_of_copies(source) == files
+    assert run(source) == {"moon.md", "deep/er/bread.md"}
+    store.requests.clear()
+    assert run() == {"moon.md", "deep/er/bread.md"} and downloads(store) == []
+    bucket_at(files).remove(["deep/er/bread.md"])
+    bucket_at(files).write("new.md", b"A new file in the house.")
+    time.sleep(1.1)  # a listing has the time of change in whole seconds
+    bucket_at(files).write("moon.md", b"# Moon\nThe moon is a stem.")
+    assert run() == {"moon.md", "new.md"}
+    assert len(downloads(store)) == 2
+    assert "stem" in (source / "moon.md").read_text() and not (source / "deep").exists()
+
+
+def test_the_python_function_and_the_command_take_an_address(store, files, tmp_path, tiny_checkpoint):  # noqa: F811
+    index = cdesearch.build(str(files), index=tmp_path / "python", model=tiny_checkpoint)
+    assert index.search("the moon", k=1)[0].chunk.path == "moon.md"
+    assert SECRET not in (Index(tmp_path / "python").generation / "manifest.json").read_text()
+
+
+def test_an_index_of_files_in_a_bucket_needs_a_place(files, tiny_checkpoint):
+    with pytest.raises(InputError, match="needs a place"):
+        build([parse_source(str(files))], Options(model=tiny_checkpoint), Silent())
+
+
+def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_nothing(store, files, run):  # noqa: F811
+    with pytest.raises(SourceError, match=r"There are no files below s3://.*/nothing"):
+        run(parse_source(f"s3://{store.bucket}/nothing"))
+    before = run(parse_source(str(files)))
+    store.is_gone = True
+    with pytest.raises(BucketError, match="does not exist"):
+        run()
+    store.is_gone = False
+    assert run() == before
+
+
+def test_downloads_continue_after_requests_that_fail(store, files, run):  # noqa: F811
+    for number in range(20):
+        bucket_at(files).write(f"{number}.md", f"The light {number} is in the river.".encode())
+    store.failing, store.cut = 0.05, 0.05
+    assert len(run(parse_source(str(files)))) == 22
+
+
+def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_followed(store, files, tmp_path):  # noqa: F811
+    bucket_at(files).write("moon.md/part.md", b"An object below an object.")
+    folder = files.copied_files
+    folder.mkdir(parents=True)
+    (tmp_path / "foreign.md").write_text("foreign")
+    (folder / "moon.md").symlink_to(tmp_path / "foreign.md")
+    (folder / "linked").symlink_to(tmp_path)
+    copy_from_buckets([folder], Silent())
+    files_of_copy = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert files_of_copy == {"deep/er/bread.md", "moon.md/part.md"}
+    assert (tmp_path / "foreign.md").read_text() == "foreign" and not (folder / "linked").exists()
