@@ -106,6 +106,14 @@ def address_of_copies(folder: Path) -> BucketAddress | None:
     return _address_in(folder, "sources")
 
 
+def original_place(file: Path) -> str | None:
+    """The URL of the object of which `file` is a copy; None for any other file."""
+    for folder in file.parents:
+        if address := address_of_copies(folder):
+            return f"{address}/{file.relative_to(folder).as_posix()}"
+    return None
+
+
 def address_of(folder: Path) -> BucketAddress | None:
     """The address of the index in a bucket for which `folder` stands; None for any other folder."""
     address = _address_in(folder, "buckets")

@@ -12,6 +12,7 @@ from cdesearch.cli.hits.last_hits import HitPlace
 from cdesearch.cli.hits.passage_lines import Line, best_line, best_row, query_words, shown_lines
 from cdesearch.search.result import SearchResult
 from cdesearch.search.surroundings import NOTHING, Surroundings
+from cdesearch.store.bucket_address import original_place
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import printable
 
@@ -123,9 +124,10 @@ class _Place(Protocol):
 def shown_place(place: _Place, location: str, root: Path, cells: str | None = None) -> str:
     """Return a location such as `path:line`, relative to the working directory, with the name of a record.
 
-    The cells of a row follow the name of their sheet.
+    A file in a bucket has its URL. The cells of a row follow the name of their sheet.
     """
-    shown = printable(os.path.relpath(root / place.path) + location.removeprefix(place.path))
+    file = root / place.path
+    shown = printable((original_place(file) or os.path.relpath(file)) + location.removeprefix(place.path))
     return shown + "".join(f" #{printable(name)}" for name in record_names(place, cells))
 
 

@@ -4,11 +4,14 @@ import pytest
 from object_server import SECRET, object_server, store  # noqa: F401 (fixtures)
 
 import cdesearch
+from cdesearch.cli.hits.render import shown_place
 from cdesearch.errors import BucketError, InputError, SourceError
 from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket_address import BucketAddress, address_of_copies, parse_source
 from cdesearch.store.index import Index
+from cdesearch.store.named_indexes import open_each
 from indexer.build import build
 from indexer.files.bucket_copies import copy_from_buckets
 from indexer.settings import Options
@@ -94,3 +97,13 @@ def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_f
     files_of_copy = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files_of_copy == {"deep/er/bread.md", "moon.md/part.md"}
     assert (tmp_path / "foreign.md").read_text() == "foreign" and not (folder / "linked").exists()
+
+
+def test_hits_show_the_address_of_a_file_and_an_index_has_the_name_of_its_prefix(files, run, tmp_path, capsys):
+    run(parse_source(str(files)))
+    named = open_each([tmp_path / "index"])
+    assert list(named) == ["files"]
+    (index,) = named.values()
+    with Searcher(index) as searcher:
+        chunk = searcher.search("moon", mode="text")[0].chunk
+    assert shown_place(chunk, chunk.location, index.root) == f"{files}/moon.md:1"
