@@ -4,19 +4,24 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 
+import httpx
 import numpy as np
 import psutil
 import pyarrow as pa
 import pytest
 from built import WORDS, assert_same, contents
+from object_server import object_server, store  # noqa: F401 (fixtures)
 
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
+from cdesearch.store.bucket.objects import bucket_at
+from cdesearch.store.bucket_address import BucketAddress, address_of
 from cdesearch.store.index import Index
 from cdesearch.store.vocabulary import VOCABULARY
 from indexer.build import build
@@ -26,7 +31,6 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("ray")
 
 ENVIRONMENT = {
-    **os.environ,
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": "0123456789abcdef" * 4,
@@ -78,7 +82,7 @@ def cluster():
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=ENVIRONMENT,
+        env={**os.environ, **ENVIRONMENT},
     )
     try:
         yield process.stdout.readline().strip(), psutil.Process(process.pid)
@@ -100,7 +104,8 @@ def docs(records):
 @contextmanager
 def indexing(docs, model, *options):
     command = [sys.executable, "-m", "cdesearch", "index", docs, "--model", model, "--engine", "ray", "--json"]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    environment = {**os.environ, **ENVIRONMENT}
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     try:
         yield process
     finally:
@@ -182,6 +187,47 @@ def test_the_hits_of_20_000_chunks_are_those_of_a_build_on_one_machine(
     cluster = hits()
     np.testing.assert_allclose([score for _, score in cluster], [score for _, score in local], atol=1e-5)
     assert sorted(chunk for chunk, _ in cluster) == sorted(chunk for chunk, _ in local)
+
+
+def test_a_bucket_is_indexed_despite_both_kills_and_a_server_answers_from_it(docs, cluster, tiny_checkpoint, store):  # noqa: F811
+    address, machines = cluster
+    for file in sorted(docs.glob("*.jsonl")):
+        bucket_at(BucketAddress("s3", store.bucket, "files")).upload(file, file.name)
+    copy = address_of(store.place).working_copy
+    build_again = (f"s3://{store.bucket}/files", tiny_checkpoint, "--index", store.address, "--address", address)
+
+    def vectors():
+        return list(copy.glob("generations/*/cluster/vectors/*.arrow"))
+
+    with indexing(*build_again) as process:
+        wait_for(vectors, process)
+        next(one for one in machines.children(recursive=True) if one.name().startswith("ray::Embedder")).kill()
+        wait_for(lambda: len(vectors()) >= 3, process)
+        process.kill()
+        process.wait()
+    time.sleep(5)  # until the cluster has ended the workers of the dead driver
+    kept = sum(pa.ipc.open_file(file).get_batch(0).num_rows for file in vectors())
+    with indexing(*build_again) as process:
+        report = finished(process)
+    assert report["chunks"] == N_CHUNKS and 0 < report["embedded"] <= N_CHUNKS - kept
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "cdesearch", "serve", store.address, "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        url = f"http://127.0.0.1:{port}/api/v1/search"
+        wait_for(lambda: is_listening(port), server)
+        found = httpx.get(url, params={"q": "moon stone 17", "mode": "text", "k": 1}, timeout=60).json()["hits"]
+        assert {"moon", "stone", "17"} & set(found[0]["text"].split())
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def is_listening(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
