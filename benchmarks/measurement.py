@@ -1,6 +1,7 @@
 """Measured numbers, their targets, and the files that store them."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -68,6 +69,17 @@ def make_results_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is not a folder.", "Name a folder.")
     make_folder(out)
+
+
+def positive_numbers(text: str, option: str) -> list[float]:
+    """The numbers of an option, which are separated by commas; raises InputError unless all are positive."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = [0.0]
+    if not all(0 < number < math.inf for number in numbers):
+        raise InputError(f"{option} is {text}, and must be positive numbers.", "Separate them by commas.")
+    return numbers
 
 
 def chosen(

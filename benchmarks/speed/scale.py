@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from math import log
+from math import ceil, log
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, make_results_folder, show
+from benchmarks.measurement import RESULTS, make_results_folder, positive_numbers, show
 from benchmarks.speed.searching import search_queries
 from benchmarks.speed.synthetic import ROWS, source_index
 from cdesearch.errors import InputError
@@ -40,9 +40,12 @@ def scale(
     if chunks_per_file < 1 or ROWS % chunks_per_file:
         raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
     make_results_folder(out)
+    if unknown := sorted(name for name in ("corpus.jsonl", "queries.jsonl") if not (corpus / name).is_file()):
+        raise InputError(f"{corpus} has no {unknown[0]}.", "Name a BEIR folder.")
+    counts = [ceil(number) for number in positive_numbers(sizes, "--sizes")]
     machine = describe()
     columns: dict[int, dict[str, float]] = {}
-    for size in map(int, sizes.split(",")):
+    for size in counts:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             work = Path(name)
             source_index(corpus, work / "source")

@@ -4,6 +4,7 @@ The inputs are measured on one shard. The simulation adds what one machine canno
 """
 
 import heapq
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,7 +14,8 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from benchmarks.measurement import show
+from benchmarks.measurement import positive_numbers, show
+from cdesearch.errors import InputError
 
 Z_95 = 1.645  # of the normal distribution
 WARM_UP = 0.1  # of the queries, while the queues fill
@@ -49,25 +51,28 @@ def simulation(
     shards: Annotated[int, typer.Option(min=1, help="Shards in all.")] = 100,
     machines: Annotated[str, typer.Option(help="Numbers of machines, separated by commas.")] = "10,25,50",
     cores: Annotated[int, typer.Option(min=1, help="Cores of each machine.")] = 16,
-    encoding: Annotated[float, typer.Option(help="Milliseconds to encode a query.")] = 5,
-    merging: Annotated[float, typer.Option(help="Milliseconds to merge the answers, with the network.")] = 10,
+    encoding: Annotated[float, typer.Option(min=0, help="Milliseconds to encode a query.")] = 5,
+    merging: Annotated[float, typer.Option(min=0, help="Milliseconds to merge the answers, with the network.")] = 10,
     rates: Annotated[str, typer.Option(help="Queries a second, separated by commas.")] = "1,5,10,20,40",
-    update_s: Annotated[float, typer.Option(help="Seconds from the start of an update to its commit.")] = 60,
+    update_s: Annotated[float, typer.Option(min=0.001, help="Seconds from the start of an update to its commit.")] = 60,
     updates: Annotated[str, typer.Option(help="Updates of one shard an hour, separated by commas.")] = "1,6,30,60",
     queries: Annotated[int, typer.Option(min=100, help="Queries of each row.")] = 4000,
 ) -> None:
     """Simulate queries of a corpus in shards on several machines, and updates of one shard by several writers."""
-    p50, p95 = map(float, shard_ms.split(","))
+    times = positive_numbers(shard_ms, "--shard-ms")
+    if len(times) != 2 or times[0] > times[1]:
+        raise InputError(f"--shard-ms is {shard_ms}, and must be p50 and p95.", "For example: --shard-ms 240,490.")
+    shard = Shard(*times)
     table = Table("machines", "queries a second", "use of the cores", "p50, ms", "p95, ms", "p99, ms")
-    for number in map(int, machines.split(",")):
+    for number in map(math.ceil, positive_numbers(machines, "--machines")):
         cluster = Cluster(number, cores, -(-shards // number), encoding, merging)
-        for rate in map(float, rates.split(",")):
-            took, share = answer(cluster, Shard(p50, p95), rate, queries)
+        for rate in positive_numbers(rates, "--rates"):
+            took, share = answer(cluster, shard, rate, queries)
             cells = [f"{value:,.0f}" for value in np.percentile(took, (50, 95, 99))] if share < 1 else ["queue grows"]
             table.add_row(f"{number}", f"{rate:g}", f"{share:.0%}", *cells)
     show(table)
     table = Table("updates an hour", "commits an hour", "repeated", "time to commit, s, p95")
-    for per_hour in map(float, updates.split(",")):
+    for per_hour in positive_numbers(updates, "--updates"):
         if per_hour * update_s >= 3600:  # even without a repetition, one after the other takes longer
             table.add_row(f"{per_hour:g}", "never catches up")
             continue

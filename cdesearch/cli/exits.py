@@ -15,6 +15,7 @@ from cdesearch.terminal import printable
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)  # the disk is full, read-only or broken
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 OWN_PACKAGES = ("cdesearch", "indexer", "trainer")  # a module of these that is missing is a defect
+OF_SCALE = ("boto3", "botocore", "lance", "lance_ray", "obstore", "ray")  # libraries of the extra `scale`
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
 _received: list[int] = []  # the numbers of the signals that have interrupted the command
@@ -120,10 +121,10 @@ def _report_defect(error: BaseException) -> int:
         return print_error("The working directory no longer exists. Change to another folder.", BAD_INPUT)
     if os.environ.get(TRACEBACK):
         raise error
-    if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] not in OWN_PACKAGES:
-        return print_error(
-            f"The library {error.name} is not installed, or incomplete. Install cdesearch with pip again.", BAD_INPUT
-        )
+    library = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if library and library not in OWN_PACKAGES:
+        again = "Run `pip install 'cdesearch[scale]'`." if library in OF_SCALE else "Install cdesearch with pip again."
+        return print_error(f"The library {library} is not installed, or incomplete. {again}", BAD_INPUT)
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
         what = error.filename or "The output"
         return print_error(f"{what} cannot be written ({error.strerror}).", BAD_INPUT)

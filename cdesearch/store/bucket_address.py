@@ -18,6 +18,7 @@ from cdesearch.errors import InputError, name_in_messages
 SCHEMES = ("s3", "gs", "az")
 WORKING_COPY = "local"  # the folder in which a run builds the index before it is uploaded
 _ADDRESS = re.compile(r"(s3|gs|az)://([a-z0-9][a-z0-9._-]{1,61}[a-z0-9])((?:/[\w.=+@-]+)*)/?", re.ASCII)
+_ONE_SLASH = re.compile(r"(s3|gs|az|file):/(?!/)")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # not the letter of a drive
 _MAX_NAME = 255  # bytes of the name of a folder
 
@@ -74,6 +75,8 @@ def parse_source(text: str) -> Path:
 def _parsed(text: str) -> Path | BucketAddress:
     found_scheme = _SCHEME.match(text)
     if found_scheme is None:
+        if (slip := _ONE_SLASH.match(text)) and not Path(f"{slip[1]}:").exists():
+            raise InputError(f"An address begins with {slip[1]}:// and two slashes.", f"Write {slip[1]}://...")
         return Path(text)
     scheme = found_scheme[1]
     if scheme == "file":

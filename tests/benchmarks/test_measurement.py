@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from benchmarks.measurement import Measurement, chosen, measure
+from benchmarks.measurement import Measurement, chosen, measure, positive_numbers
 from cdesearch.errors import InputError
 
 
@@ -44,3 +44,13 @@ def test_an_unknown_suite_is_refused():
     assert list(chosen(suites, "search")) == ["search"]
     with pytest.raises(InputError, match="no suite serch"):
         chosen(suites, "serch,index")
+
+
+@pytest.mark.parametrize("text", ["", "a", "1,,2", "0", "-1", "nan", "inf"])
+def test_numbers_of_an_option_must_be_positive(text):
+    with pytest.raises(InputError, match=r"--rates is .*must be positive"):
+        positive_numbers(text, "--rates")
+
+
+def test_numbers_of_an_option_are_separated_by_commas():
+    assert positive_numbers("1,2.5", "--rates") == [1, 2.5]

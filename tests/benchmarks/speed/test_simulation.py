@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.speed.simulation import Cluster, Shard, answer, commit
+from benchmarks.speed.simulation import Cluster, Shard, answer, commit, simulation
+from cdesearch.errors import InputError
 
 
 def test_one_core_waits_as_long_as_the_formula_of_pollaczek_and_khinchine_says():
@@ -43,3 +44,9 @@ def test_one_writer_at_a_time_bounds_the_commits():
     commits, repeated, _ = commit(update_s=60, per_hour=600, hours=20)
     assert commits <= 60.5
     assert repeated > 0.5
+
+
+@pytest.mark.parametrize("shard_ms", ["240", "490,240", "1,2,3", "x,y"])
+def test_the_milliseconds_of_a_shard_are_two_numbers_of_which_the_second_is_larger(shard_ms):
+    with pytest.raises(InputError, match="--shard-ms"):
+        simulation(shard_ms)

@@ -28,10 +28,18 @@ def test_an_address_is_a_folder_that_is_shown_as_the_address(text, address):
     assert address_behind(address.working_copy) == address
 
 
-@pytest.mark.parametrize("text", ["docs", "/data/docs", "C:/docs", "a:b", ".", "s3:/bucket/docs", "s3%3A%2F%2Fbucket"])
+@pytest.mark.parametrize("text", ["docs", "/data/docs", "C:/docs", "a:b", ".", "s3%3A%2F%2Fbucket"])
 def test_everything_without_a_scheme_is_a_path(text):
     assert parse_place(text) == Path(text)
     assert address_of(parse_place(text)) is None
+
+
+def test_an_address_with_one_slash_is_a_slip_unless_there_is_such_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="begins with s3:// and two slashes"):
+        parse_place("s3:/bucket/docs")
+    (tmp_path / "s3:").mkdir()
+    assert parse_place("s3:/bucket/docs") == Path("s3:/bucket/docs")
 
 
 def test_a_file_url_is_a_path():

@@ -2,6 +2,7 @@ import json
 
 import pytest
 from command import cdesearch
+from hidden_libraries import run_module_without
 from object_server import SECRET, move_to_computer
 
 import cdesearch as cdesearch_api
@@ -178,3 +179,10 @@ def test_an_empty_bucket_and_a_wrong_address_have_one_line(store, tmp_path):
     assert "does not exist" in missing.stderr
     secret = cdesearch("query", "moon", "--index", "s3://key:hidden@bucket/docs", cwd=tmp_path, code=2)
     assert "hidden" not in secret.stderr
+
+
+def test_a_library_of_the_extra_that_is_missing_is_named_with_the_extra(store, tmp_path, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    run = run_module_without("boto3", "cdesearch", "query", "moon", "--index", store.address, cwd=tmp_path)
+    assert run.returncode == 2 and "boto3" in run.stderr and "cdesearch[scale]" in run.stderr
