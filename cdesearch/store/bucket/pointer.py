@@ -30,7 +30,7 @@ def read_pointer(bucket: Bucket, *, replaces: bool = False) -> Pointer | None:
     Raises BucketError, and IndexDamagedError for other content, unless the caller `replaces` it without regard to it.
     Raises InputError for other content if the objects are not those of an index.
     """
-    stored = bucket.read_small(CURRENT)
+    stored = bucket.read(CURRENT)
     if stored is None:
         return None
     names = stored.content.decode("utf-8", "replace").splitlines()
@@ -48,7 +48,7 @@ def read_pointer(bucket: Bucket, *, replaces: bool = False) -> Pointer | None:
 
 def check_marker(bucket: Bucket) -> None:
     """Raise InputError if there are objects without the marker of an index, and BucketError."""
-    marker = bucket.read_small(MARKER)
+    marker = bucket.read(MARKER)
     if marker is not None and marker.content == MARK.encode():
         return
     if not bucket.is_empty():
