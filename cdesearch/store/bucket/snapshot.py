@@ -10,7 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 from cdesearch.errors import IndexDamagedError, IndexNotFoundError, StorageError
 from cdesearch.store.bucket.objects import Bucket
@@ -92,6 +92,12 @@ def fetch(bucket: Bucket, generation: Path, file: str, entry: Entry) -> None:
         (scratch / "file").replace(place)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def require_content(bucket: Bucket, generation: Path, file: str, entry: Entry) -> None:
+    """Raise IndexDamagedError unless an object is as it was written, which is downloaded to find out."""
+    with TemporaryDirectory() as scratch:
+        _fill(bucket, generation.name, file, entry, Path(scratch) / "file")
 
 
 def _known_checksums(folder: Path) -> Checksums | None:

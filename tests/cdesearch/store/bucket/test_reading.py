@@ -1,5 +1,7 @@
 import json
 import threading
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from command import cdesearch
@@ -150,6 +152,30 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
         hits(index, tiny_encoder)
     bucket.remove([name])
     with pytest.raises(IndexDamagedError, match="is missing"):
+        hits(Index.open(store.place), tiny_encoder)
+
+
+@pytest.mark.parametrize("part", ["chunks.lance/data", "chunks.lance/_indices"])
+def test_objects_with_other_content_of_the_same_size_are_reported_as_damage(store, run, tiny_encoder, part):
+    run()
+    for name, content in store.objects().items():
+        if part in name:
+            bucket_at(address_of(store.place)).write(name.removeprefix("team/docs/"), bytes(len(content)))
+    with pytest.raises(IndexDamagedError, match=rf"{part}.* of s3://.* has other content .*`cdesearch index --rebuild"):
+        hits(Index.open(store.place), tiny_encoder)
+
+
+def test_tables_of_a_forged_index_that_cannot_be_read_are_reported_as_damage(store, run, tiny_encoder):
+    run()
+    bucket = bucket_at(address_of(store.place))
+    start = object_name(read_pointer(bucket).generation, "")
+    checksums = parse_checksums(bucket.read(f"{start}{CHECKSUMS}").content)
+    for name, entry in checksums.items():
+        if "chunks.lance/data" in name:
+            bucket.write(f"{start}{name}", bytes(entry.size))
+            checksums[name] = replace(entry, sha256=sha256(bytes(entry.size)).hexdigest())
+    bucket.write(f"{start}{CHECKSUMS}", _serialised(checksums))
+    with pytest.raises(IndexDamagedError, match=r"The tables cannot be read\. Run `cdesearch index --rebuild"):
         hits(Index.open(store.place), tiny_encoder)
 
 
