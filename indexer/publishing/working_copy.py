@@ -9,7 +9,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError
+from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket.pointer import Pointer, check_marker, read_pointer, replace_pointer, wrong_server
@@ -41,10 +41,15 @@ BASE = (
 def usable_copy(address: BucketAddress) -> Path:
     """The folder of the working copy, after one of another format, or whose marker is damaged, was removed.
 
-    The copy is only a cache. To be called before it is locked.
+    The copy is only a cache. To be called before it is locked. Raises IndexUntrustedError if a link has its place.
     """
     folder = address.working_copy
-    if (folder / GENERATIONS).is_dir() and not folder.is_symlink() and mark_of(folder) != FORMAT:
+    if folder.is_symlink():  # a full path would be shown as the address
+        cache, name = folder.parents[1], folder.relative_to(folder.parents[1])
+        raise IndexUntrustedError(
+            f"{name} in {cache} is a symbolic link, which a copy of an index may not be.", "Remove the link."
+        )
+    if (folder / GENERATIONS).is_dir() and mark_of(folder) != FORMAT:
         shutil.rmtree(folder, ignore_errors=True)
     return folder
 

@@ -9,7 +9,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, mkdtemp
 
 from cdesearch.errors import IndexDamagedError, IndexNotFoundError, StorageError
@@ -32,6 +32,7 @@ from cdesearch.store.write_errors import write_error
 KEPT_SECONDS = 86_400.0  # for which the files of a generation stay in the cache after it was opened last
 VERSIONS = "/_versions/"  # in the names of Lance's manifests, which are checked before Lance opens a table
 AT_ONCE = 8  # files that are downloaded; an index of its own has five or so
+MAX_NAME = 200  # bytes of the name of a file or folder; most file systems allow 255, and a download adds an end
 _SCRATCH = ".new-"
 
 
@@ -74,9 +75,15 @@ def stored_checksums(bucket: Bucket, generation: str) -> tuple[bytes, Checksums]
     if len(stored.content) > MAX_BYTES:
         raise damaged_object(bucket, CHECKSUMS, f"is larger than {MAX_BYTES:,} bytes")
     try:
-        return stored.content, parse_checksums(stored.content)
+        checksums = parse_checksums(stored.content)
     except ChecksumsError as error:
         raise damaged_object(bucket, CHECKSUMS, str(error)) from None
+    folders = {str(parent) for name in checksums for parent in PurePosixPath(name).parents}
+    if folders & checksums.keys() or any(
+        len(part.encode()) > MAX_NAME for name in checksums for part in name.split("/")
+    ):
+        raise damaged_object(bucket, CHECKSUMS, "has names that files cannot have")
+    return stored.content, checksums
 
 
 def fetch(bucket: Bucket, generation: Path, file: str, entry: Entry) -> None:

@@ -5,7 +5,14 @@ import pytest
 from built import assert_same
 from object_server import move_to_computer
 
-from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError, SourceError
+from cdesearch.errors import (
+    BucketError,
+    IndexBusyError,
+    IndexDamagedError,
+    IndexUntrustedError,
+    InputError,
+    SourceError,
+)
 from cdesearch.progress import Silent
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket.pointer import read_pointer
@@ -387,6 +394,15 @@ def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was
     report = run()
     assert report.n_documents == Index.open(store.place).manifest.n_documents == 13
     assert report.embedded == 1 or not was_published
+
+
+def test_a_link_in_place_of_the_copy_is_named_by_its_path_in_the_cache(store, run, tmp_path):
+    copy = address_of(store.place).working_copy
+    copy.parent.mkdir(parents=True)
+    copy.symlink_to(tmp_path, target_is_directory=True)
+    with pytest.raises(IndexUntrustedError, match=r"local in .*XDG_CACHE_HOME.* is a symbolic link") as refused:
+        run()
+    assert "s3://" not in str(refused.value) and "--index" not in str(refused.value)
 
 
 @pytest.mark.slow

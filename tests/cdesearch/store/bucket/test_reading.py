@@ -179,6 +179,19 @@ def test_tables_of_a_forged_index_that_cannot_be_read_are_reported_as_damage(sto
         hits(Index.open(store.place), tiny_encoder)
 
 
+@pytest.mark.parametrize("names", [["a" * 300], [f"tables/{'b' * 300}/_versions/1.manifest"], ["c/_versions/1", "c"]])
+def test_names_that_no_files_can_have_are_reported_as_damage(store, run, tmp_path, monkeypatch, names):
+    run()
+    move_to_computer("second", tmp_path, monkeypatch)
+    bucket = bucket_at(address_of(store.place))
+    checksums_file = object_name(read_pointer(bucket).generation, CHECKSUMS)
+    checksums = parse_checksums(bucket.read(checksums_file).content)
+    checksums |= {name: Entry(1, 1, "0" * 64) for name in names}
+    bucket.write(checksums_file, _serialised(checksums))
+    with pytest.raises(IndexDamagedError, match="has names that files cannot have"):
+        Index.open(store.place)
+
+
 def test_of_an_object_that_is_too_large_only_a_part_is_read(store, tmp_path):
     bucket = bucket_at(address_of(store.place))
     bucket.write("large", bytes(40_000_000))
