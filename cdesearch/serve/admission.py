@@ -38,9 +38,9 @@ class Admission:
     async def run(self, search: Callable[[], Answer]) -> Answer:
         """Run `search` in a thread and return its result.
 
-        Raises BusyError if too many other searches are waiting. If the search exceeds the time limit, raises BucketError
-        with indexes in buckets, or else BusyError. Such a search cannot be interrupted, so its thread stays busy until
-        the search ends.
+        Raises BusyError if too many other searches are waiting, and BusyError, or BucketError with indexes in buckets,
+        if the search exceeds the time limit. Such a search cannot be interrupted, so its thread stays busy until the
+        search ends.
         """
         if self._admitted >= self._limit:
             raise BusyError("Too many searches are waiting.", "Try again in a second.")
