@@ -32,7 +32,7 @@ ROUTERS = tuple(module.router for module in MODULES)
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     """Return the application that serves `indexes`. The caller closes the indexes after the application has ended."""
     runs = UpdateRuns()
-    admission = Admission(settings.running, settings.waiting, settings.search_seconds)
+    admission = Admission(settings.running, settings.waiting, settings.search_seconds, indexes.buckets)
     metrics = ServerMetrics(indexes, admission)
     agents = session_manager(create_server(indexes, admission))
 

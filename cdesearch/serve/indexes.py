@@ -238,6 +238,11 @@ class ServedIndexes:
         """The names of all indexes."""
         return tuple(self._indexes)
 
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        """The addresses of the indexes that are in buckets."""
+        return tuple(str(served.index.address) for served in self if served.index.address is not None)
+
     def _refresh(self) -> None:
         while not self._closing.wait(REFRESH_SECONDS):
             for served in self:

@@ -85,7 +85,10 @@ def _parsed(text: str) -> Path | BucketAddress:
             raise InputError("A file:// URL names a path of this computer.", "For example: file:///data/docs.")
         from urllib.request import url2pathname  # imported late: it imports a client for HTTP
 
-        return Path(url2pathname(parts.path))
+        path = url2pathname(parts.path)
+        if "\0" in path:
+            raise InputError("This file:// URL contains a null character, which no path can.", "Remove the %00.")
+        return Path(path)
     if scheme not in SCHEMES:
         raise InputError(
             f"{scheme}:// is not a place for an index or for files.",

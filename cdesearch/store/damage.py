@@ -73,7 +73,7 @@ class Checks:
         with self._lock:
             if self._are_tables_sound:
                 return
-            small = _smallest(self.expected)
+            small = smallest(self.expected)
             manifest = self.expected.get(MANIFEST)
             is_copied = manifest is None or _mtime_ns(self._generation / MANIFEST) != manifest.mtime_ns
             small -= self._sound
@@ -86,7 +86,7 @@ class Checks:
         An update links the files that have not changed into the next generation, so it must know them to be sound.
         """
         with self._lock:
-            small = _smallest(self.expected)
+            small = smallest(self.expected)
             self._require(self.expected, lambda n, e, s: n in small or s.st_mtime_ns != e.mtime_ns)
             self._are_tables_sound = True  # so that opening them does not hash the same files again
 
@@ -232,7 +232,7 @@ def _unknown_versions(generation: Path, checksums: Checksums) -> Iterator[str]:
         )
 
 
-def _smallest(checksums: Checksums) -> set[str]:
+def smallest(checksums: Checksums) -> set[str]:
     """The smallest files, up to HASHED_ON_OPENING bytes in all."""
     chosen: set[str] = set()
     total = 0

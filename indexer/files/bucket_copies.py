@@ -69,8 +69,8 @@ def _download(bucket: Bucket, name: str, stored: Stored, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_name(f"{UNFINISHED}{uuid4().hex[:12]}")
     try:
-        if bucket.download(name, fresh) is None:
-            return  # removed since the listing; the next run removes its copy
+        if bucket.download(name, fresh, stored.size) is None or fresh.stat().st_size != stored.size:
+            return  # removed or replaced since the listing; the next run removes or replaces its copy
         os.utime(fresh, ns=(_changed_ns(stored), _changed_ns(stored)))
         fresh.replace(file)
     finally:

@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Progress
 from cdesearch.store.bucket.objects import Bucket, Stored
-from cdesearch.store.bucket.snapshot import damaged_object, object_name
-from cdesearch.store.checksums import Checksums, ChecksumsError, parse_checksums, read_checksums, sha256_of
+from cdesearch.store.bucket.snapshot import damaged_object, object_name, stored_checksums
+from cdesearch.store.checksums import Checksums, ChecksumsError, read_checksums, sha256_of
 from cdesearch.store.filesystem import link_or_copy
 from cdesearch.store.folder import CHECKSUMS
 
@@ -49,13 +50,7 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
     Files that the local generations `others` have with the same checksum are linked. A download that was interrupted
     continues. Raises BucketError, IndexDamagedError and OSError.
     """
-    content = bucket.read(object_name(generation.name, CHECKSUMS))
-    if content is None:
-        raise damaged_object(bucket, CHECKSUMS, "is missing")
-    try:
-        checksums = parse_checksums(content)
-    except ChecksumsError as error:
-        raise damaged_object(bucket, CHECKSUMS, str(error)) from None
+    content, checksums = stored_checksums(bucket, generation.name)
     generation.mkdir(exist_ok=True)
     known = [(other, checksums_of) for other in others if (checksums_of := _checksums_of(other))]
     advance = progress.stage("Downloading", len(checksums))
@@ -70,7 +65,7 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
         if not (place.exists() and sha256_of(place) == entry.sha256):
             part = place.with_name(f"{place.name}{_PART}")
             part.unlink(missing_ok=True)
-            digest = bucket.download(object_name(generation.name, file), part)
+            digest = bucket.download(object_name(generation.name, file), part, entry.size)
             if digest != entry.sha256:
                 what = "is missing" if digest is None else "has other content than was written"
                 raise damaged_object(bucket, file, what)
@@ -96,10 +91,9 @@ def _each(move: Callable[[str], None], files: Iterable[str]) -> None:
 
 def _checksums_in(bucket: Bucket, generation: str) -> Checksums:
     """The checksums of a generation in the bucket; none if it has none that can be read."""
-    content = bucket.read(object_name(generation, CHECKSUMS))
     try:
-        return {} if content is None else parse_checksums(content)
-    except ChecksumsError:
+        return stored_checksums(bucket, generation)[1]
+    except IndexDamagedError:
         return {}
 
 

@@ -9,10 +9,11 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError
+from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket.pointer import Pointer, read_pointer, replace_pointer
+from cdesearch.store.bucket.pointer import Pointer, check_marker, read_pointer, replace_pointer, wrong_server
+from cdesearch.store.bucket.snapshot import object_name
 from cdesearch.store.bucket_address import BucketAddress
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
@@ -29,7 +30,7 @@ from cdesearch.store.folder import (
 )
 from cdesearch.store.index import current_generation
 from indexer.generations.ledger import own_generations, record, remove
-from indexer.publishing.collection import collect, generations_in
+from indexer.publishing.collection import check_place, collect, generations_in
 from indexer.publishing.transfer import download, upload
 
 BASE = (
@@ -40,10 +41,15 @@ BASE = (
 def usable_copy(address: BucketAddress) -> Path:
     """The folder of the working copy, after one of another format, or whose marker is damaged, was removed.
 
-    The copy is only a cache. To be called before it is locked.
+    The copy is only a cache. To be called before it is locked. Raises IndexUntrustedError if a link has its place.
     """
     folder = address.working_copy
-    if (folder / GENERATIONS).is_dir() and not folder.is_symlink() and mark_of(folder) != FORMAT:
+    if folder.is_symlink():  # a full path would be shown as the address
+        cache, name = folder.parents[1], folder.relative_to(folder.parents[1])
+        raise IndexUntrustedError(
+            f"{name} in {cache} is a symbolic link, which a copy of an index may not be.", "Remove the link."
+        )
+    if (folder / GENERATIONS).is_dir() and mark_of(folder) != FORMAT:
         shutil.rmtree(folder, ignore_errors=True)
     return folder
 
@@ -56,12 +62,13 @@ class WorkingCopy:
 
         Raises BucketError, InputError, and for a run that continues it IndexDamagedError.
         """
+        check_place(address)
         self.folder = address.working_copy
         self._progress = progress
         self._bucket = bucket_at(address)
         self._seen: Pointer | None = read_pointer(self._bucket, replaces=replaces)
         if self._seen is None:
-            self._check_free()
+            check_marker(self._bucket)
 
     def update(self, *, is_needed: bool) -> Path:
         """Make the copy equal to the index in the bucket, unless it continues it; raises CdesearchError and OSError.
@@ -69,15 +76,19 @@ class WorkingCopy:
         A copy that is not needed, because the run builds everything again, is not downloaded. Returns the folder with
         the settings of the index: that of the copy, or if it was not downloaded that which stands for the bucket.
         """
-        seen = None if self._seen is None else self._seen.generation
+        seen = "" if self._seen is None else self._seen.generation
         own = self._sound_generation()
         if own is not None and own == seen:
             self._record_base(seen)
-        elif own is not None and self._base() == (seen or ""):
+        elif own is not None and self._base() == seen:
             self._progress.note("An earlier run could not publish what it has built. This run publishes it.")
-        elif seen is None or not is_needed:
+        elif own is not None and not seen:  # the copy may be the last one of the index
+            self._progress.note(
+                f"{self._bucket.address} no longer holds the index. This run continues the copy on this computer."
+            )
+        elif not seen or not is_needed:
             self._forget()
-            self._record_base(seen or "")
+            self._record_base(seen)
             return self._bucket.address.folder if seen else self.folder
         else:
             self._download(seen)
@@ -94,16 +105,19 @@ class WorkingCopy:
         if own is None or (seen is not None and own == seen.generation):
             return
         if seen is None:
-            self._bucket.write(MARKER, MARK.encode())
+            self._bucket.swap(MARKER, MARK.encode(), None)  # one that another program has written since stays
+            check_marker(self._bucket)
         objects = self._bucket.list(GENERATIONS)
         generation = self.folder / GENERATIONS / own
         upload(self._bucket, generation, seen.generation if seen else "", objects, self._progress)
         objects = self._bucket.list(GENERATIONS)
+        if object_name(own, CHECKSUMS) not in objects:
+            raise wrong_server(self._bucket)
         there = generations_in(objects)
         before = tuple(name for name in ([] if seen is None else [seen.generation, *seen.before]) if name in there)
         if not replace_pointer(self._bucket, own, seen, before):
             with suppress(BucketError):  # a later run removes what is left
-                self._bucket.remove(there[own])
+                self._bucket.remove(there.get(own, ()))
             raise IndexBusyError(
                 f"Another run has written {self._bucket.address} since this run began, so this one is not published.",
                 "Run the same command again: it adds your changes to the newest index.",
@@ -113,14 +127,6 @@ class WorkingCopy:
             collect(self._bucket, own, before, objects)
         except BucketError as error:  # the new generation is live
             self._progress.note(f"Generations that nobody uses any more could not be removed: {error.cause}")
-
-    def _check_free(self) -> None:
-        """Raise InputError if objects that are not those of an index have names with the prefix."""
-        if self._bucket.read_small(MARKER) is None and not self._bucket.is_empty():
-            raise InputError(
-                f"{self._bucket.address} is not empty and is not an index, so nothing is written there.",
-                "Choose another prefix.",
-            )
 
     def _download(self, name: str) -> None:
         generation = self.folder / GENERATIONS / name

@@ -32,6 +32,9 @@ UNKNOWN_KEY = b"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>AKIAEXAMPL
 SIGNED_BY = re.compile(r"Credential=(\w+)/\d+/([\w-]+)/s3/")
 DENIED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
 
+LOGIN_PAGE = b"<html>Please log in.</html>"
+LOGIN_HEADERS = {"ETag": '"page"', "Last-Modified": "Mon, 01 Jun 2026 00:00:00 GMT"}
+
 
 class FaultyProxy:
     """Forwards requests to the server at `port`, with the faults that its attributes set."""
@@ -45,6 +48,7 @@ class FaultyProxy:
         self.cut = 0.0  # the share of responses whose connection ends in the middle
         self.is_gone = False  # whether the bucket has been removed
         self.is_read_only = False  # whether writing is forbidden
+        self.is_login_page = False  # whether every answer is a page for logging in to a network
         self.refused = False  # whether the server does not know the access key
         self.keys: set[str] = set()  # the access keys of the requests, with the region
         self.loses_answer_to = ""  # the method and path of the next request that is carried out and answered with 503
@@ -105,7 +109,9 @@ def _handler(proxy: FaultyProxy) -> type[BaseHTTPRequestHandler]:
             if found := SIGNED_BY.search(self.headers.get("Authorization", "")):
                 proxy.keys.add(f"{found[1]}/{found[2]}")
             time.sleep(proxy.latency)
-            if proxy.is_gone:
+            if proxy.is_login_page:
+                self._send(200, LOGIN_HEADERS, LOGIN_PAGE)
+            elif proxy.is_gone:
                 self._send(404, {}, NO_BUCKET)
             elif proxy.refused:
                 self._send(403, {}, UNKNOWN_KEY)

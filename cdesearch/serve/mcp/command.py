@@ -54,7 +54,7 @@ async def _serve(opened: "ServedIndexes") -> None:
     from cdesearch.serve.settings import ServeSettings
 
     settings = ServeSettings()
-    admission = Admission(settings.running, settings.waiting, settings.search_seconds)
+    admission = Admission(settings.running, settings.waiting, settings.search_seconds, opened.buckets)
     server = create_server(opened, admission)
     warming = threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm")
     warming.start()

@@ -1,12 +1,17 @@
 """Compare a generation in a bucket with its checksums: the sizes of objects, and the content of the cached files."""
 
+import re
 from pathlib import Path
 
 from cdesearch.errors import CdesearchError
 from cdesearch.store.bucket.objects import Bucket
-from cdesearch.store.bucket.snapshot import VERSIONS, cache_error, fetch, object_name
+from cdesearch.store.bucket.snapshot import VERSIONS, cache_error, fetch, object_name, require_content
 from cdesearch.store.checksums import Checksums
-from cdesearch.store.damage import Checks, Damage, NeedsHash
+from cdesearch.store.damage import Checks, Damage, NeedsHash, damaged, smallest
+from cdesearch.store.lance_manifest import TABLES
+
+_FROM_SERVER = re.compile(r"Generic \w+ error|Error performing|status code")
+_NOT_FOUND = re.compile(r"not found", re.IGNORECASE)
 
 
 class BucketChecks(Checks):
@@ -27,9 +32,21 @@ class BucketChecks(Checks):
                 raise cache_error(self._bucket, error) from None
             self._sound.add(file)
 
-    def table_error(self, tables: str, error: BaseException) -> CdesearchError:  # noqa: ARG002 (they are not at fault)
-        """The error for tables that LanceDB cannot read, although all objects are there. Its message is not shown."""
-        return self._bucket.error_of(error)
+    def table_error(self, tables: str, error: BaseException) -> CdesearchError:
+        """The error for tables that LanceDB cannot read, although all objects are there. Its message is not shown.
+
+        Raises IndexDamagedError if one of the smaller objects has other content. LanceDB also says that an object is
+        not found if it is damaged or if the server is too busy.
+        """
+        text = str(error)
+        if _FROM_SERVER.search(text):
+            return self._bucket.error_of(error)
+        for file in sorted(smallest(self.expected)):
+            if file.startswith(f"{TABLES}/"):
+                require_content(self._bucket, self._generation, file, self.expected[file])
+        if _NOT_FOUND.search(text):
+            return self._bucket.error_of(error)
+        return damaged(self._bucket.address.folder, f"{tables} cannot be read")
 
     def size_bytes(self) -> int:
         """The size of the generation, in bytes."""

@@ -8,7 +8,10 @@ environment and the metadata of an instance; boto3 adds profiles, single sign-on
 
 import os
 import re
+from collections.abc import Mapping
 from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import BucketError, InputError
@@ -23,7 +26,10 @@ REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
 _OWN_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 DEFAULT_REGION = "us-east-1"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-_URL = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?(?:/[!-~]*)?", re.ASCII)
+_URL = re.compile(r"https?://(?:([\w.-]+)|\[([0-9a-fA-F:.]+)\])(?::(\d{1,5}))?(?:/[!-~]*)?", re.ASCII)
+_IS_NUMBER = re.compile(r"\d+|0[xX][0-9a-fA-F]*")  # the last part of a host that is then an IPv4 address
+_VARIABLES = {"s3": "AWS_", "az": "AZURE_"}  # how the names of variables begin whose values are sent to the server
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SETTINGS = {
     "s3": "Check the variables whose names begin with AWS_.",
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to a file with a key, or run `gcloud auth application-default login`.",
@@ -40,18 +46,18 @@ def open_store(address: BucketAddress) -> Any:
             f"{address} is in a bucket, and the library for buckets is not installed.",
             "Run `pip install 'cdesearch[scale]'`.",
         ) from None
-    _check_endpoints()
+    _check_variables(address)
     retries: Any = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)}
+    given: dict[str, Any] = {}
+    if address.scheme == "s3" and not _has_own_credentials():
+        given["credential_provider"] = _profile(address)
+    settings = _s3_settings() if address.scheme == "s3" else {}
+    given |= settings
     client: Any = {
-        "allow_http": _is_plain_http(),
+        "allow_http": _is_plain_http(settings),
         "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
         "timeout": timedelta(seconds=REQUEST_SECONDS),
     }
-    given: dict[str, Any] = {}
-    if address.scheme == "s3":
-        if not _has_own_credentials():
-            given["credential_provider"] = _profile(address)
-        given["region"] = _region()
     try:
         return from_url(str(address), retry_config=retries, client_options=client, **given)
     except Exception as error:  # its message may contain the value of a variable
@@ -62,16 +68,15 @@ def open_store(address: BucketAddress) -> Any:
 
 def lance_options(address: BucketAddress) -> dict[str, str]:
     """The options with which LanceDB contacts the same store. It finds the credentials itself."""
-    options = {
+    settings = _s3_settings() if address.scheme == "s3" else {}
+    return {
         "client_max_retries": str(MAX_RETRIES),
         "client_retry_timeout": str(RETRY_SECONDS),
         "connect_timeout": f"{CONNECT_SECONDS}s",
         "timeout": f"{REQUEST_SECONDS}s",
-        "allow_http": str(_is_plain_http()).lower(),
+        "allow_http": str(_is_plain_http(settings)).lower(),
+        **{f"aws_{name}": value for name, value in settings.items()},
     }
-    if address.scheme == "s3":
-        options["aws_region"] = _region()
-    return options
 
 
 def _has_own_credentials() -> bool:
@@ -102,15 +107,69 @@ def _region() -> str:
     return boto3.Session().region_name or DEFAULT_REGION
 
 
-def _check_endpoints() -> None:
-    """Raise BucketError for a variable that does not hold the URL of a server, for which object_store would panic."""
+def _s3_settings() -> dict[str, str]:
+    """The region, and the endpoint if only a profile names one; raises BucketError."""
+    settings = {"region": _region()}
+    if not any(os.environ.get(name) for name in _ENDPOINTS) and (endpoint := _endpoint_of_profile()):
+        if not _is_url(endpoint):
+            raise BucketError(
+                "The endpoint_url of your AWS profile is not the URL of a server.",
+                "Write one such as https://s3.example.com.",
+            )
+        settings["endpoint"] = endpoint
+    return settings
+
+
+def _endpoint_of_profile() -> str | None:
+    """The endpoint that boto3 finds in a profile, or in its section of services; object_store ignores both."""
+    files = (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"))
+    if not any(Path(os.environ.get(name) or default).expanduser().exists() for name, default in files):
+        return None
+    from botocore.configprovider import ConfiguredEndpointProvider
+    from botocore.exceptions import BotoCoreError
+    from botocore.session import Session
+
+    session = Session()
+    try:
+        if session.get_config_variable("ignore_configured_endpoint_urls"):
+            return None
+        profile = session.get_scoped_config()
+        found = ConfiguredEndpointProvider(session.full_config, profile, "s3").provide()
+    except BotoCoreError:  # reported with the credentials, unless the environment has these
+        return None
+    return None if found is None else str(found)
+
+
+def _check_variables(address: BucketAddress) -> None:
+    """Raise BucketError for a variable with a value for which object_store would panic."""
     for name in _ENDPOINTS:
-        if os.environ.get(name) and not _URL.fullmatch(os.environ[name]):
+        if os.environ.get(name) and not _is_url(os.environ[name]):
             raise BucketError(
                 f"The variable {name} is not the URL of a server.", "Write one such as https://s3.example.com."
             )
+    for name, value in os.environ.items():
+        if address.scheme in _VARIABLES and name.startswith(_VARIABLES[address.scheme]) and _CONTROL.search(value):
+            raise BucketError(
+                f"The variable {name} contains a line break or another control character.", "Set it without one."
+            )
 
 
-def _is_plain_http() -> bool:
+def _is_url(text: str) -> bool:
+    """Whether `text` is the URL of a server."""
+    found = _URL.fullmatch(text)
+    if found is None or int(found[3] or 0) > 65_535:
+        return False
+    try:
+        if found[2]:
+            IPv6Address(found[2])
+        elif _IS_NUMBER.fullmatch(found[1].rpartition(".")[2]):
+            IPv4Address(found[1])
+    except ValueError:
+        return False
+    return True
+
+
+def _is_plain_http(settings: Mapping[str, str]) -> bool:
     """Whether the user has named a server without encryption, such as one on this computer."""
-    return any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+    named = [os.environ.get(name, "") for name in _ENDPOINTS]
+    return any(url.startswith("http://") for url in (*named, settings.get("endpoint", "")))

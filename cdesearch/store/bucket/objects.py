@@ -58,40 +58,35 @@ class Bucket:
         self.address = address
         self._store = open_store(address)
 
-    def read(self, name: str) -> bytes | None:
-        """The content of an object; None if there is none."""
-        import obstore
+    def read(self, name: str, limit: int = MAX_SMALL_OBJECT) -> Versioned | None:
+        """The content of a small object with its version; None if there is none.
 
-        with self._guarded():
-            try:
-                return bytes(obstore.get(self._store, name).bytes())
-            except FileNotFoundError as error:
-                self._check_bucket(error)
-                return None
-
-    def read_small(self, name: str) -> Versioned | None:
-        """The content of a small object with its version; None if there is none."""
+        Of an object of more than `limit` bytes, it is a part of more than `limit` bytes.
+        """
         import obstore
 
         with self._guarded():
             try:
                 found = obstore.get(self._store, name)
-                if found.meta["size"] > MAX_SMALL_OBJECT:
-                    raise BucketError(
-                        f"{name} of {self.address} is larger than {MAX_SMALL_OBJECT:,} bytes.",
-                        "Name the prefix of an index.",
-                    )
                 tags = {key: found.meta.get(key) for key in ("e_tag", "version")}
-                return Versioned(bytes(found.bytes()), {key: str(tag) for key, tag in tags.items() if tag})
+                content = bytearray()
+                for part in found.stream():
+                    content += part
+                    if len(content) > limit:
+                        break
+                return Versioned(bytes(content), {key: str(tag) for key, tag in tags.items() if tag})
             except FileNotFoundError as error:
                 self._check_bucket(error)
                 return None
 
-    def download(self, name: str, file: Path) -> str | None:
-        """Write an object to a new file; returns its SHA-256 digest, or None if there is no such object."""
+    def download(self, name: str, file: Path, size: int) -> str | None:
+        """Write an object to a new file; returns the file's SHA-256 digest, or None if there is no such object.
+
+        Of an object that is larger than `size`, the file holds a part that is also larger, so its digest differs.
+        """
         import obstore
 
-        digest = sha256()
+        digest, n_bytes = sha256(), 0
         with self._guarded():
             try:
                 parts = obstore.get(self._store, name).stream()
@@ -101,7 +96,9 @@ class Bucket:
             with file.open("xb") as written:
                 for part in parts:
                     digest.update(part)
-                    written.write(part)
+                    n_bytes += written.write(part)
+                    if n_bytes > size:
+                        break
         return digest.hexdigest()
 
     def upload(self, file: Path, name: str) -> None:
@@ -129,7 +126,7 @@ class Bucket:
                 obstore.put(self._store, name, content, mode=mode)
             except (AlreadyExistsError, PreconditionError):
                 # An attempt whose answer was lost may have replaced it.
-                found = self.read_small(name)
+                found = self.read(name)
                 return found is not None and found.content == content
             return True
 

@@ -4,10 +4,10 @@ import time
 from dataclasses import dataclass
 from threading import Lock
 
-from cdesearch.errors import IndexDamagedError
+from cdesearch.errors import BucketError, IndexDamagedError, InputError
 from cdesearch.store.bucket.objects import Bucket, Versioned, bucket_at
 from cdesearch.store.bucket_address import BucketAddress
-from cdesearch.store.folder import CURRENT, is_generation_name, lost_settings_remedy
+from cdesearch.store.folder import CURRENT, MARK, MARKER, is_generation_name, lost_settings_remedy
 
 FRESH_SECONDS = 5.0  # in which a process that has an index open does not ask for a newer generation again
 
@@ -28,12 +28,14 @@ def read_pointer(bucket: Bucket, *, replaces: bool = False) -> Pointer | None:
     """What CURRENT holds now; None if there is none.
 
     Raises BucketError, and IndexDamagedError for other content, unless the caller `replaces` it without regard to it.
+    Raises InputError for other content if the objects are not those of an index.
     """
-    stored = bucket.read_small(CURRENT)
+    stored = bucket.read(CURRENT)
     if stored is None:
         return None
     names = stored.content.decode("utf-8", "replace").splitlines()
     if not names or not all(map(is_generation_name, names)):
+        check_marker(bucket)
         if replaces:
             return Pointer("", (), stored)
         raise IndexDamagedError(
@@ -42,6 +44,25 @@ def read_pointer(bucket: Bucket, *, replaces: bool = False) -> Pointer | None:
         )
     _remember(bucket.address, names[0])
     return Pointer(names[0], tuple(names[1:]), stored)
+
+
+def check_marker(bucket: Bucket) -> None:
+    """Raise InputError if there are objects without the marker of an index, and BucketError."""
+    marker = bucket.read(MARKER)
+    if marker is not None and marker.content == MARK.encode():
+        return
+    if not bucket.is_empty():
+        raise InputError(f"{bucket.address} is not empty and is not an index.", "Choose another prefix.")
+    if marker is not None:  # it was read, and no object is there: a page for logging in to a network, for example
+        raise wrong_server(bucket)
+
+
+def wrong_server(bucket: Bucket) -> BucketError:
+    """The error for a server that answers every request with success and does not store objects."""
+    return BucketError(
+        f"The server of {bucket.address} does not answer as an object store does.",
+        "Check the endpoint, and whether the network asks you to log in.",
+    )
 
 
 def newest_generation(address: BucketAddress) -> str | None:

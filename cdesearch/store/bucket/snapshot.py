@@ -9,14 +9,15 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
-from tempfile import mkdtemp
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory, mkdtemp
 
 from cdesearch.errors import IndexDamagedError, IndexNotFoundError, StorageError
 from cdesearch.store.bucket.objects import Bucket
 from cdesearch.store.bucket.pointer import read_pointer
 from cdesearch.store.checksums import (
     MANIFEST,
+    MAX_BYTES,
     Checksums,
     ChecksumsError,
     Entry,
@@ -30,6 +31,8 @@ from cdesearch.store.write_errors import write_error
 
 KEPT_SECONDS = 86_400.0  # for which the files of a generation stay in the cache after it was opened last
 VERSIONS = "/_versions/"  # in the names of Lance's manifests, which are checked before Lance opens a table
+AT_ONCE = 8  # files that are downloaded; an index of its own has five or so
+MAX_NAME = 200  # bytes of the name of a file or folder; most file systems allow 255, and a download adds an end
 _SCRATCH = ".new-"
 
 
@@ -54,7 +57,7 @@ def open_newest(bucket: Bucket) -> Path:
         if checksums is None:
             checksums = _begin(bucket, folder)
         needed = [name for name in checksums if name == MANIFEST or VERSIONS in name]
-        with ThreadPoolExecutor(max_workers=len(needed) or 1) as threads:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
             list(threads.map(lambda file: fetch(bucket, folder, file, checksums[file]), needed))
         with suppress(OSError):  # a cache that holds all files may be read-only
             os.utime(folder)
@@ -62,6 +65,25 @@ def open_newest(bucket: Bucket) -> Path:
     except OSError as error:
         raise cache_error(bucket, error) from None
     return folder
+
+
+def stored_checksums(bucket: Bucket, generation: str) -> tuple[bytes, Checksums]:
+    """The checksums of a generation in a bucket, and their file; raises BucketError and IndexDamagedError."""
+    stored = bucket.read(object_name(generation, CHECKSUMS), MAX_BYTES)
+    if stored is None:
+        raise damaged_object(bucket, CHECKSUMS, "is missing")
+    if len(stored.content) > MAX_BYTES:
+        raise damaged_object(bucket, CHECKSUMS, f"is larger than {MAX_BYTES:,} bytes")
+    try:
+        checksums = parse_checksums(stored.content)
+    except ChecksumsError as error:
+        raise damaged_object(bucket, CHECKSUMS, str(error)) from None
+    folders = {str(parent) for name in checksums for parent in PurePosixPath(name).parents}
+    if folders & checksums.keys() or any(
+        len(part.encode()) > MAX_NAME for name in checksums for part in name.split("/")
+    ):
+        raise damaged_object(bucket, CHECKSUMS, "has names that files cannot have")
+    return stored.content, checksums
 
 
 def fetch(bucket: Bucket, generation: Path, file: str, entry: Entry) -> None:
@@ -79,6 +101,12 @@ def fetch(bucket: Bucket, generation: Path, file: str, entry: Entry) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def require_content(bucket: Bucket, generation: Path, file: str, entry: Entry) -> None:
+    """Raise IndexDamagedError unless an object is as it was written, which is downloaded to find out."""
+    with TemporaryDirectory() as scratch:
+        _fill(bucket, generation.name, file, entry, Path(scratch) / "file")
+
+
 def _known_checksums(folder: Path) -> Checksums | None:
     """The checksums of a generation in the cache; None if it is not there, or if the disk has damaged them."""
     try:
@@ -90,13 +118,7 @@ def _known_checksums(folder: Path) -> Checksums | None:
 def _begin(bucket: Bucket, folder: Path) -> Checksums:
     """Make the folder of a generation, with its checksums and the files that the cache has of others."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    content = bucket.read(object_name(folder.name, CHECKSUMS))
-    if content is None:
-        raise damaged_object(bucket, CHECKSUMS, "is missing")
-    try:
-        checksums = parse_checksums(content)
-    except ChecksumsError as error:
-        raise damaged_object(bucket, CHECKSUMS, str(error)) from None
+    content, checksums = stored_checksums(bucket, folder.name)
     scratch = Path(mkdtemp(dir=folder.parent, prefix=_SCRATCH))
     try:
         (scratch / CHECKSUMS).write_bytes(content)
@@ -111,7 +133,7 @@ def _begin(bucket: Bucket, folder: Path) -> Checksums:
 
 def _fill(bucket: Bucket, generation: str, file: str, entry: Entry, target: Path) -> None:
     """Download a file and compare it with its checksum; raises IndexDamagedError."""
-    digest = bucket.download(object_name(generation, file), target)
+    digest = bucket.download(object_name(generation, file), target, entry.size)
     if digest is None:
         raise damaged_object(bucket, file, "is missing")
     if digest != entry.sha256:

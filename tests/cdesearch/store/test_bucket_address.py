@@ -62,6 +62,7 @@ def test_a_file_url_is_a_path():
         "s3://bucket/" + "a" * 250,
         "S3://bucket/docs",
         "http://host/docs",
+        "file:///tmp/secret%00x",
     ],
 )
 def test_another_url_is_refused_without_repeating_what_may_be_a_secret(text):

@@ -57,6 +57,17 @@ def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_change
     assert "stem" in (source / "moon.md").read_text() and not (source / "deep").exists()
 
 
+def test_a_file_that_grows_after_the_listing_is_copied_by_the_next_run(store, files, run):  # noqa: F811
+    def grow(method, path):
+        if method == "GET" and path.endswith("moon.md"):
+            store.before = None
+            bucket_at(files).write("moon.md", b"# Moon\nThe moon is a stone." * 1000)
+
+    store.before = grow
+    assert run(parse_source(str(files))) == {"deep/er/bread.md"}
+    assert run() == {"moon.md", "deep/er/bread.md"}
+
+
 def test_the_python_function_and_the_command_take_an_address(store, files, tmp_path, tiny_checkpoint):  # noqa: F811
     index = cdesearch.build(str(files), index=tmp_path / "python", model=tiny_checkpoint)
     assert index.search("the moon", k=1)[0].chunk.path == "moon.md"

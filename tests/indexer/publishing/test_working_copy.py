@@ -5,11 +5,18 @@ import pytest
 from built import assert_same
 from object_server import move_to_computer
 
-from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError
+from cdesearch.errors import (
+    BucketError,
+    IndexBusyError,
+    IndexDamagedError,
+    IndexUntrustedError,
+    InputError,
+    SourceError,
+)
 from cdesearch.progress import Silent
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket.pointer import read_pointer
-from cdesearch.store.bucket_address import address_of
+from cdesearch.store.bucket_address import address_of, parse_place
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm
 from indexer.build import build
@@ -187,7 +194,7 @@ def test_old_generations_are_removed_at_a_write_after_the_grace_time(store, run,
 @pytest.mark.slow
 def test_an_upload_that_nobody_published_is_removed_after_a_day(store, run, docs, monkeypatch):
     run()
-    bucket_at(address_of(store.place)).write("generations/aaaaaaaaaaaa/data", b"left")
+    bucket_at(address_of(store.place)).write("generations/aaaaaaaaaaaa/context.safetensors", b"left")
     (docs / "new.md").write_text("the bread is in the river")
     run()
     assert "aaaaaaaaaaaa" in generations(store)
@@ -197,11 +204,105 @@ def test_an_upload_that_nobody_published_is_removed_after_a_day(store, run, docs
     assert "aaaaaaaaaaaa" not in generations(store)
 
 
+@pytest.mark.slow
+def test_foreign_objects_below_the_generations_are_never_removed(store, run, docs, monkeypatch):
+    run()
+    bucket = bucket_at(address_of(store.place))
+    nested = [f"cccccccccccc/{name}" for name in ("INDEX", "generations/aaaaaaaaaaaa/checksums.json")]
+    names = {f"generations/{name}" for name in ("bbbbbbbbbbbb/photo.jpg", "bbbbbbbbbbbb/manifest.json", *nested)}
+    for name in names:
+        bucket.write(name, b"mine")
+    monkeypatch.setattr(collection, "GRACE", timedelta(seconds=-1))
+    monkeypatch.setattr(collection, "ABANDONED", timedelta(seconds=-1))
+    (docs / "new.md").write_text("the bread is in the river")
+    run()
+    assert names <= set(bucket.list("generations"))
+
+
+def test_every_file_of_a_generation_is_removed_with_it(tmp_path, tiny_checkpoint):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text(
+        "Die Dateien im Arbeitsverzeichnis werden gelöscht, wenn der Benutzer geht."
+    )
+    build([tmp_path / "docs"], Options(model=tiny_checkpoint), Silent())
+    generation = Index.open(tmp_path / "docs").generation
+    files = {file.relative_to(generation).as_posix() for file in generation.rglob("*") if file.is_file()}
+    assert "vocabulary.json" in files
+    objects = {f"generations/{generation.name}/{file}": None for file in files}
+    assert collection.generations_in(objects) == {generation.name: list(objects)}
+
+
 def test_nothing_is_written_beside_foreign_objects(store, run):
     bucket_at(address_of(store.place)).write("report.txt", b"mine")
     with pytest.raises(InputError, match="is not empty and is not an index"):
         run()
     assert list(store.objects()) == ["team/docs/report.txt"]
+
+
+@pytest.mark.parametrize("name", ["INDEX", "CURRENT"])
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_foreign_objects_with_the_names_of_an_index_are_not_replaced(store, run, name, rebuild):
+    bucket_at(address_of(store.place)).write(name, b"MANIFEST-000004\n")
+    with pytest.raises(InputError, match="is not empty and is not an index") as refused:
+        run(rebuild=rebuild)
+    assert "--rebuild" not in str(refused.value)
+    assert store.objects() == {f"team/docs/{name}": b"MANIFEST-000004\n"}
+
+
+def test_an_object_written_during_the_build_is_not_replaced(store, docs, tiny_checkpoint):
+    class AtFirstStage(Silent):
+        def stage(self, name, total):
+            bucket_at(address_of(store.place)).write("INDEX", b"mine")
+            return super().stage(name, total)
+
+    with pytest.raises(InputError, match="is not empty and is not an index"):
+        build([docs], Options(index=store.place, model=tiny_checkpoint), AtFirstStage())
+    assert store.objects() == {"team/docs/INDEX": b"mine"}
+
+
+@pytest.mark.parametrize("begins_later", [False, True])
+def test_a_server_that_stores_nothing_is_named_and_nothing_counts_as_published(
+    store, run, docs, tiny_checkpoint, begins_later
+):
+    class AtPublication(Silent):
+        def stage(self, name, total):
+            store.is_login_page = True
+            return super().stage(name, total)
+
+    store.is_login_page = not begins_later
+    for rebuild in (False, True):
+        options = Options(index=store.place, model=tiny_checkpoint, rebuild=rebuild)
+        with pytest.raises(BucketError, match="does not answer as an object store does"):
+            build([docs], options, AtPublication())
+    store.is_login_page = False
+    assert not store.objects()
+    assert run().embedded == 0 or not begins_later
+
+
+def test_an_index_inside_a_generation_of_another_one_is_refused(store, run, docs, tiny_checkpoint):
+    place = parse_place(f"{store.address}/generations/0123456789ab/notes")
+    with pytest.raises(InputError, match="is the place of a generation of another index"):
+        build([docs], Options(index=place, model=tiny_checkpoint), Silent())
+    assert not store.objects()
+
+
+def test_the_copy_of_an_emptied_bucket_survives_a_run_that_fails_and_is_published_again(store, run, docs):
+    run(vectors="int8")
+    before = contents(store)
+    bucket = bucket_at(address_of(store.place))
+    bucket.remove(bucket.list(""))
+    store.is_read_only = True
+    for rebuild in (False, True):
+        with pytest.raises(BucketError):
+            build([], Options(index=store.place, model=run.model, rebuild=rebuild), Silent())
+    store.is_read_only = False
+    with pytest.raises(SourceError):
+        build([docs / "absent"], Options(index=store.place, model=run.model), Silent())
+    told = Told()
+    report = build([], Options(index=store.place, model=run.model), told)
+    assert told.notes == [f"{store.address} no longer holds the index. This run continues the copy on this computer."]
+    assert report.embedded == 0 and Index.open(store.place).manifest.vectors == "int8"
+    assert_same(contents(store), before)
 
 
 def test_a_reader_without_rights_to_write_gets_one_error_and_keeps_its_work(store, run):
@@ -306,6 +407,15 @@ def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was
     report = run()
     assert report.n_documents == Index.open(store.place).manifest.n_documents == 13
     assert report.embedded == 1 or not was_published
+
+
+def test_a_link_in_place_of_the_copy_is_named_by_its_path_in_the_cache(store, run, tmp_path):
+    copy = address_of(store.place).working_copy
+    copy.parent.mkdir(parents=True)
+    copy.symlink_to(tmp_path, target_is_directory=True)
+    with pytest.raises(IndexUntrustedError, match=r"local in .*XDG_CACHE_HOME.* is a symbolic link") as refused:
+        run()
+    assert "s3://" not in str(refused.value) and "--index" not in str(refused.value)
 
 
 @pytest.mark.slow

@@ -193,7 +193,11 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
 
 
 @pytest.mark.parametrize(
-    "url", ["s3.example.com", "https://", "ftp://host", "http://[", "http://a b", "http://a:b", "secret"]
+    "url",
+    [
+        *("s3.example.com", "https://", "ftp://host", "http://[", "http://a b", "http://a:b", "secret"),
+        *("http://127.0.0.1:99999", "http://127.0.0.1.5:80", "http://[:::::]:80"),
+    ],
 )
 def test_an_endpoint_that_is_no_url_has_one_line_without_its_value(store, monkeypatch, tmp_path, url):
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
@@ -201,3 +205,38 @@ def test_an_endpoint_that_is_no_url_has_one_line_without_its_value(store, monkey
     refused = cdesearch("query", "moon", "--index", store.address, cwd=tmp_path, code=2)
     assert refused.stderr.startswith("error: The variable AWS_ENDPOINT_URL is not the URL of a server.")
     assert "secret" not in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_NAME"])
+@pytest.mark.parametrize("end", ["\r", "\n"])
+def test_a_variable_with_a_line_break_is_named_without_its_value(store, monkeypatch, tmp_path, name, end):
+    monkeypatch.setenv(name, f"secret{end}")
+    address = "az://container/docs" if name.startswith("AZURE") else store.address
+    refused = cdesearch("query", "moon", "--index", address, cwd=tmp_path, code=2)
+    assert refused.stderr.startswith(f"error: The variable {name} contains a line break")
+    assert "secret" not in refused.stderr and refused.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("has_own_keys", [False, True])
+@pytest.mark.parametrize("is_in_services", [False, True])
+def test_the_endpoint_of_a_profile_is_used(
+    store, run, tiny_encoder, tmp_path, monkeypatch, is_in_services, has_own_keys
+):
+    run()
+    services = f"services = mine\n\n[services mine]\ns3 =\n  endpoint_url = {store.url}\n"
+    endpoint = services if is_in_services else f"endpoint_url = {store.url}\n"
+    keys = f"aws_access_key_id = AKIAPROFILE\naws_secret_access_key = {SECRET}\n"
+    (tmp_path / "config").write_text(f"[profile team]\nregion = eu-central-1\n{keys}{endpoint}")
+    for name in ("ENDPOINT_URL", *(() if has_own_keys else ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION"))):
+        monkeypatch.delenv(f"AWS_{name}")
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    bucket_at.cache_clear()
+    store.keys.clear()
+    hits(Index.open(store.place), tiny_encoder)
+    assert store.keys == {"AKIAEXAMPLE/us-east-1" if has_own_keys else "AKIAPROFILE/eu-central-1"}
+    bucket_at.cache_clear()
+    (tmp_path / "config").write_text(f"[profile team]\n{keys}endpoint_url = secret\n")
+    with pytest.raises(BucketError, match="The endpoint_url of your AWS profile is not the URL of a server"):
+        Index.open(store.place)
+    bucket_at.cache_clear()

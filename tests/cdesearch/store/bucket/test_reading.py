@@ -1,4 +1,7 @@
 import json
+import threading
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from command import cdesearch
@@ -11,6 +14,11 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import pointer
 from cdesearch.store.bucket.objects import bucket_at
+from cdesearch.store.bucket.pointer import read_pointer
+from cdesearch.store.bucket.snapshot import AT_ONCE, object_name
+from cdesearch.store.bucket_address import address_of
+from cdesearch.store.checksums import Entry, _serialised, parse_checksums
+from cdesearch.store.folder import CHECKSUMS
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -139,13 +147,87 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
     index = Index.open(store.place)
     bucket = bucket_at(index.address)
     name = next(name for name in bucket.list("generations") if "chunks.lance/data" in name)
-    content = bucket.read(name)
+    content = store.objects()[f"team/docs/{name}"]
     bucket.write(name, content[:-1])
     with pytest.raises(IndexDamagedError, match=r"bytes instead of .* `cdesearch index --rebuild --index s3://"):
         hits(index, tiny_encoder)
     bucket.remove([name])
     with pytest.raises(IndexDamagedError, match="is missing"):
         hits(Index.open(store.place), tiny_encoder)
+
+
+@pytest.mark.parametrize("part", ["chunks.lance/data", "chunks.lance/_indices"])
+def test_objects_with_other_content_of_the_same_size_are_reported_as_damage(store, run, tiny_encoder, part):
+    run()
+    for name, content in store.objects().items():
+        if part in name:
+            bucket_at(address_of(store.place)).write(name.removeprefix("team/docs/"), bytes(len(content)))
+    with pytest.raises(IndexDamagedError, match=rf"{part}.* of s3://.* has other content .*`cdesearch index --rebuild"):
+        hits(Index.open(store.place), tiny_encoder)
+
+
+def test_tables_of_a_forged_index_that_cannot_be_read_are_reported_as_damage(store, run, tiny_encoder):
+    run()
+    bucket = bucket_at(address_of(store.place))
+    start = object_name(read_pointer(bucket).generation, "")
+    checksums = parse_checksums(bucket.read(f"{start}{CHECKSUMS}").content)
+    for name, entry in checksums.items():
+        if "chunks.lance/data" in name:
+            bucket.write(f"{start}{name}", bytes(entry.size))
+            checksums[name] = replace(entry, sha256=sha256(bytes(entry.size)).hexdigest())
+    bucket.write(f"{start}{CHECKSUMS}", _serialised(checksums))
+    with pytest.raises(IndexDamagedError, match=r"The tables cannot be read\. Run `cdesearch index --rebuild"):
+        hits(Index.open(store.place), tiny_encoder)
+
+
+@pytest.mark.parametrize("names", [["a" * 300], [f"tables/{'b' * 300}/_versions/1.manifest"], ["c/_versions/1", "c"]])
+def test_names_that_no_files_can_have_are_reported_as_damage(store, run, tmp_path, monkeypatch, names):
+    run()
+    move_to_computer("second", tmp_path, monkeypatch)
+    bucket = bucket_at(address_of(store.place))
+    checksums_file = object_name(read_pointer(bucket).generation, CHECKSUMS)
+    checksums = parse_checksums(bucket.read(checksums_file).content)
+    checksums |= {name: Entry(1, 1, "0" * 64) for name in names}
+    bucket.write(checksums_file, _serialised(checksums))
+    with pytest.raises(IndexDamagedError, match="has names that files cannot have"):
+        Index.open(store.place)
+
+
+def test_of_an_object_that_is_too_large_only_a_part_is_read(store, tmp_path):
+    bucket = bucket_at(address_of(store.place))
+    bucket.write("large", bytes(40_000_000))
+    assert 16_000_000 < len(bucket.read("large", 16_000_000).content) < 40_000_000
+    bucket.download("large", tmp_path / "file", 1)
+    assert 1 < (tmp_path / "file").stat().st_size < 40_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["checksums.json", "manifest.json"])
+def test_an_object_that_is_too_large_is_reported_as_damage(store, run, tmp_path, monkeypatch, file):
+    run()
+    move_to_computer("second", tmp_path, monkeypatch)
+    bucket = bucket_at(address_of(store.place))
+    generation = read_pointer(bucket).generation
+    bucket.write(f"generations/{generation}/{file}", bytes(16_000_001))
+    with pytest.raises(IndexDamagedError, match=rf"{file} of s3://.* (is larger than 16,000,000 bytes|has other cont)"):
+        Index.open(store.place)
+    run(rebuild=True)
+    Index.open(store.place)
+
+
+def test_many_names_of_versions_start_few_threads(store, run, tmp_path, monkeypatch):
+    run()
+    move_to_computer("second", tmp_path, monkeypatch)
+    bucket = bucket_at(address_of(store.place))
+    name = object_name(read_pointer(bucket).generation, CHECKSUMS)
+    checksums = parse_checksums(bucket.read(name).content)
+    checksums |= {f"tables/chunks.lance/_versions/{n}.manifest": Entry(1, 1, "0" * 64) for n in range(100)}
+    bucket.write(name, _serialised(checksums))
+    n_threads = []
+    store.before = lambda *_: n_threads.append(sum("ThreadPool" in one.name for one in threading.enumerate()))
+    with pytest.raises(IndexDamagedError, match="is missing"):
+        Index.open(store.place)
+    assert max(n_threads) <= AT_ONCE
 
 
 @pytest.mark.slow
