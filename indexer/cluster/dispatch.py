@@ -1,10 +1,12 @@
 """Run tasks on a cluster, a bounded number at a time, and turn their failures into errors of this project."""
 
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from cdesearch.errors import CdesearchError, ClusterError
 
+HEAD_SECONDS = 10.0  # in which the head of the cluster must answer
 WAIT_SECONDS = 1.0  # between two looks for signals such as Ctrl-C
 # After the death of a process or machine. Ray also restarts a worker that needs too much memory, so there is a limit.
 RETRIES = 5
@@ -38,9 +40,9 @@ def result_of(task: Any) -> Any:
     try:
         return ray.get(task)
     except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, CdesearchError):
+        if isinstance(error.cause, CdesearchError | OSError):  # such as that of a full disk, as on one machine
             raise error.cause from None
-        raise
+        raise (error.cause if isinstance(error.cause, Exception) else error) from error
     except ray.exceptions.RayError as error:
         reason = str(error).strip().partition("\n")[0][:200]
         raise ClusterError(f"A worker of the cluster has failed {RETRIES + 1} times ({reason}).", CONTINUES) from None
@@ -53,6 +55,16 @@ def _next_done(tasks: list[Any]) -> list[Any]:
         done, _ = ray.wait(tasks, num_returns=1, timeout=WAIT_SECONDS)
         if done:
             return list(done)
+        _check_head(ray.get_runtime_context().gcs_address)
+
+
+def _check_head(address: str) -> None:
+    """Raise ClusterError if the head of the cluster has ended. Ray itself would end this process after a minute."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), HEAD_SECONDS).close()
+    except OSError:
+        raise ClusterError(f"The head of the cluster, {address}, does not answer any more.", CONTINUES) from None
 
 
 def task(function: Callable[..., Any], **resources: Any) -> Any:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from cdesearch.store.filesystem import sync
 from indexer.embedding.spool import WINDOW
 
 PARTS = "parts"
@@ -91,6 +92,18 @@ class Parts:
                     yield batch.slice(low, high - low)
 
 
+def is_whole(file: Path, n_chunks: int) -> bool:
+    """Whether the file of a part can be read and has so many chunks."""
+    try:
+        with pa.memory_map(str(file)) as stream:
+            reader = pa.ipc.open_file(stream)
+            n_batches: int = reader.num_record_batches
+            n_last: int = reader.get_batch(n_batches - 1).num_rows if n_batches else 0
+    except (OSError, pa.ArrowInvalid):
+        return False
+    return max(0, n_batches - 1) * WINDOW + n_last == n_chunks
+
+
 def new_file(file: Path) -> Path:
     """A new name beside `file`, under which it is written before `os.replace` puts it in place as a whole.
 
@@ -104,4 +117,10 @@ def put_whole(file: Path, content: bytes) -> None:
     """Write a file, which is there as a whole or not at all."""
     fresh = new_file(file)
     fresh.write_bytes(content)
+    put_in_place(fresh, file)
+
+
+def put_in_place(fresh: Path, file: Path) -> None:
+    """Rename a file that has been written. It is flushed first, so that a power failure leaves all of it or nothing."""
+    sync(fresh)
     os.replace(fresh, file)  # noqa: PTH105 (Path.replace would do the same)

@@ -3,7 +3,6 @@
 A text is embedded once, in the window of the chunk that contains it first.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from indexer.cluster.parts import PLACES, VECTORS, Parts, new_file
+from indexer.cluster.parts import PLACES, VECTORS, Parts, new_file, put_in_place
 from indexer.embedding.embedding_cache import cache_schema
 from indexer.embedding.spool import KEY
 
@@ -55,9 +54,15 @@ def locate(parts: Parts, fitted: Sequence[str]) -> Whereabouts:
     keys, firsts, numbers = np.unique(np.concatenate(windows), return_index=True, return_inverse=True)
     del windows
     places = np.full(len(keys), -1, PLACE)
-    files = sorted(file.stem for file in (parts.folder / VECTORS).glob("*.arrow"))
-    for number, name in enumerate(files):
-        stored = np.array(_open(parts.folder / VECTORS / f"{name}.arrow")[0], HASH)
+    files: list[str] = []
+    for file in sorted((parts.folder / VECTORS).glob("*.arrow")):
+        try:
+            stored = np.array(_open(file)[0], HASH)
+        except (OSError, pa.ArrowInvalid):
+            file.unlink()  # a power failure has left a part of it
+            continue
+        number = len(files)
+        files.append(file.stem)
         at = np.minimum(np.searchsorted(keys, stored), len(keys) - 1)
         is_wanted = keys[at] == stored
         places["file"][at[is_wanted]] = number
@@ -104,7 +109,7 @@ def save_vectors(file: Path, keys: Sequence[str], vectors: Floats) -> None:
     fresh = new_file(file)
     with pa.ipc.new_file(str(fresh), schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([pa.array(keys, pa.string()), column], schema=schema))
-    os.replace(fresh, file)  # noqa: PTH105 (Path.replace would do the same)
+    put_in_place(fresh, file)
 
 
 def places_of(folder: Path, start: int, stop: int) -> Places:
@@ -139,4 +144,4 @@ def _save(file: Path, places: Places) -> None:
     fresh = new_file(file)
     with fresh.open("wb") as stream:
         np.save(stream, places)
-    os.replace(fresh, file)  # noqa: PTH105 (Path.replace would do the same)
+    put_in_place(fresh, file)

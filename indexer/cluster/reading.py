@@ -1,13 +1,13 @@
 """Pass 1: read and chunk groups of files, and rank their chunks for the samples of the context."""
 
 import json
-import os
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from cdesearch.context.sample import Ranks, rank_chunks
 from cdesearch.errors import ClusterError
 from cdesearch.store.file_account import FileRecord
 from cdesearch.store.schema import document_schema
-from indexer.cluster.parts import PARTS, Part, Parts, new_file, put_whole
+from indexer.cluster.parts import PARTS, Part, Parts, is_whole, new_file, put_in_place, put_whole
 from indexer.embedding.spool import KEY, WINDOW, Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
@@ -76,13 +76,23 @@ def read_group(folder: Path, group: Group, reading: Reading, ranking: Ranking) -
         )
     name = _name(group, reading)
     described = folder / PARTS / f"{name}.json"
-    if not described.is_file():
+    stored = _stored(described)
+    if stored is None:
         _read(described.with_suffix(".arrow"), described, group, reading)
-    stored = json.loads(described.read_bytes())
+        stored = json.loads(described.read_bytes())
     files = [FileRecord(*record) for record in stored["files"]]
     documents = pa.Table.from_pylist(stored["documents"], schema=document_schema())
     part = Part(name, stored["n_chunks"])
     return ReadPart(part, documents, files, set(stored["columns"]), _ranks(Parts(folder, [part], WINDOW), ranking))
+
+
+def _stored(described: Path) -> dict[str, Any] | None:
+    """The description of a part that an earlier task has read; None unless it and its chunks can be read."""
+    try:
+        stored: dict[str, Any] = json.loads(described.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return stored if is_whole(described.with_suffix(".arrow"), stored["n_chunks"]) else None
 
 
 def _read(file: Path, described: Path, group: Group, reading: Reading) -> None:
@@ -93,7 +103,7 @@ def _read(file: Path, described: Path, group: Group, reading: Reading) -> None:
     n_chunks = spool.count()
     if _has_gaps(spool, n_chunks):
         fresh = _without_gaps(spool, fresh, file)
-    os.replace(fresh, file)  # noqa: PTH105 (Path.replace would do the same)
+    put_in_place(fresh, file)
     put_whole(described, json.dumps(_description(read, n_chunks)).encode())
 
 

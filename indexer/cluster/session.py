@@ -1,6 +1,7 @@
 """The connection to a Ray cluster, which may be one that runs on this machine for one build."""
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -12,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 from cdesearch.errors import ClusterError, InputError
 from cdesearch.slim_imports import allow_pandas
 
+ADDRESS = re.compile(r"([\w-][\w.-]{0,252}|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?", re.ASCII)
 PORT = 6379  # of Ray, if an address names none
 CONNECT_SECONDS = 10.0
 OBJECT_STORE_BYTES = 256_000_000  # of a cluster on this machine: only the context and small results are in it
@@ -26,6 +29,10 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "
 # Other users of this machine could otherwise run code in a cluster that was started here. The library keeps the token
 # for as long as the process runs.
 OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+# Ray speaks gRPC, and so HTTP/2: both sides begin with a frame of settings, whose fourth byte is its kind.
+HTTP2_SETTINGS = b"\x04"
+HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTINGS + b"\0\0\0\0\0"
+OWN_FOLDER = re.compile(r"cdesearch-ray-(\d+)-\w+")  # with the number of the process that made it
 LISTENER = "ray_listen_error_messages"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -51,9 +58,14 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
         return
     host, port = _host_and_port(str(address))
     try:
-        socket.create_connection((host, port), CONNECT_SECONDS).close()
-    except OSError as error:
-        raise _unreachable(str(address), error.strerror or str(error)) from None
+        with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
+            connection.settimeout(CONNECT_SECONDS)
+            connection.sendall(HTTP2_GREETING)
+            answer = connection.recv(len(HTTP2_GREETING))
+    except (OSError, UnicodeError) as error:
+        raise _unreachable(str(address), getattr(error, "strerror", None) or str(error)) from None
+    if answer[3:4] != HTTP2_SETTINGS:
+        raise _unreachable(str(address), "another kind of server is there")
 
 
 @contextmanager
@@ -75,7 +87,7 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
             "Call `ray.shutdown()` first, or use another process.",
         )
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    folder, before = None if address else tempfile.mkdtemp(prefix="cdesearch-ray-"), sys.stdout
+    folder, before = None if address else _own_folder(), sys.stdout
     try:
         sys.stdout = cast(TextIO, _WithoutRay(before))
         _connect(ray, address, n_workers, folder)
@@ -91,6 +103,27 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
         sys.stdout = before
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_folder() -> str:
+    """A new private folder. Those that killed processes of this user have left behind are removed."""
+    for found in Path(tempfile.gettempdir()).glob("cdesearch-ray-*"):
+        if (made_by := OWN_FOLDER.fullmatch(found.name)) and not found.is_symlink() and _is_left(found, made_by[1]):
+            shutil.rmtree(found, ignore_errors=True)
+    return tempfile.mkdtemp(prefix=f"cdesearch-ray-{os.getpid()}-")
+
+
+def _is_left(folder: Path, process: str) -> bool:
+    """Whether a folder belongs to this user, and the process that made it has ended."""
+    if os.name == "nt" or folder.lstat().st_uid != os.geteuid():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 class _WithoutRay:
@@ -116,8 +149,9 @@ def _connect(ray: Any, address: str | None, n_workers: int | None, folder: str |
     if address is None:
         cores = os.cpu_count() or 1
         options |= {"address": "local", "num_cpus": n_workers or cores, "include_dashboard": False}
-        options["_node_ip_address"] = "127.0.0.1"  # nothing listens on the network
-        options |= {"object_store_memory": OBJECT_STORE_BYTES, "_temp_dir": folder}
+        options["_node_ip_address"] = "127.0.0.1"  # some ports are open on all addresses all the same, with the token
+        # Ray lets everybody write to its folder, so it is inside a private one.
+        options |= {"object_store_memory": OBJECT_STORE_BYTES, "_temp_dir": f"{folder}/ray"}
     elif address == "auto":
         options["address"] = "auto"
     else:
@@ -137,12 +171,11 @@ def _not_started(reason: str) -> ClusterError:
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    host, has_port, port = address.rpartition(":")
-    if not has_port:
-        return address, PORT
-    if not port.isdecimal():
-        raise InputError(f"{address} is not the address of a Ray cluster.", "Write --address auto or HOST:PORT.")
-    return host, int(port)
+    found = ADDRESS.fullmatch(address)
+    if found is None or int(found[2] or PORT) > 65_535:
+        # The address may contain a password.
+        raise InputError("--address is not the address of a Ray cluster.", "Write --address auto or HOST:PORT.")
+    return found[1].strip("[]"), int(found[2] or PORT)
 
 
 def _unreachable(address: str, reason: str) -> ClusterError:

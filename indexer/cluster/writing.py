@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -58,14 +59,16 @@ def fragments_of(parts: Sequence[Part], fingerprint: str) -> Iterator[Fragment]:
 def write_fragment(parts: Parts, fragment: Fragment, target: Target) -> list[str]:
     """Write the chunks of a fragment, unless an earlier task has done it; returns Lance's descriptions of its files."""
     described = parts.folder / FRAGMENTS / f"{fragment.name}.json"
-    if not described.is_file():
-        from lance_ray.fragment import write_fragment as write_lance
+    with suppress(OSError, ValueError):  # there is none, or a power failure has left a part of it
+        return list(json.loads(described.read_bytes()))
+    from lance_ray.fragment import write_fragment as write_lance
 
-        schema = chunk_schema(target.vectors)
-        rows = _encoded(parts, fragment, target, schema)
-        written = write_lance(rows, target.table, schema=schema, data_storage_version=target.storage_version)
-        put_whole(described, json.dumps([json.dumps(one.to_json()) for one, _ in written]).encode())
-    return list(json.loads(described.read_bytes()))
+    schema = chunk_schema(target.vectors)
+    rows = _encoded(parts, fragment, target, schema)
+    written = write_lance(rows, target.table, schema=schema, data_storage_version=target.storage_version)
+    described_files = [json.dumps(one.to_json()) for one, _ in written]
+    put_whole(described, json.dumps(described_files).encode())
+    return described_files
 
 
 def _encoded(parts: Parts, fragment: Fragment, target: Target, schema: pa.Schema) -> Iterator[pa.Table]:

@@ -1,4 +1,11 @@
+import os
 import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +25,35 @@ def test_an_address_at_which_nothing_listens_gives_one_line_at_once(docs, tiny_c
     assert not (docs / ".cdesearch").exists()
 
 
-def test_an_address_with_a_port_that_is_no_number_gives_one_line(docs):
-    with pytest.raises(InputError, match="head:port is not the address"):
-        build([docs], Options(engine="ray", address="head:port"), Silent())
+@pytest.mark.parametrize(
+    "address", ["head:port", "head:99999", "user:SECRET@head:6379", ".:1", f"{'a' * 300}:1", "ray://head:10001", ""]
+)
+def test_what_is_no_address_gives_one_line_that_does_not_repeat_it(docs, address):
+    with pytest.raises(InputError, match="--address is not the address of a Ray cluster") as refused:
+        build([docs], Options(engine="ray", address=address), Silent())
+    assert "SECRET" not in str(refused.value)
+
+
+def test_another_kind_of_server_gives_one_line_at_once(docs, tiny_checkpoint):
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        with pytest.raises(ClusterError, match=f"answers at {address} .another kind of server"):
+            build([docs], Options(model=tiny_checkpoint, engine="ray", address=address), Silent())
+        server.shutdown()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no users by number")
+def test_only_folders_of_ended_processes_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    kept = [f"cdesearch-ray-{os.getpid()}-abc", "cdesearch-ray-abc", "cdesearch-ray-99-a.b", "notes"]
+    for name in (f"cdesearch-ray-{ended.pid}-abc", *kept):
+        (tmp_path / name / "session").mkdir(parents=True)
+    own = Path(session._own_folder())
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, own.name}
+    assert own.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_missing_library_names_the_extra_that_installs_it(docs, monkeypatch):

@@ -7,6 +7,7 @@ from read_by_workers import reading, sources_of
 
 from cdesearch.context.sample import choose_chunks, join_ranks
 from cdesearch.errors import ClusterError
+from indexer.cluster import places
 from indexer.cluster import reading as cluster_reading
 from indexer.cluster.parts import PARTS, VECTORS, Part, Parts
 from indexer.cluster.places import locate, places_of, save_vectors, texts_of, vectors_at
@@ -111,6 +112,31 @@ def test_a_group_that_was_read_is_not_read_again(tmp_path, tiny_encoder):
     second = read_group(tmp_path / "cluster", group, reading(tiny_encoder.tokenizer), ranking)
     assert (second.part, second.files, second.ranks) == (first.part, first.files, first.ranks)
     assert second.documents.equals(first.documents)
+
+
+@pytest.mark.parametrize("damaged", ["*.json", "*.arrow"])
+@pytest.mark.parametrize("size", [0, 100])
+def test_a_group_of_which_a_file_was_cut_is_read_again(tmp_path, tiny_encoder, damaged, size):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "cluster").mkdir()
+    group = Group(0, tuple(sources_of(tmp_path / "docs", ["the cat\n" * 50, "the dog"])))
+    ranking = Ranking(10, 0, None)
+    first = read_group(tmp_path / "cluster", group, reading(tiny_encoder.tokenizer), ranking)
+    (file,) = (tmp_path / "cluster" / PARTS).glob(damaged)
+    file.write_bytes(file.read_bytes()[:size])
+    again = read_group(tmp_path / "cluster", group, reading(tiny_encoder.tokenizer), ranking)
+    assert (again.part, again.ranks) == (first.part, first.ranks)
+
+
+def test_vectors_of_which_a_file_was_cut_are_made_again(parts):
+    found = locate(parts, [])
+    embed(parts, found, found.todo)
+    cut = parts.folder / VECTORS / f"{found.files[1]}.arrow"
+    cut.write_bytes(cut.read_bytes()[:50])
+    places._open.cache_clear()  # another process has an empty cache
+    again = locate(parts, [])
+    assert embed(parts, again, again.todo) == found.todo[1].n_texts
+    assert_every_chunk_has_its_vector(parts, again.files)
 
 
 def test_groups_keep_the_order_of_files_and_are_bounded(tmp_path, monkeypatch):
