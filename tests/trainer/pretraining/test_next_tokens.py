@@ -78,5 +78,5 @@ def test_tokens_are_masked_with_the_probability_of_their_sequence():
 def test_a_decoder_that_cannot_be_loaded_is_named_once(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
     with pytest.raises(ModelError) as raised:
-        load_network(tmp_path)
+        load_network(tmp_path, NetworkSizes())
     assert str(raised.value).count("cannot be loaded") == 1
