@@ -119,6 +119,7 @@ def test_without_a_place_for_the_export_the_model_stays_on_torch(bert, documents
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.usefixtures("own_cache")  # so that no export of another test takes the place of torch
 def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, kind):
     folder = biencoder_folder(tmp_path / "model", kind)
     network = family_of(folder).open(folder).load_network()
