@@ -28,7 +28,12 @@ NEEDED = ("ray", "lance_ray", "lance")
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS": "0"}
 # Other users of this machine could otherwise run code in a cluster that was started here. The library keeps the token
 # for as long as the process runs.
-OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+# On Linux, Ray would also replace 127.0.0.1 by the address of this machine on the network, and listen there.
+OWN = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+}
 # Ray speaks gRPC, and so HTTP/2: both sides begin with a frame of settings, whose fourth byte is its kind.
 HTTP2_SETTINGS = b"\x04"
 HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTINGS + b"\0\0\0\0\0"
@@ -59,6 +64,8 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
     host, port = _host_and_port(str(address))
     try:
         with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") != "0":  # then both sides begin with other bytes
+                return
             connection.settimeout(CONNECT_SECONDS)
             connection.sendall(HTTP2_GREETING)
             answer = connection.recv(len(HTTP2_GREETING))
@@ -149,7 +156,7 @@ def _connect(ray: Any, address: str | None, n_workers: int | None, folder: str |
     if address is None:
         cores = os.cpu_count() or 1
         options |= {"address": "local", "num_cpus": n_workers or cores, "include_dashboard": False}
-        options["_node_ip_address"] = "127.0.0.1"  # some ports are open on all addresses all the same, with the token
+        options["_node_ip_address"] = "127.0.0.1"
         # Ray lets everybody write to its folder, so it is inside a private one.
         options |= {"object_store_memory": OBJECT_STORE_BYTES, "_temp_dir": f"{folder}/ray"}
     elif address == "auto":

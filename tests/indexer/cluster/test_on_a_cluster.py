@@ -241,3 +241,17 @@ def test_ctrl_c_ends_the_build_and_its_cluster(docs, tiny_checkpoint):
         assert b"Traceback" not in errors
         _, alive = psutil.wait_procs(children, timeout=20)
         assert not alive
+
+
+def test_a_cluster_of_one_run_listens_at_127_0_0_1_only(docs, tiny_checkpoint):
+    with indexing(docs, tiny_checkpoint, "--workers", "1") as process:
+        wait_for(lambda: vector_files(docs), process)
+        started = [process, *psutil.Process(process.pid).children(recursive=True)]
+        listening = {
+            connection.laddr.ip
+            for one in started
+            for connection in psutil.Process(one.pid).net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        }
+        finished(process)
+    assert listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"} and listening
