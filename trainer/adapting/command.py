@@ -19,8 +19,8 @@ def adapt(
 
     The model of the index is trained on its texts and headings, and a mean of it and of the model before is kept if
     headings of documents that it has not read prove a gain; otherwise no model is written. On Cranfield,
-    `--minutes 30` proved none (MRR@10 of headings 75.0 before and 75.6 after), and for real questions nothing is known: compare both
-    models with `cdesearch eval --labels`. After Ctrl-C, the same command continues.
+    `--minutes 30` proved none (MRR@10 of headings 75.0 before and 75.6 after), and for real questions nothing is known:
+    compare both models with `cdesearch eval --labels`. After Ctrl-C, the same command continues.
     """
     from cdesearch.cli.named_index import named_index
     from cdesearch.store.index import Index
