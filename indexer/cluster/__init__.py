@@ -1,5 +1,7 @@
 """How does a Ray cluster build an index?
 
+address     checks the address of a cluster, and whether its head answers
+own_folder  the private folder of a cluster on this machine
 session     connects to a cluster, or starts one on this machine
 dispatch    runs tasks on the cluster, and turns their failures into errors
 parts       the chunks that the cluster has read, in files that all machines see

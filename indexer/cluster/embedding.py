@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from cdesearch.context.context import ContextSample
+from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device, load_encoder
 from cdesearch.errors import ModelError
 from indexer.cluster.dispatch import RETRIES, completed
@@ -31,14 +33,22 @@ class Embedder:
     """A worker that embeds texts with its own copy of the model."""
 
     def __init__(self, model: ModelToLoad, n_threads: int) -> None:
-        self._encoder = load_encoder(model.path, model.device, fetch=False, plain=model.is_plain)
-        self._encoder.limit_threads(n_threads)
-        found = self._encoder.fingerprint, self._encoder.precision
+        self._model = model
+        self._n_threads = n_threads
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        """The model, which is loaded in the first task: Ray would report an error in `__init__` as a dead worker."""
+        model = self._model
+        encoder = load_encoder(model.path, model.device, fetch=False, plain=model.is_plain)
+        encoder.limit_threads(self._n_threads)
+        found = encoder.fingerprint, encoder.precision
         if found != (model.fingerprint, model.precision) and model.device != "cuda":
             raise ModelError(
                 "A machine of the cluster has another model, or another export of it, than this machine.",
                 "Name a --model folder on a file system that all machines mount at the same path.",
             )
+        return encoder
 
     def embed(self, parts: Parts, todo: WindowToDo, name: str, sample: ContextSample) -> int:
         """Embed the texts of a window and write their vectors; returns how many went through the model."""

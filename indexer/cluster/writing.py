@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cdesearch.context.document import add_document_context
 from cdesearch.context.whitening import Whitening
+from cdesearch.store.filesystem import sync
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
 from indexer.cluster.parts import FRAGMENTS, Part, Parts, put_whole
@@ -66,6 +67,9 @@ def write_fragment(parts: Parts, fragment: Fragment, target: Target) -> list[str
     schema = chunk_schema(target.vectors)
     rows = _encoded(parts, fragment, target, schema)
     written = write_lance(rows, target.table, schema=schema, data_storage_version=target.storage_version)
+    for one, _ in written:  # flushed before the description that vouches for them
+        for file in one.files:
+            sync(Path(target.table, "data", file.path))
     described_files = [json.dumps(one.to_json()) for one, _ in written]
     put_whole(described, json.dumps(described_files).encode())
     return described_files

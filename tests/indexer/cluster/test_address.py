@@ -1,18 +1,13 @@
-import os
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import pytest
 
 from cdesearch.errors import ClusterError, InputError
 from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.cluster import session
+from indexer.cluster import address as addresses
 from indexer.settings import Options
 
 
@@ -43,21 +38,8 @@ def test_another_kind_of_server_gives_one_line_at_once(docs, tiny_checkpoint):
         server.shutdown()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no users by number")
-def test_only_folders_of_ended_processes_are_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    kept = [f"cdesearch-ray-{os.getpid()}-abc", "cdesearch-ray-abc", "cdesearch-ray-99-a.b", "notes"]
-    for name in (f"cdesearch-ray-{ended.pid}-abc", *kept):
-        (tmp_path / name / "session").mkdir(parents=True)
-    own = Path(session._own_folder())
-    assert {path.name for path in tmp_path.iterdir()} == {*kept, own.name}
-    assert own.stat().st_mode & 0o777 == 0o700
-
-
 def test_a_missing_library_names_the_extra_that_installs_it(docs, monkeypatch):
-    monkeypatch.setattr(session, "NEEDED", ("no_such_library",))
+    monkeypatch.setattr(addresses, "NEEDED", ("no_such_library",))
     with pytest.raises(InputError, match=r"pip install 'cdesearch\[scale\]'"):
         build([docs], Options(engine="ray"), Silent())
 
