@@ -128,15 +128,19 @@ def export(
 ) -> None:
     """Write the whole checkpoint folder. An earlier checkpoint is replaced at the end, and kept if writing fails.
 
-    Raises ModelError if there is no tokenizer, InputError if the folder contains anything but a checkpoint, and
-    StorageError if it cannot be written. ONNX graphs are written if onnx is installed. Models with joint attention, or
-    with another context source than `pooled`, have none, because they run on torch alone. If every gate is zero, the
-    graph has no inputs for a context, and a shared first stage needs no graph of its own.
+    Raises ModelError if there is no tokenizer or a number is too large for `dtype`, InputError if the folder contains
+    anything but a checkpoint, and StorageError if it cannot be written. ONNX graphs are written if onnx is installed.
+    Models with joint attention, or with another context source than `pooled`, have none, because they run on torch
+    alone. If every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its
+    own.
     """
     if not tokenizer.is_file():
         raise ModelError(f"There is no file {tokenizer}.", "Copy the tokenizer.json of the model there.")
     check_entries(folder)
     model.eval().cpu()
+    for name, numbers in model.state_dict().items():
+        if numbers.is_floating_point() and numbers.numel() and numbers.abs().max() > torch.finfo(dtype).max:
+            raise ModelError(f"{name} has numbers that are too large for fp16.", "Store the model in fp32.")
     replace_folder(folder, lambda unfinished: _write_files(model, tokenizer, unfinished, precision, dtype))
 
 

@@ -139,6 +139,7 @@ def _write_start(arguments: Sequence[str] | None) -> int:
     model = start_model(options.source)
     note_missing_graphs(model)
     export(model, options.source / "tokenizer.json", options.out, options.precision, dtype)
+    print(f"The start checkpoint is in {options.out}.")
     return 0
 
 

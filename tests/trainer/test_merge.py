@@ -32,6 +32,16 @@ def test_the_mean_of_two_checkpoints_is_theirs_weight_by_weight(tiny_checkpoint,
         merge({tiny_checkpoint: 1, tmp_path / "other": -1})
 
 
+def test_numbers_that_fp16_cannot_hold_are_not_stored_in_it(tiny_checkpoint, tmp_path, capsys):
+    model = make_model(seed=1)
+    with torch.no_grad():
+        model.second_stage.backbone.tokens.weight[0, 0] = 70_000.0
+    export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "large")
+    assert main([str(tmp_path / "out"), f"{tmp_path / 'large'}=1", "--half"]) == 2
+    assert "too large for fp16" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def arc(one, other, share):
     """Spherical interpolation in NumPy; a line if the tensors are nearly parallel."""
     one, other = (tensor.numpy().astype(float) for tensor in (one, other))

@@ -164,6 +164,8 @@ def _is_url(text: str) -> bool:
             IPv6Address(found[2])
         elif _IS_NUMBER.fullmatch(found[1].rpartition(".")[2]):
             IPv4Address(found[1])
+        else:
+            found[1].lower().encode().decode("idna")  # object_store ends the process for a malformed name in Punycode
     except ValueError:
         return False
     return True

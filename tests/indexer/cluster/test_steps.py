@@ -6,9 +6,10 @@ from chunk_rows import rows_of
 from read_by_workers import reading, sources_of
 
 from cdesearch.context.sample import choose_chunks, join_ranks
-from cdesearch.errors import ClusterError
+from cdesearch.errors import ClusterError, ModelError
 from indexer.cluster import places
 from indexer.cluster import reading as cluster_reading
+from indexer.cluster.embedding import Embedder, ModelToLoad
 from indexer.cluster.parts import PARTS, VECTORS, Part, Parts
 from indexer.cluster.places import locate, places_of, save_vectors, texts_of, vectors_at
 from indexer.cluster.reading import Group, Ranking, groups_of, read_group
@@ -151,3 +152,10 @@ def test_groups_keep_the_order_of_files_and_are_bounded(tmp_path, monkeypatch):
 def test_a_machine_that_does_not_see_the_index_says_so(tmp_path, tiny_encoder):
     with pytest.raises(ClusterError, match="does not see"):
         read_group(tmp_path / "absent", Group(0, ()), reading(tiny_encoder.tokenizer), Ranking(1, 0, None))
+
+
+def test_a_worker_starts_without_its_model_and_reports_in_its_first_task_what_is_wrong_with_it(parts, tmp_path):
+    worker = Embedder(ModelToLoad(tmp_path / "no model", "cpu", False, "", "fp32"), 1)
+    todo = locate(parts, []).todo[0]
+    with pytest.raises(ModelError, match="no model"):
+        worker.embed(parts, todo, "a", None)

@@ -196,7 +196,7 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
     "url",
     [
         *("s3.example.com", "https://", "ftp://host", "http://[", "http://a b", "http://a:b", "secret"),
-        *("http://127.0.0.1:99999", "http://127.0.0.1.5:80", "http://[:::::]:80"),
+        *("http://127.0.0.1:99999", "http://127.0.0.1.5:80", "http://[:::::]:80", "http://s3.xn--a:80"),
     ],
 )
 def test_an_endpoint_that_is_no_url_has_one_line_without_its_value(store, monkeypatch, tmp_path, url):
