@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import Timeout
@@ -35,12 +35,9 @@ def own_folder() -> Iterator[str]:
 
 
 def _remove_if_left(folder: Path) -> None:
-    if os.name == "nt" or folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
-        return
-    if not ((folder / LOCK).is_file() and (folder / RAY).is_dir()):  # not one of these, or just being made
-        return
-    try:
-        with lock_of(folder / LOCK, wait=False):
-            shutil.rmtree(folder, ignore_errors=True)
-    except (Timeout, OSError):
-        return
+    with suppress(Timeout, OSError):  # it is in use, or another run has just removed it
+        if os.name == "nt" or folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
+            return
+        if (folder / LOCK).is_file() and (folder / RAY).is_dir():  # otherwise it is of others, or just being made
+            with lock_of(folder / LOCK, wait=False):
+                shutil.rmtree(folder, ignore_errors=True)

@@ -58,7 +58,10 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
     with own_folder() if address is None else nullcontext() as folder:
         try:
             sys.stdout = cast(TextIO, _WithoutRay(before))
-            _start(ray, n_workers, str(folder)) if address is None else _connect(ray, address)
+            if address is None:
+                _start(ray, n_workers, str(folder))
+            else:
+                _connect(ray, address)
             for number, handler in handlers.items():  # Ray replaces that of SIGTERM
                 with suppress(ValueError):  # not in the main thread
                     signal.signal(number, handler)
@@ -110,7 +113,7 @@ def _start(ray: Any, n_workers: int | None, folder: str) -> None:
 def _connect(ray: Any, address: str) -> None:
     if address != "auto":
         host, port = host_and_port(address)
-        address = f"{host}:{port}"
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     check_head(ray, address)
     try:
         ray.init(address, **UNLOGGED)
