@@ -32,16 +32,15 @@ class ModelToLoad:
 class Embedder:
     """A worker that embeds texts with its own copy of the model."""
 
-    def __init__(self, model: ModelToLoad, n_threads: int) -> None:
+    def __init__(self, model: ModelToLoad) -> None:
         self._model = model
-        self._n_threads = n_threads
 
     @cached_property
     def _encoder(self) -> Encoder:
         """The model, which is loaded in the first task: Ray would report an error in `__init__` as a dead worker."""
         model = self._model
         encoder = load_encoder(model.path, model.device, fetch=False, plain=model.is_plain)
-        encoder.limit_threads(self._n_threads)
+        encoder.limit_threads(1)  # there is a worker for each core
         found = encoder.fingerprint, encoder.precision
         if found != (model.fingerprint, model.precision) and model.device != "cuda":
             raise ModelError(
@@ -72,7 +71,7 @@ def embed_windows(
     on_gpus = model.device == "cuda"
     n_workers = min(session.n_gpus if on_gpus else session.n_workers, len(todo))
     made: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=int(on_gpus))(Embedder)
-    workers = [made.remote(model, 1) for _ in range(n_workers)]
+    workers = [made.remote(model) for _ in range(n_workers)]
     shared = ray.put(parts)
     loads = dict.fromkeys(range(n_workers), 0)
     given: dict[int, int] = {}  # the worker of each window

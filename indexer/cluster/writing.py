@@ -67,8 +67,8 @@ def write_fragment(parts: Parts, fragment: Fragment, target: Target) -> list[str
     schema = chunk_schema(target.vectors)
     rows = _encoded(parts, fragment, target, schema)
     written = write_lance(rows, target.table, schema=schema, data_storage_version=target.storage_version)
-    for one, _ in written:  # flushed before the description that vouches for them
-        for file in one.files:
+    for one, _ in written:
+        for file in one.files:  # flushed first: a power failure must not leave a description of files that it has cut
             sync(Path(target.table, "data", file.path))
     described_files = [json.dumps(one.to_json()) for one, _ in written]
     put_whole(described, json.dumps(described_files).encode())

@@ -155,7 +155,7 @@ def test_a_machine_that_does_not_see_the_index_says_so(tmp_path, tiny_encoder):
 
 
 def test_a_worker_starts_without_its_model_and_reports_in_its_first_task_what_is_wrong_with_it(parts, tmp_path):
-    worker = Embedder(ModelToLoad(tmp_path / "no model", "cpu", False, "", "fp32"), 1)
+    worker = Embedder(ModelToLoad(tmp_path / "no model", "cpu", False, "", "fp32"))
     todo = locate(parts, []).todo[0]
     with pytest.raises(ModelError, match="no model"):
         worker.embed(parts, todo, "a", None)
