@@ -1,5 +1,6 @@
 """BM25 by bm25s, and by the full-text index that cdesearch uses."""
 
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
@@ -14,6 +15,9 @@ from benchmarks.systems.ranking import Run, ranked
 from benchmarks.systems.system import DEPTH
 from cdesearch.context.vectors import Floats
 from cdesearch.store.open_tables import connect
+
+# bm25s imports JAX where it is installed, and JAX would take three quarters of the memory of a GPU.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 K1, B = 0.9, 0.4  # as in BEIR
 
