@@ -1,5 +1,6 @@
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,5 +25,5 @@ def test_the_commands_in_comments_set_keys_that_their_recipe_has(folder):
     found = [words for file in sorted((ROOT / folder).rglob("*.toml")) for words in commands(file)]
     assert found
     for _, command, recipe, *options in found:
-        sets = [value for name, value in zip(options, options[1:], strict=False) if name == "--set"]
+        sets = [value for name, value in pairwise(options) if name == "--set"]
         LOADERS[command](ROOT / recipe, dict(map(parse_override, sets)))
