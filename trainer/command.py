@@ -45,7 +45,10 @@ def train(
 
 
 def mine(
-    pairs: Annotated[Path, typer.Argument(help="Pair file, or folder of pair files: .jsonl, .jsonl.gz, .parquet.")],
+    pairs: Annotated[
+        Path,
+        typer.Argument(help="Pair file (.jsonl, .jsonl.gz, .parquet), a folder of them, or one that datasets saved."),
+    ],
     out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],
     model: Annotated[
         Path | None, typer.Option(help="Checkpoint by whose cosines documents are ranked. Default: BM25.")

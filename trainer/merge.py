@@ -127,6 +127,8 @@ def _write_merged(arguments: Sequence[str] | None) -> int:
     parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
     options = parser.parse_args(arguments)
     shares = dict(options.shares)
+    if len({folder.resolve() for folder in shares}) < len(options.shares):
+        raise InputError("A folder is named twice.", "Name it once, with the sum of its shares.")
     check_out(options.out, list(shares))
     dtype = torch.float16 if options.half else torch.float32
     merged = merge(shares, along_arc=options.slerp)

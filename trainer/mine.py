@@ -18,7 +18,7 @@ from trainer.data.pairs.writing import ANOTHER, check_target, new_pair_files
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import surrogate_vectors
 from trainer.data.surrogate.word_scores import kept_word_scores
-from trainer.replacing import locking, make_folder, remove, remove_lock
+from trainer.replacing import locking, make_folder, remove, remove_lock, writing
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
 WORK = ".cdesearch-mining"  # the folder in the output of what is computed so far, which is removed at the end
@@ -63,7 +63,7 @@ def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: 
     n_negatives: list[int] = []
     n_unscored = 0
     check_target(out, inputs)
-    with _working(out) as work, new_pair_files(out, inputs) as write:
+    with _working(out) as work, new_pair_files(out, inputs) as write, writing(out):
         files = []
         for name, pairs in domains:
             mined = list(with_negatives(name, pairs, work, mining, display))
@@ -149,7 +149,8 @@ def with_negatives(name: str, pairs: Sequence[Pair], work: Path, mining: Mining,
             new = [answers.texts[document] for document in drawn(row, mining, random)]
             right = {normal(answers.texts[document]) for document in own.tolist()}
             both = chain.from_iterable(zip_longest(new, pair.negatives))
-            yield _with(pair, dict.fromkeys(text for text in both if text is not None and normal(text) not in right))
+            kept = {normal(text): text for text in both if text is not None and normal(text) not in right}
+            yield _with(pair, kept.values())
         advance(rows.stop - rows.start)
 
 

@@ -1,8 +1,10 @@
 """What the loss compares: objectives of a recipe that are switched on one by one. The losses are in trainer/loss."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from cdesearch.errors import InputError
 from trainer.schema import between
 
 
@@ -29,8 +31,48 @@ class Objective:
     # The share of the loss over documents in the whole, at the first and at the last step.
     document_share_from: float = field(default=0.2, metadata=between(0, 1))
     document_share_to: float = field(default=0.5, metadata=between(0, 1))
-    # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files.
+    # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files,
+    # a list with a number for the document and then one for each of the `negatives`.
     teacher: Literal["surrogate", "pairs"] = "surrogate"
     # The documents among which the teacher distributes its probability: all of the batch, or with `local` the query's
     # own and its hard negatives (coCondenser, equations 15 and 16).
     teacher_scope: Literal["batch", "local"] = "batch"
+    set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
+
+
+# What a key needs to have an effect.
+_NEEDS = {
+    "quantise_scale": "objective.quantise",
+    "sequence_share": "objective.contextual",
+    "document_share_from": "objective.contextual",
+    "document_share_to": "objective.contextual",
+    "teacher": "learning.teacher_weight",
+    "teacher_scope": "learning.teacher_weight",
+}
+
+
+def check_objective(objective: Objective, file: Path, *, has_teacher: bool, is_mined: bool) -> None:
+    """Raise an InputError that names `file` if a key has no effect, or widths or scores make no sense.
+
+    `has_teacher` means that there are soft labels, and `is_mined` that the run finds hard negatives itself.
+    """
+    present = {
+        "objective.quantise": objective.quantise != "none",
+        "objective.contextual": objective.contextual,
+        "learning.teacher_weight": has_teacher,
+    }
+    for key, needed in _NEEDS.items():
+        if key in objective.set_keys and not present[needed]:
+            raise InputError(
+                f"{file}: objective.{key} has no effect without {needed}.", f"Set {needed}, or leave the key out."
+            )
+    widths = objective.matryoshka
+    if any(width < 1 for width in widths):
+        raise InputError(f"{file}: objective.matryoshka has a number below 1.", "Name numbers of dimensions.")
+    if len({*widths}) < len(widths):
+        raise InputError(f"{file}: objective.matryoshka has a number twice.", "Name each number once.")
+    if is_mined and has_teacher and objective.teacher == "pairs":
+        raise InputError(
+            f"{file}: mining.rounds finds new hard negatives, for which the pair files have no `scores`.",
+            "Set objective.teacher to surrogate, or leave mining.rounds out.",
+        )

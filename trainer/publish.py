@@ -1,7 +1,7 @@
 """A checkpoint as a repository on huggingface.co: its files and a card are assembled in a folder, then uploaded."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,11 +11,14 @@ from safetensors import SafetensorError, safe_open
 from cdesearch.errors import CdesearchError, InputError, ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
+from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.hub import NEEDS_HUB, has_form_of_id
 from cdesearch.models.model_card import CARD
+from cdesearch.models.registry import family_of
 from trainer.replacing import make_folder
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
+GRAPHS = ("second_stage.onnx", "first_stage.onnx", "cache.onnx")
 LOG = "log.jsonl"  # of the run, beside the checkpoint
 
 
@@ -55,18 +58,26 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
 
     The card is the file `card`, else the README.md of the checkpoint, else one of the configuration and the run's log.
     """
+    if not isinstance(family_of(checkpoint), ContextualFamily):
+        raise InputError(
+            f"{checkpoint} is a model of another kind than `cdesearch train` writes.",
+            "Upload its files with `hf upload`.",
+        )
     config = ModelConfig.load(checkpoint)
     if missing := [name_of_file for name_of_file in FILES if not (checkpoint / name_of_file).is_file()]:
         raise InputError(f"{checkpoint} is not a whole checkpoint: it has no {missing[0]}.", "Name a whole one.")
     _check_weights(checkpoint / "model.safetensors")
-    graphs = sorted((checkpoint / "onnx").glob("*.onnx"))
+    graphs = [file for name in GRAPHS if (file := checkpoint / "onnx" / name).is_file()]
+    own = card or checkpoint / CARD
+    files = [*(checkpoint / one for one in FILES), *graphs]
+    if link := next((file for file in (*files, checkpoint / "onnx", checkpoint / CARD) if file.is_symlink()), None):
+        raise InputError(f"{link} is a link, and what it points to is not uploaded.", "Put a copy in its place.")
     written = []
-    for file in (*(checkpoint / one for one in FILES), *graphs):
+    for file in files:
         target = out / file.relative_to(checkpoint)
         make_folder(target.parent)
         shutil.copyfile(file, target)
         written.append(target)
-    own = card or checkpoint / CARD
     if card is not None and not card.is_file():
         raise InputError(f"There is no file {card}.", "Name a card, or leave --card out.")
     text = _read_card(own) if own.is_file() else _card(config, name, checkpoint)
@@ -132,9 +143,16 @@ def _results(checkpoint: Path) -> Iterator[str]:
     if held_out or measured:
         yield from ("", "## Training", "")
     if held_out:
-        first, last = (f"{line['held_out']['true']:.3f}" for line in (held_out[0], held_out[-1]))
+        first, last = (_losses(line["held_out"]) for line in (held_out[0], held_out[-1]))
         yield f"{held_out[-1]['step']:,} steps. The held-out loss was {first} before and {last} after training."
     if measured:
         yield from ("", "| nDCG@10 x 100 | own context | no context |", "|---|---|---|")
         for name, line in measured.items():
             yield f"| {name} | {line['ndcg_true']:.1f} | {line['ndcg_null']:.1f} |"
+
+
+def _losses(losses: Mapping[str, float]) -> str:
+    """The loss with the true context, or every loss of a pretraining with its name."""
+    if "true" in losses:
+        return f"{losses['true']:.3f}"
+    return ", ".join(f"{loss:.3f} ({name})" for name, loss in losses.items())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from cdesearch.errors import InputError
-from trainer.objective import Objective
+from trainer.objective import Objective, check_objective
 from trainer.recipe_file import found, parse_recipe, read_recipe_file
 from trainer.schema import MOST, above, at_least, between, count, keys_of, parse, to_plain
 
@@ -28,7 +28,7 @@ R = TypeVar("R")
 class Data:
     """The pairs of query and document to train on."""
 
-    pairs: list[Path]  # files, or folders of files: .jsonl, .jsonl.gz, .parquet
+    pairs: list[Path]  # .jsonl, .jsonl.gz, .parquet, a folder of them, or one that `datasets` saved
     leave_out: list[str] = field(default_factory=list)  # domains (file names without suffix)
     # BEIR folders; pairs that contain their queries or texts are left out.
     keep_out: list[Path] = field(default_factory=list)
@@ -240,8 +240,8 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             f"{file}: mining.rounds is {recipe.mining.rounds}, but batches.hard_negatives is 0.",
             "Set batches.hard_negatives to the number of hard negatives to train on.",
         )
-    if any(width < 1 for width in recipe.objective.matryoshka):
-        raise InputError(f"{file}: objective.matryoshka has a number below 1.", "Name numbers of dimensions.")
+    has_teacher = recipe.learning.teacher_weight > 0
+    check_objective(recipe.objective, file, has_teacher=has_teacher, is_mined=recipe.mining.rounds > 0)
     if _filter_masks_every_error(recipe):
         raise InputError(
             f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"

@@ -17,7 +17,10 @@ R = TypeVar("R")
 
 
 def read_recipe_file(file: Path, overrides: Mapping[str, str]) -> dict[str, Any]:
-    """The tables of a recipe; `overrides` are `section.key` to TOML values. Raises InputError."""
+    """The tables of a recipe; `overrides` are `section.key`, or `section.table.key`, to TOML values.
+
+    Raises InputError.
+    """
     try:
         with open_plain(file) as stream:
             values = tomllib.load(stream)
@@ -26,9 +29,11 @@ def read_recipe_file(file: Path, overrides: Mapping[str, str]) -> dict[str, Any]
     except (OSError, ValueError, RecursionError) as error:  # ValueError: also for bad UTF-8, numbers and file names
         raise InputError(f"{file} is not a recipe ({error}).", EXAMPLES) from None
     for name, text in overrides.items():
-        section, _, key = name.partition(".")
-        if not isinstance(keys := values.setdefault(section, {}), dict):
-            raise InputError(f"{file}: {section} is not a table.", EXAMPLES)
+        *tables, key = name.split(".")
+        keys = values
+        for table in tables:
+            if not isinstance(keys := keys.setdefault(table, {}), dict):
+                raise InputError(f"{file}: {table} is not a table.", EXAMPLES)
         keys[key] = _value(name, text)
     return values
 
@@ -51,7 +56,7 @@ def parse_override(text: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found:
         raise InputError(f"--set {text} has no value.", "Write --set section.key=value.")
-    if not all(name.partition(".")):
+    if "." not in name or not all(name.split(".")):
         raise InputError(f"--set {text} does not name a key of a section.", "Write --set section.key=value.")
     return name, value
 
@@ -59,7 +64,7 @@ def parse_override(text: str) -> tuple[str, str]:
 def found(paths: list[Path]) -> list[Path]:
     """The paths; one that does not exist is looked for in the folder that CDESEARCH_DATA names."""
     root = Path(os.environ.get("CDESEARCH_DATA", "."))
-    return [path if path.exists() else root / path for path in paths]
+    return [root / path if not path.exists() and (root / path).exists() else path for path in paths]
 
 
 def _value(name: str, text: str) -> Any:

@@ -68,6 +68,10 @@ def _draw(figure: str, data: Sequence[Path], model: Path | None, work: Path) -> 
         raise InputError(f"There is no figure {figure}.", f"Name one of {FIGURES}.")
     if figure in SEVERAL and len(data) < 2:
         raise InputError(f"{figure} compares data sets.", "Name two or more.")
+    for path in data:
+        if (path / "corpus.jsonl").is_file() == (figure in ON_PAIRS):
+            needed = "pair files or folders of them" if figure in ON_PAIRS else "BEIR folders, with a corpus.jsonl"
+            raise InputError(f"{figure} needs {needed}, and {path} is none.", "Name others.")
     encoder = load_encoder(model)
     if figure in ON_PAIRS:
         return ON_PAIRS[figure](data, encoder, work)

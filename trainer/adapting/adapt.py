@@ -164,7 +164,7 @@ class _Adapting:
             if n_steps < TOO_FEW_STEPS:
                 needed = math.ceil((LEAST_STEPS * pace / PLANNED + self._clock.used) / (60 * PRETRAINED)) + 1
                 raise InputError(
-                    f"A step takes {pace:.2g} seconds here, so too few fit into {self._work.minutes:g} minutes.",
+                    f"A step takes {pace:.2g} seconds here, so too few fit into the time.",
                     f"Give --minutes {needed} or more.",
                 )
             self.save(pretraining_steps=max(LEAST_STEPS, n_steps))

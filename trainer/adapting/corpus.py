@@ -31,8 +31,9 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """A digest of all texts."""
-        return digest_of(chunk.text for chunk in (*self.trained, *self.held_out))
+        """A digest of all texts and their documents, however many of them are held out."""
+        chunks = (*self.trained, *self.held_out)
+        return digest_of(sorted(f"{chunk.document_id}\0{chunk.text}" for chunk in chunks))
 
 
 def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
@@ -48,7 +49,8 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
             "Keep the model of the index.",
         )
     chunks = sample_chunks(index, Random(seed))
-    trained, held_out = _divided(chunks, min(n_held_out, int(HELD_OUT * len(chunks))), seed)
+    most_held_out = int(HELD_OUT * len(chunks))
+    trained, held_out = _divided(chunks, min(n_held_out, most_held_out), seed)
     ids = {chunk.id for chunk in held_out}
     everywhere = heading_questions(chunks)
     questions = [question for question in everywhere if question.answers <= ids]
@@ -60,7 +62,9 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     if len(questions) < LEAST_QUESTIONS:
         raise InputError(
             f"The held-out documents have {counted(len(questions), 'heading')} {needed}",
-            "Give more --minutes, so that more documents are held out, or keep the model of the index.",
+            "Keep the model of the index."
+            if n_held_out >= most_held_out
+            else "Give more --minutes, so that more documents are held out, or keep the model of the index.",
         )
     return Corpus(trained, held_out, questions)
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import InputError, StorageError
+from trainer.adapting.share import SHARES
 from trainer.data.stored import load_json
 from trainer.replacing import refuse_link, remove, replace_text
 from trainer.run.folder import LOCK
+from trainer.schema import SchemaError, parse
 
 STATE = "adapting.json"
 MODEL = "model"  # the checkpoint that is the result
@@ -86,6 +88,21 @@ class WorkFolder:
 
     def _stored(self) -> Work:
         try:
-            return Work(**load_json(self.path / STATE))
-        except (TypeError, StorageError):
-            raise InputError(f"{self.path / STATE} is damaged.", "Remove the folder, or name another --out.") from None
+            work = parse(Work, load_json(self.path / STATE))
+        except (SchemaError, StorageError):
+            work = None
+        if work is None or not _is_possible(work):
+            raise InputError(f"{self.path / STATE} is damaged.", "Remove the folder, or name another --out.")
+        return work
+
+
+def _is_possible(work: Work) -> bool:
+    """Whether the parts of a stored state fit each other."""
+    shares, found = {str(share) for share in SHARES}, work.ranks.keys()
+    lengths = {len(ranks) for ranks in work.ranks.values()}
+    return (
+        work.trained in (None, *(f"{phase}/checkpoint" for phase in WORK))
+        and (found <= shares if work.chosen is None else found == shares and work.chosen in SHARES)
+        and len(lengths) <= 1
+        and 0 not in lengths
+    )

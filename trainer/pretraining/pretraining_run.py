@@ -12,7 +12,7 @@ from cdesearch.errors import InputError, TrainingError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.pretraining.learner import Learner
-from trainer.pretraining.pretraining_state import Taken, load, save
+from trainer.pretraining.pretraining_state import begin, load, save
 from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.run.checkpoint import first_not_finite
 from trainer.run.log import Log
@@ -32,7 +32,7 @@ class PretrainingRun:
         self._display = display
         self._groups = learner.groups
         self._optimizer = _optimizer(self._groups, recipe)
-        self._taken = load(recipe, learner, self._optimizer) if resume else Taken()
+        self._taken = load(recipe, learner, self._optimizer) if resume else begin(recipe)
         if self._taken.step > recipe.learning.steps:
             raise InputError(
                 f"{recipe.run.out} has taken {counted(self._taken.step, 'step')}, and the recipe has"

@@ -1,6 +1,6 @@
 """The state of a run of pretraining on disk."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -10,6 +10,7 @@ from trainer.pretraining.learner import Learner
 from trainer.pretraining.recipe import PretrainingRecipe, pretraining_from_json, pretraining_to_json
 from trainer.recipe import differences
 from trainer.run.checkpoint import STATE, load_trained, read_state, readable, trained_tensors, write_state
+from trainer.run.sources import digest_of_start
 from trainer.schema import SchemaError
 
 # Settings that may differ on resume: how long the run takes, how often it reports, and where its texts and folders are.
@@ -29,10 +30,17 @@ ANOTHER = "Resume with the same recipe, or set another run.out."
 
 @dataclass(slots=True)
 class Taken:
-    """The steps taken, and the seconds that they took."""
+    """The start, the steps taken from it, and the seconds that they took."""
 
+    start: str  # a digest; empty without a start
     step: int = 0
     seconds: float = 0.0
+
+
+def begin(recipe: PretrainingRecipe) -> Taken:
+    """No steps from the start of a recipe; raises ModelError if it cannot be read."""
+    start = recipe.model.start
+    return Taken("" if start is None else digest_of_start(start))
 
 
 def save(recipe: PretrainingRecipe, taken: Taken, learner: Learner, optimizer: torch.optim.Optimizer) -> None:
@@ -40,6 +48,7 @@ def save(recipe: PretrainingRecipe, taken: Taken, learner: Learner, optimizer: t
     state = {
         "recipe": pretraining_to_json(recipe),
         "texts": learner.digest,
+        "start": taken.start,
         "step": taken.step,
         "seconds": taken.seconds,
         "optimizer": optimizer.state_dict(),
@@ -59,6 +68,9 @@ def load(recipe: PretrainingRecipe, learner: Learner, optimizer: torch.optim.Opt
     _check_recipe(out, recipe, state["recipe"])
     if state.get("texts") != learner.digest:
         raise InputError(f"The texts are not those that {out} was started with.", ANOTHER)
+    begun = begin(recipe)
+    if state.get("start") != begun.start:
+        raise InputError(f"{recipe.model.start} is not the start that {out} was started with.", ANOTHER)
     with readable(out / STATE):
         for name, module in learner.modules.items():
             load_trained(out, module, state[name])
@@ -66,7 +78,7 @@ def load(recipe: PretrainingRecipe, learner: Learner, optimizer: torch.optim.Opt
         torch.set_rng_state(state["random"])
         if torch.cuda.is_available() and state["cuda"]:
             torch.cuda.set_rng_state_all(state["cuda"])
-        return Taken(int(state["step"]), float(state["seconds"]))
+        return replace(begun, step=int(state["step"]), seconds=float(state["seconds"]))
 
 
 def _check_recipe(out: Path, recipe: PretrainingRecipe, stored: str) -> None:

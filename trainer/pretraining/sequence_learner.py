@@ -100,11 +100,18 @@ class SequenceLearner:
 
 
 def tokenizer_file(recipe: PretrainingRecipe) -> Path:
-    """The tokenizer of a recipe: that of the start, or the one of a new network."""
-    if recipe.model.start is not None:
-        return recipe.model.start / "tokenizer.json"
-    assert recipe.network.tokenizer is not None
-    return recipe.network.tokenizer
+    """The tokenizer of a recipe: that of the start, or the one of a new network; raises InputError without it."""
+    start, own = recipe.model.start, recipe.network.tokenizer
+    if start is not None:
+        if not start.is_dir():
+            raise InputError(f"model.start is {start}, and there is no such folder.", "Name the folder of a model.")
+        return start / "tokenizer.json"
+    assert own is not None
+    if not own.exists():
+        raise InputError(
+            f"network.tokenizer is {own}, and there is no such file.", "Name the tokenizer.json of a model."
+        )
+    return own
 
 
 def _network(recipe: PretrainingRecipe, tokenizer: Tokenizer) -> DecoderNetwork:

@@ -56,8 +56,9 @@ class TokenDocuments:
 
     @property
     def digest(self) -> str:
-        """A digest of all tokens and of where documents end."""
+        """A digest of all tokens and of where passages and documents end."""
         digest = blake2b(self.ids.tobytes(), digest_size=16)
+        digest.update(self.passages.tobytes())
         digest.update(self.documents.tobytes())
         return digest.hexdigest()
 

@@ -25,16 +25,22 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, size: int, mask_token: str | None) -> "Vocabulary":
-        """The vocabulary of a tokenizer; raises InputError if it has no token `mask_token`."""
+        """The vocabulary of a tokenizer; raises InputError if it has no token `mask_token`, or too many tokens."""
         mask = None if mask_token is None else tokenizer.token_to_id(mask_token)
         if mask_token is not None and mask is None:
             raise InputError(
                 f"The tokenizer has no token {mask_token}.",
                 "Set objective.mask_token to a token of it that no text contains.",
             )
+        numbers = tokenizer.get_vocab(with_added_tokens=True)
+        if (most := max(numbers.values(), default=0)) >= size:
+            raise InputError(
+                f"The tokenizer has a token {most:,}, and the model has embeddings of {size:,} tokens.",
+                "Put the tokenizer.json of the model into its folder.",
+            )
         around = tokenizer.encode("").ids
         continues = np.zeros(size, bool)
-        for token, number in tokenizer.get_vocab(with_added_tokens=True).items():
+        for token, number in numbers.items():
             continues[number] = token.startswith(CONTINUES) and token != CONTINUES
         special = set(tokenizer.get_added_tokens_decoder()) | {mask}
         ordinary = np.array([number for number in range(tokenizer.get_vocab_size()) if number not in special])

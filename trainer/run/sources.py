@@ -29,7 +29,7 @@ class Source:
 def sources_of(recipe: Recipe, material: Material) -> dict[str, Source]:
     """The start, the surrogate and the pairs of every domain by name; raises ModelError, SourceError."""
     files = {domain_name(file): file for file in domain_files(recipe.data.pairs, recipe.data.leave_out)}
-    sources = {"start": Source(recipe.model.start, _digest_of_start(recipe.model.start))}
+    sources = {"start": Source(recipe.model.start, digest_of_start(recipe.model.start))}
     if recipe.run.surrogate is not None:
         sources["surrogate"] = Source(recipe.run.surrogate, material.surrogate_fingerprint)
     for name, digest in material.pair_digests.items():
@@ -78,7 +78,8 @@ def check_sources(folder: Path, stored: Mapping[str, str], sources: Mapping[str,
         )
 
 
-def _digest_of_start(folder: Path) -> str:
+def digest_of_start(folder: Path) -> str:
+    """A digest of the files of a start, whatever its path; raises ModelError."""
     digest = hashlib.blake2b(digest_size=16)
     try:
         for file in (folder / name for name in START_FILES):

@@ -48,7 +48,10 @@ def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> li
     named = list(sources)
     for source in named:
         if not source.exists():
-            raise SourceError(f"There is no pair file or folder {source}.", "Check the path.")
+            raise SourceError(
+                f"There is no pair file or folder {source}.",
+                "Check the path. A path in a recipe may be relative to the folder that CDESEARCH_DATA names.",
+            )
         files += _inside(source) if source.is_dir() and not shards_of(source) else [source]
     for file in files:
         if _format(file) is None and not shards_of(file):
@@ -113,7 +116,12 @@ def read_passages(file: Path) -> Iterator[list[str]]:
         passages = row.get("chunks") or [row.get("document", row.get(OTHER_NAMES["document"]))]
         if not isinstance(passages, list) or not all(isinstance(passage, str) for passage in passages):
             raise SourceError(f"{file}:{number} has no text in `document` or `chunks`.", "Correct or remove the line.")
-        yield [passage.strip() for passage in passages if passage.strip()]
+        yield [text for passage in passages if (text := _cleaned(passage))]
+
+
+def _cleaned(text: str) -> str:
+    """The text without white space around it; halves of a surrogate pair, which have no UTF-8, are question marks."""
+    return text.strip().encode("utf-8", "replace").decode("utf-8")
 
 
 def _pair(row: Mapping[str, Any], location: str) -> Pair:
@@ -124,13 +132,13 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
     if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
         raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
     return Pair(
-        query.strip(),
-        document.strip(),
-        tuple(text.strip() for text in negatives),
-        document_id=str(row.get("document_id") or ""),
+        _cleaned(query),
+        _cleaned(document),
+        tuple(map(_cleaned, negatives)),
+        document_id=_cleaned(str(row.get("document_id") or "")),
         scores=_scores(row, 1 + len(negatives), location),
         place=_place(row, location),
-        group=str(row.get("group") or ""),
+        group=_cleaned(str(row.get("group") or "")),
     )
 
 
@@ -161,7 +169,7 @@ def _scores(row: Mapping[str, Any], n: int, location: str) -> tuple[float, ...]:
 def _place(row: Mapping[str, Any], location: str) -> int:
     """The place of the document among the chunks of its long document, from 0; raises SourceError."""
     place = row.get("place") or 0
-    if not isinstance(place, int) or place < 0:
+    if not isinstance(place, int) or place is True or place < 0:
         raise SourceError(f"{location} has a `place` that is not a whole number from 0.", "Correct the line.")
     return place
 
@@ -175,8 +183,8 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
         chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
-            name, group = str(row["doc_id"]), str(row.get("group") or "")
-            yield Pair(question["text"].strip(), chunk.strip(), (), name, (), int(question["chunk"]), group)
+            name, group = _cleaned(str(row["doc_id"])), _cleaned(str(row.get("group") or ""))
+            yield Pair(_cleaned(question["text"]), _cleaned(chunk), (), name, (), int(question["chunk"]), group)
     except (KeyError, TypeError, AttributeError) as error:
         needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
         raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
