@@ -229,3 +229,8 @@ def test_an_earlier_checkpoint_is_replaced(tiny_checkpoint, tmp_path):
     (out / "config.json").write_text((out / "config.json").read_text() + "\n")
     assert main([str(out), f"{tiny_checkpoint}=1"]) == 0
     assert not (out / "config.json").read_text().endswith("\n\n")
+
+
+def test_a_folder_that_is_named_twice_is_refused(tiny_checkpoint, tmp_path, capsys):
+    assert main([str(tmp_path / "out"), f"{tiny_checkpoint}=1", f"{tiny_checkpoint}/=3"]) == 2
+    assert "A folder is named twice." in capsys.readouterr().err

@@ -11,7 +11,7 @@ import torch
 from hidden_libraries import run_module_without
 from random_biencoder import biencoder_folder
 
-from cdesearch.errors import SourceError
+from cdesearch.errors import SourceError, StorageError
 from cdesearch.progress import Silent
 from trainer import mine as module
 from trainer.command import mine as command
@@ -103,6 +103,18 @@ def test_negatives_that_a_pair_has_are_kept_and_alternate_with_new_ones(tmp_path
     pairs = [Pair("cat moon", "cat moon dog", ("old", "older", "cat")), Pair("dog", "cat"), Pair("moon", "moon")]
     (found, *_) = with_negatives("pairs", pairs, tmp_path, Mining(), Silent())
     assert found.negatives[1::2] == ("old", "older") and {*found.negatives} == {"old", "older", "cat", "moon"}
+
+
+def test_a_negative_is_not_repeated_in_other_letters(tmp_path):
+    pairs = [Pair("cat", "a cat", ("The  DOG",)), Pair("moon", "the dog"), Pair("sun", "the cat sat")]
+    first = next(with_negatives("d", pairs, tmp_path, Mining(margin=100), Silent()))
+    assert len(first.negatives) == len({text.casefold().replace(" ", "") for text in first.negatives})
+
+
+def test_a_file_name_that_is_too_long_is_one_line(tmp_path):
+    (tmp_path / f"{'x' * 240}.jsonl").write_text('{"query": "cat", "document": "a cat"}\n')
+    with pytest.raises(StorageError, match=r"cannot be written \(File name too long\)"):
+        command(tmp_path / f"{'x' * 240}.jsonl", tmp_path / "out")
 
 
 def test_a_negative_that_answers_the_query_is_left_out(tmp_path):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from random_biencoder import biencoder_folder
 from safetensors.numpy import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
@@ -46,6 +47,34 @@ def test_a_card_of_ones_own_comes_first(tiny_checkpoint, tmp_path):
     assert read_card(tmp_path / "two").licence == "apache-2.0"
     with pytest.raises(InputError, match=r"There is no file .*none\.md"):
         assemble(own, "a/b", tmp_path / "none.md", tmp_path / "three")
+
+
+def test_the_card_of_a_pretrained_model_names_every_loss(tiny_checkpoint, tmp_path):
+    shutil.copytree(tiny_checkpoint, tmp_path / "run" / "checkpoint")
+    log = [{"step": step, "held_out": {"head": 9 - step, "late": 8 - step}} for step in (0, 5)]
+    (tmp_path / "run" / "log.jsonl").write_text("\n".join(map(json.dumps, log)) + "\n")
+    assemble(tmp_path / "run" / "checkpoint", "a/b", None, tmp_path / "out")
+    losses = "9.000 (head), 8.000 (late) before and 4.000 (head), 3.000 (late) after"
+    assert losses in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["README.md", "tokenizer.json", "onnx/second_stage.onnx"])
+def test_what_links_point_to_is_never_uploaded(tiny_checkpoint, tmp_path, name):
+    folder = shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint")
+    (tmp_path / "secret").write_text("secret")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(tmp_path / "secret")
+    with pytest.raises(InputError, match="is a link, and what it points to is not uploaded"):
+        assemble(folder, "a/b", None, tmp_path / "out")
+
+
+def test_only_graphs_and_models_of_cdesearch_are_uploaded(tiny_checkpoint, tmp_path):
+    folder = shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint")
+    (folder / "onnx" / "mine.onnx").write_text("x")
+    assert not any(file.name == "mine.onnx" for file in assemble(folder, "a/b", None, tmp_path / "out"))
+    biencoder_folder(tmp_path / "bert")
+    with pytest.raises(InputError, match="is a model of another kind"):
+        assemble(tmp_path / "bert", "a/b", None, tmp_path / "out")
 
 
 def test_only_whole_checkpoints_are_assembled(tiny_checkpoint, tmp_path):

@@ -115,6 +115,10 @@ def test_the_recipe_of_the_paper_has_a_clustered_batch_for_each_gpu():
         ("matryoshka = ['all']", r"objective\.matryoshka\.0: input should be a valid integer"),
         ("symetric = true", r"did you mean symmetric"),
         ("teacher_scope = 'own'", r"objective\.teacher_scope: input should be 'batch' or 'local'"),
+        ("matryoshka = [8, 8]", r"objective\.matryoshka has a number twice"),
+        ("quantise_scale = 9", r"objective\.quantise_scale has no effect without objective\.quantise"),
+        ("document_share_to = 1", r"objective\.document_share_to has no effect without objective\.contextual"),
+        ("teacher = 'pairs'", r"objective\.teacher has no effect without learning\.teacher_weight"),
     ],
 )
 def test_an_objective_that_makes_no_sense_is_named(tmp_path, keys, message):
@@ -128,3 +132,18 @@ def test_a_weight_that_packs_a_domain_without_end_or_never_is_refused(tmp_path, 
     (tmp_path / "r.toml").write_text(RECIPE)
     with pytest.raises(InputError, match=r"data\.weights\.x is .*Set it to a number from 0\.001 to 100, or name"):
         load_recipe(tmp_path / "r.toml", {"data.weights": f"{{x = {weight}}}"})
+
+
+def test_scores_of_pair_files_cannot_be_used_with_negatives_that_the_run_finds(tmp_path):
+    (tmp_path / "r.toml").write_text(RECIPE)
+    changes = {"objective.teacher": "pairs", "learning.teacher_weight": "0.5", "batches.hard_negatives": "1"}
+    load_recipe(tmp_path / "r.toml", changes)
+    with pytest.raises(InputError, match=r"mining\.rounds finds new hard negatives"):
+        load_recipe(tmp_path / "r.toml", {**changes, "mining.rounds": "1"})
+
+
+def test_a_key_of_a_table_in_a_section_can_be_set(tmp_path):
+    (tmp_path / "r.toml").write_text(RECIPE)
+    assert load_recipe(tmp_path / "r.toml", {"data.weights.x": "2.5"}).data.weights == {"x": 2.5}
+    with pytest.raises(InputError, match="pairs is not a table"):
+        load_recipe(tmp_path / "r.toml", {"data.pairs.x": "2.5"})

@@ -23,6 +23,14 @@ def test_a_file_as_out_is_refused_before_anything_is_measured(tmp_path, tiny_che
         analyse("storage", [tmp_path / "none"], tiny_checkpoint, None, None, tmp_path / "work", tmp_path / "out")
 
 
+@pytest.mark.parametrize(("figure", "needed"), [("growth", "pair files"), ("storage", "BEIR folders")])
+def test_data_of_the_other_kind_are_named_as_such(figure, needed, tmp_path):
+    (tmp_path / "corpus.jsonl").touch()
+    data = tmp_path if figure == "growth" else tmp_path / "corpus.jsonl"
+    with pytest.raises(InputError, match=f"{figure} needs {needed}"):
+        analyse(figure, [data], out=tmp_path / "out", work=tmp_path / "work")
+
+
 def test_an_unknown_figure_is_refused(tmp_path, tiny_checkpoint):
     with pytest.raises(InputError, match="no figure contxt"):
         analyse("contxt", [tmp_path], tiny_checkpoint, None, None, tmp_path, tmp_path)

@@ -158,6 +158,25 @@ def test_unfinished_work_of_other_minutes_is_kept(work, index):
     assert (work / "training" / "checkpoint").is_dir()
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seconds": None},
+        {"ranks": []},
+        {"ranks": {"0.3": [1.0]}},
+        {"ranks": {"0.0": [1.0], "0.5": []}},
+        {"trained": "../elsewhere"},
+        {"chosen": 0.25},
+        {"chosen": "x"},
+    ],
+)
+def test_a_state_that_cannot_be_is_called_damaged(begun, index, tmp_path, changes):
+    shutil.copytree(begun, tmp_path / "out")
+    change_state(tmp_path / "out", **changes)
+    with pytest.raises(InputError, match=r"adapting\.json is damaged"):
+        adapt(index, tmp_path / "out", MINUTES, Silent())
+
+
 def test_a_damaged_state_and_a_foreign_folder_are_refused(work, index, tmp_path):
     (work / "adapting.json").write_text("[")
     with pytest.raises(InputError, match=r"adapting\.json is damaged"):
@@ -194,7 +213,7 @@ def test_after_kill_9_the_work_continues(index, begun, tmp_path):
 
 
 def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
-    with pytest.raises(InputError, match=r"too few fit into 0\.01 minutes. Give --minutes \d+ or more"):
+    with pytest.raises(InputError, match=r"too few fit into the time. Give --minutes \d+ or more"):
         adapt(index, tmp_path / "out", 0.01, Silent())
     with pytest.raises(KeyboardInterrupt):
         adapt(index, tmp_path / "out", MINUTES, StopAt("Measuring the time of a step"))

@@ -54,7 +54,7 @@ def test_whole_documents_are_held_out_and_only_their_headings_choose(index):
     assert len(held_out) == 60 and not trained & held_out and len(trained | held_out) == 320
     ids = {one.id for one in corpus.held_out}
     assert corpus.questions and all(question.answers <= ids for question in corpus.questions)
-    assert read_corpus(index, 60, 0).digest == corpus.digest != read_corpus(index, 60, 1).digest
+    assert read_corpus(index, 70, 0).digest == corpus.digest, "so other minutes do not make it another corpus"
 
 
 def test_of_few_long_documents_parts_are_held_out():

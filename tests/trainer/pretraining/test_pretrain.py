@@ -9,6 +9,7 @@ from conftest import make_checkpoint
 from random_biencoder import biencoder_folder
 from random_texts import masking_tokenizer, recipe_of
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 
 import trainer
 from cdesearch.encode.load import load_encoder
@@ -142,6 +143,10 @@ def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, s
     with pytest.raises(InputError, match=r"learning.rate: 0.003 -> 1.0"):
         pretrain(changed, Silent(), resume=True)
     longer = recipe_of(tmp_path, start, learning__steps=2)
+    another = make_checkpoint(tmp_path / "another", gate=0.25)
+    shutil.copy(start / "tokenizer.json", another)
+    with pytest.raises(InputError, match="another is not the start that"):
+        pretrain(recipe_of(tmp_path, another, learning__steps=2), Silent(), resume=True)
     (tmp_path / "texts.jsonl").write_text((tmp_path / "texts.jsonl").read_text().replace("moon", "stone"))
     with pytest.raises(InputError, match="The texts are not those"):
         pretrain(longer, Silent(), resume=True)
@@ -189,8 +194,19 @@ def test_a_start_that_does_not_fit_is_refused(tmp_path, start):
         pretrain(recipe_of(tmp_path / "b", start, learning__max_tokens=129), Silent())
     with pytest.raises(InputError, match="the run would overwrite"):
         pretrain(recipe_of(tmp_path / "c", start, run__out=start.parent), Silent())
+    with pytest.raises(InputError, match=r"model\.start is .*none, and there is no such folder"):
+        pretrain(recipe_of(tmp_path / "e", tmp_path / "none"), Silent())
     with pytest.raises(ModelError, match="There is no head"):
         pretrain(recipe_of(tmp_path / "d", start, model__head=tmp_path / "none"), Silent())
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(tmp_path, start):
+    larger = shutil.copytree(start, tmp_path / "larger")
+    tokenizer = Tokenizer.from_file(str(start / "tokenizer.json"))
+    tokenizer.add_tokens([f"new{number}" for number in range(300)])
+    tokenizer.save(str(larger / "tokenizer.json"))
+    with pytest.raises(InputError, match="and the model has embeddings of"):
+        pretrain(recipe_of(tmp_path / "a", larger), Silent())
 
 
 def test_texts_that_are_all_held_out_are_not_blamed_on_the_files(tmp_path, start, tokenizer):

@@ -10,7 +10,7 @@ from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.beir import _read_judgements as read_judgements
 from trainer.data.pairs.beir import read_queries
 from trainer.data.pairs.domains import prepare
-from trainer.data.pairs.reading import Pair, domain_files, read_pairs
+from trainer.data.pairs.reading import Pair, domain_files, read_pairs, read_passages
 from trainer.data.pairs.writing import new_pair_files
 
 
@@ -168,8 +168,20 @@ def test_a_negative_without_text_is_named_by_its_column(tmp_path):
         list(read_pairs(file))
 
 
+def test_halves_of_surrogate_pairs_become_question_marks(tmp_path):
+    file = write(tmp_path / "d.jsonl", [{"query": "a \ud800", "document": "\udc00 b", "negatives": ["\ud800"]}])
+    assert list(read_pairs(file)) == [Pair("a ?", "? b", ("?",))]
+    assert list(read_passages(file)) == [["? b"]]
+
+
+def test_a_place_is_a_number(tmp_path):
+    file = write(tmp_path / "d.jsonl", [{"query": "a", "document": "b", "place": True}])
+    with pytest.raises(SourceError, match="`place` that is not a whole number"):
+        list(read_pairs(file))
+
+
 def test_paths_without_pairs_are_named_without_keys_of_a_recipe(tmp_path):
-    with pytest.raises(SourceError, match=r"no pair file or folder .*none\. Check the path\.$"):
+    with pytest.raises(SourceError, match=r"no pair file or folder .*none\. Check the path\."):
         domain_files([tmp_path / "none"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match=r"There is no pair file in .*empty\. Name \.jsonl"):
