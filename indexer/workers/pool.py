@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -108,6 +109,11 @@ class Pool:
 
     def close(self) -> None:
         """End every worker now."""
+        # Ctrl-C may come when this thread has just acquired the lock, before its `with` block begins. The lock is then
+        # still held, and the threads, which are joined below, would wait for it.
+        with suppress(RuntimeError):  # the lock is free
+            while True:
+                self._turn.release()
         with self._turn:
             self._closed = True
             for worker in self._workers:

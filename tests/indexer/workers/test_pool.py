@@ -46,3 +46,11 @@ def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path, monkeypatch, ti
         monkeypatch.setattr(process, "COMMAND", command)
         with pytest.raises(CdesearchError, match="cannot start"):
             outcomes(sources, tiny_tokenizer)
+
+
+def test_a_lock_that_an_interrupt_left_held_does_not_stop_the_workers_from_ending(tmp_path, tiny_tokenizer):
+    workers = Pool(2)
+    next(workers.read(sources_of(tmp_path, ["the cat", "the dog"]), reading(tiny_tokenizer, Limits())))
+    workers._turn.acquire()
+    workers.close()
+    assert not any(thread.is_alive() for thread in workers._threads)
