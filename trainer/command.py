@@ -47,7 +47,10 @@ def train(
 def mine(
     pairs: Annotated[
         Path,
-        typer.Argument(help="Pair file (.jsonl, .jsonl.gz, .parquet), a folder of them, or one that datasets saved."),
+        typer.Argument(
+            help="Pair file (.jsonl, .jsonl.gz, .parquet), a folder of them, or a folder that the library datasets"
+            " saved."
+        ),
     ],
     out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],
     model: Annotated[

@@ -20,14 +20,13 @@ from torch import Tensor, nn
 from cdesearch.encode.backends.onnx_export import Precision, text_inputs, write_graph
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import pool_spans
+from cdesearch.models.checkpoint_files import FILES, GRAPHS
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, save_checkpoint
 from cdesearch.models.contextual.second_stage import read_out
 from trainer.replacing import replace_folder
 
 ANOTHER = "Name a new or empty folder."
-FILES = ("config.json", "model.safetensors", "tokenizer.json")
-GRAPHS = ("onnx/second_stage.onnx", "onnx/first_stage.onnx", "onnx/cache.onnx")
 
 
 class _SecondStageGraph(nn.Module):

@@ -9,7 +9,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from cdesearch.errors import CdesearchError, InputError, ModelError
-from cdesearch.models.checkpoint_files import AGAIN, check_plain
+from cdesearch.models.checkpoint_files import AGAIN, FILES, GRAPHS, check_plain
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.hub import NEEDS_HUB, has_form_of_id
@@ -17,8 +17,6 @@ from cdesearch.models.model_card import CARD
 from cdesearch.models.registry import family_of
 from trainer.replacing import make_folder
 
-FILES = ("config.json", "model.safetensors", "tokenizer.json")
-GRAPHS = ("second_stage.onnx", "first_stage.onnx", "cache.onnx")
 LOG = "log.jsonl"  # of the run, beside the checkpoint
 
 
@@ -67,10 +65,11 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
     if missing := [name_of_file for name_of_file in FILES if not (checkpoint / name_of_file).is_file()]:
         raise InputError(f"{checkpoint} is not a whole checkpoint: it has no {missing[0]}.", "Name a whole one.")
     _check_weights(checkpoint / "model.safetensors")
-    graphs = [file for name in GRAPHS if (file := checkpoint / "onnx" / name).is_file()]
+    graphs = [file for name in GRAPHS if (file := checkpoint / name).is_file()]
     own = card or checkpoint / CARD
     files = [*(checkpoint / one for one in FILES), *graphs]
-    if link := next((file for file in (*files, checkpoint / "onnx", checkpoint / CARD) if file.is_symlink()), None):
+    read = (*files, checkpoint / "onnx", *([] if card else [own]))
+    if link := next((file for file in read if file.is_symlink()), None):
         raise InputError(f"{link} is a link, and what it points to is not uploaded.", "Put a copy in its place.")
     written = []
     for file in files:

@@ -71,7 +71,7 @@ def _draw(figure: str, data: Sequence[Path], model: Path | None, work: Path) -> 
     for path in data:
         if (path / "corpus.jsonl").is_file() == (figure in ON_PAIRS):
             needed = "pair files or folders of them" if figure in ON_PAIRS else "BEIR folders, with a corpus.jsonl"
-            raise InputError(f"{figure} needs {needed}, and {path} is none.", "Name others.")
+            raise InputError(f"{figure} needs {needed}, and {path} is none.", "Name data of that kind.")
     encoder = load_encoder(model)
     if figure in ON_PAIRS:
         return ON_PAIRS[figure](data, encoder, work)

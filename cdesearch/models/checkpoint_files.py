@@ -13,6 +13,8 @@ DEFAULT_MODEL = Path(__file__).parents[1] / "default_model"  # the checkpoint th
 MAX_CONFIG_BYTES = 16_000_000  # of a JSON file of settings; published files have a few thousand
 MAX_TOKENIZER_BYTES = 100_000_000  # the largest published tokenizers have some 35 million
 AGAIN = "Copy the checkpoint again."
+FILES = ("config.json", "model.safetensors", "tokenizer.json")  # of a checkpoint of cdesearch
+GRAPHS = ("onnx/second_stage.onnx", "onnx/first_stage.onnx", "onnx/cache.onnx")  # which it may have beside them
 
 
 def check_plain(file: Path, max_bytes: int | None = None) -> None:

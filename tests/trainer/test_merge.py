@@ -13,8 +13,9 @@ from safetensors.torch import load_file, save_file
 
 import trainer
 from cdesearch.errors import InputError, ModelError
+from cdesearch.models.checkpoint_files import FILES
 from cdesearch.models.contextual.model import load_checkpoint, save_checkpoint
-from trainer.export import FILES, export
+from trainer.export import export
 from trainer.merge import main, merge, slerp
 from trainer.replacing import UNFINISHED
 
