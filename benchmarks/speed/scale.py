@@ -13,7 +13,8 @@ from rich.table import Table
 
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, make_results_folder, positive_numbers, show
-from benchmarks.speed.searching import search_queries
+from benchmarks.speed.searching import QUERIES, search_queries
+from benchmarks.speed.sentences import SENTENCES, PairTexts
 from benchmarks.speed.synthetic import ROWS, source_index
 from cdesearch.errors import InputError
 from cdesearch.store.vector_format import KINDS
@@ -25,6 +26,10 @@ def scale(
     corpus: Annotated[Path, typer.Argument(help="BEIR folder to draw texts and vectors from.")],
     sizes: Annotated[str, typer.Option(help="Numbers of chunks, separated by commas.")] = "1000000,10000000",
     vectors: Annotated[str, typer.Option(help=f"Kind of the stored vectors: {', '.join(KINDS)}.")] = "int8",
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="Folder of pair files to draw the sentences and the queries from; default: CORPUS."),
+    ] = None,
     chunks_per_file: Annotated[int, typer.Option(help=f"Chunks of each file; divides {ROWS:,}.")] = 10,
     folder: Annotated[
         Path | None, typer.Option(help="Where the indexes are made, and then removed; default: a temporary folder.")
@@ -48,17 +53,35 @@ def scale(
     for size in counts:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             work = Path(name)
-            source_index(corpus, work / "source")
-            (work / "queries.json").write_text(json.dumps(search_queries(corpus)), encoding="utf-8")
+            _write_inputs(corpus, pairs, work)
             columns[size] = {}
             for stage in STAGES:
                 columns[size] |= _run(stage, work, vectors, size // chunks_per_file, chunks_per_file)
                 print(f"{size:,} chunks, {stage}: {columns[size]}", file=sys.stderr)
     _show(columns)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
-    record = {"machine": machine, "corpus": corpus.name, "chunks_per_file": chunks_per_file, "sizes": columns}
+    drawn_from = (pairs or corpus).name
+    record = {
+        "machine": machine,
+        "corpus": corpus.name,
+        "sentences": drawn_from,
+        "chunks_per_file": chunks_per_file,
+        "sizes": columns,
+    }
     file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"Written to {file}")
+
+
+def _write_inputs(corpus: Path, pairs: Path | None, work: Path) -> None:
+    """Write what the stages read: the index to draw vectors from, the queries, and the sentences of the pairs."""
+    source_index(corpus, work / "source")
+    if pairs is None:
+        queries = search_queries(corpus)
+    else:
+        texts = PairTexts(pairs)
+        queries = texts.queries(QUERIES)
+        (work / SENTENCES).write_text(json.dumps(texts.sentences()), encoding="utf-8")
+    (work / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
 
 
 def _run(stage: str, work: Path, vectors: str, n_files: int, chunks_per_file: int) -> dict[str, float]:

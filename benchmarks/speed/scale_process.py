@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.machine import peak_memory
+from benchmarks.speed.sentences import SENTENCES
 from benchmarks.speed.synthetic import SOURCE_INDEX, grow_folder
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.progress import Silent
@@ -38,11 +39,11 @@ SHARES = (2, 5, 10, 20, 50)  # of an index of signs, one part in so many is sear
 
 def _build(folder: Path, vectors: VectorKind, n_files: int, chunks_per_file: int) -> dict[str, float]:
     """Draw the files and their index; seconds by stage, memory, and bytes on disk by part."""
+    source, file = Index(folder.parent / "source" / SOURCE_INDEX), folder.parent / SENTENCES
+    sentences = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
     started = time.perf_counter()
     with _timed_calls() as seconds:
-        index = grow_folder(
-            Index(folder.parent / "source" / SOURCE_INDEX), folder, n_files, chunks_per_file, kind=vectors
-        )
+        index = grow_folder(source, folder, n_files, chunks_per_file, sentences, vectors)
     everything = time.perf_counter() - started
     figures = {f"{stage}, s": spent for stage, spent in seconds.items()}
     figures["drawing and checksums, s"] = everything - sum(seconds.values())
@@ -144,17 +145,25 @@ def _exact(index: Index, vectors: Floats) -> list[set[int]]:
 
 
 def _update(folder: Path) -> dict[str, float]:
-    """Seconds of an update in which 1,000 files got a text of one chunk, and its memory."""
+    """Seconds of updates in which 1,000 files got a text of one chunk, and memory.
+
+    The first update looks at every file. The second one is told which files have changed, as by `cdesearch watch`.
+    """
     files = sorted(folder.glob("[0-9]*/*.txt"))
-    for file in files[:: max(1, len(files) // CHANGED)][:CHANGED]:
+    some = files[:: max(1, len(files) // CHANGED)][:CHANGED]
+    figures = {}
+    for name, changed in (("update", None), ("update by watch", frozenset(some))):
+        _change(some)
+        started = time.perf_counter()
+        build([], Options(index=folder / ".cdesearch", changed=changed), Silent())
+        figures[f"{name} of {CHANGED:,} files, s"] = time.perf_counter() - started
+    return figures | {"memory to update, GB": peak_memory() / 1e9}
+
+
+def _change(files: Iterable[Path]) -> None:
+    for file in files:
         first = file.read_text(encoding="utf-8").partition("\n\n")[0]
         file.write_text(f"Changed at {time.time()}. {first}", encoding="utf-8")
-    started = time.perf_counter()
-    build([], Options(index=folder / ".cdesearch"), Silent())
-    return {
-        f"update of {CHANGED:,} files, s": time.perf_counter() - started,
-        "memory to update, GB": peak_memory() / 1e9,
-    }
 
 
 def _main(stage: str, work: Path, vectors: Any, n_files: int, chunks_per_file: int) -> dict[str, float]:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.speed.indexing import write_first_lines
+from benchmarks.speed.sentences import sentences_in
 from cdesearch import __version__
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats
@@ -54,12 +55,18 @@ def reduced_index(folder: Path, dimension: int) -> None:
     build([folder / "corpus.jsonl"], options, Silent())
 
 
-def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[TextsAndVectors]:
-    """Batches of `n_chunks` in all: sentences of `source` in new combinations, and vectors around its vectors."""
+def draw(
+    source: Index, n_chunks: int, sentences: Sequence[str] | None = None, seed: int = 0
+) -> Iterator[TextsAndVectors]:
+    """Batches of `n_chunks` in all: sentences in new combinations, and vectors around those of `source`.
+
+    If no sentences are given, they are those of `source`.
+    """
     columns = ["text", *source.vectors.columns]
     real = source.chunks.search().select(columns).limit(source.chunks.count_rows()).to_arrow()
     vectors = source.vectors_in(real)
-    sentences = [part for text in real["text"].to_pylist() for part in text.split(". ") if len(part) > 20]
+    if sentences is None:
+        sentences = sentences_in(real["text"].to_pylist())
     random = np.random.default_rng(seed)
     for start in range(0, n_chunks, ROWS):
         n = min(ROWS, n_chunks - start)
@@ -106,17 +113,24 @@ def grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors], kind: 
     return Index(folder)
 
 
-def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int, kind: VectorKind = DEFAULT) -> Index:
+def grow_folder(
+    source: Index,
+    folder: Path,
+    n_files: int,
+    chunks_per_file: int,
+    sentences: Sequence[str] | None = None,
+    kind: VectorKind = DEFAULT,
+) -> Index:
     """Write text files of drawn texts, 1,000 in each subfolder, and their index in `folder`/.cdesearch.
 
-    `chunks_per_file` divides ROWS. A new build would divide the files at other places, but an update does not read
-    unchanged files.
+    `chunks_per_file` divides ROWS. Texts are drawn from `sentences`; by default, those of `source`. A new build would
+    divide the files at other places, but an update does not read unchanged files.
     """
     index = folder / ".cdesearch"
     with locked(index, wait=False):
         building, tables = _begin(source, index, kind)
         records, n_written = [], 0
-        for texts, vectors in draw(source, n_files * chunks_per_file):
+        for texts, vectors in draw(source, n_files * chunks_per_file, sentences):
             rows: list[dict[str, str]] = []
             for start in range(0, len(texts), chunks_per_file):
                 some, stop = texts[start : start + chunks_per_file], start + chunks_per_file

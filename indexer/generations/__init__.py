@@ -4,5 +4,6 @@ generation  builds a generation beside the live one and swaps it in
 ledger      the names of generations that may be removed
 lock        one writer at a time
 removal     removes an index, and leaves foreign files
+segments    the parts of a search index that updates add
 tables      LanceDB's tables and indexes
 """

@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +17,7 @@ from cdesearch.languages.shares import ignored_words
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
+from indexer.generations.segments import index_words_apart, rows_to_move
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -36,17 +36,12 @@ MOST_SAMPLED, LEAST_SAMPLED_PER_PART, MOST_SAMPLED_PER_PART = 512_000, 48, 256
 # Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
 # is brought up to date: the first update of one file would build all graphs again, for minutes.
 CHUNKS_PER_GRAPH = 1_000_000
-# Every update adds a small graph, and a search visits all graphs: each costs about a millisecond of processor time. So
-# an update joins graphs with fewer than so many times the chunks that it adds. That leaves three or four on average.
-JOIN_RATIO = 16
-LARGEST_RATIO = 4  # of the largest graph: built again when a fifth of the chunks is in others
 # Scripts that put no spaces between words. Lance's "simple" tokenizer takes a whole clause in them for one word.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
 # Bytes of the longest word that full text keeps. Lance's default, 40, leaves out German compounds, Russian words of 20
 # letters and digests: those of SHA-512 have 128 digits.
 LONGEST_WORD = 128
-FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
-NAMES_PER_QUERY = 1000
+NAMES_PER_QUERY = 10_000  # each query reads a column of the whole table
 
 
 # Of a graph: edges of a chunk, and candidates when a chunk is added.
@@ -142,10 +137,11 @@ class Tables:
             self._update_indexes(builder, has_all_vectors=has_all_vectors)
 
     def _update_indexes(self, builder: IndexBuilder | None, *, has_all_vectors: bool) -> None:
-        self._join_graphs()
+        self._join_segments()
         if builder is not None:
             builder.compact()
             self.chunks.checkout_latest()
+        index_words_apart(self.chunks, "text_idx")
         _compact(self.chunks)
         indexes = {index.name: index for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
@@ -202,38 +198,15 @@ class Tables:
             return
         self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
-    def _join_graphs(self) -> None:
-        """Write the chunks of small graphs again, so that they get one graph with those that this update has added.
-
-        LanceDB cannot join graphs, but it forgets a graph if every chunk in it is deleted. If even the largest graph is
-        too small, all are dropped, and one is built of all chunks. An index of signs is one piece, to which LanceDB
-        adds new chunks, and it is dropped in the same case.
-        """
-        known = self.chunks.index_stats("vector_idx")
-        if known is None or not known.num_unindexed_rows:
-            return
-        if self._vectors.has_bits:
-            if graphs_to_join([known.num_indexed_rows], known.num_unindexed_rows):
-                self.chunks.drop_index("vector_idx")
-            return
-        rows = self.chunks.search().select(["_rowid"]).limit(self.chunks.count_rows()).to_arrow()["_rowid"].to_numpy()
-        fragments = rows >> FRAGMENT_BITS
-        numbers, sizes = np.unique(fragments, return_counts=True)
-        n_new = 1 + int(np.searchsorted(np.cumsum(sizes[::-1]), known.num_unindexed_rows))  # fragments, the last ones
-        n_indexed = len(numbers) - n_new
-        # Each graph covers one fragment of the table, except the oldest one, which covers all those before.
-        graphs = np.maximum(np.arange(n_indexed) - max(0, n_indexed - known.num_indices), 0)
-        of_graph = np.bincount(graphs, sizes[:n_indexed]).astype(int)
-        by_size = np.argsort(of_graph, kind="stable")
-        n_joined = graphs_to_join(of_graph[by_size].tolist(), known.num_unindexed_rows)
-        if n_joined == len(of_graph):
+    def _join_segments(self) -> None:
+        """Add some chunks again, or drop the index of vectors, so that it has few segments after this update."""
+        rows = rows_to_move(self.chunks, "vector_idx")
+        if rows is None:
             self.chunks.drop_index("vector_idx")
-            return
-        moved = np.sort(rows[np.isin(fragments, numbers[:n_indexed][np.isin(graphs, by_size[:n_joined])])])
-        if len(moved):
-            chunks = self.chunks.take_row_ids(moved.tolist()).to_arrow()
-            self.delete(chunks["id"].to_pylist())
-            self.chunks.add(chunks.cast(self._schema))
+        elif len(rows):
+            moved = self.chunks.take_row_ids(rows.tolist()).to_arrow()
+            self.chunks.delete(f"_rowid IN ({', '.join(map(str, rows))})")
+            self.chunks.add(moved.cast(self._schema))
 
 
 def sampled_per_part(parts: int) -> int:
@@ -244,17 +217,6 @@ def sampled_per_part(parts: int) -> int:
 def vector_index_from(vectors: VectorFormat) -> int:
     """The number of chunks from which on a table has an index of its vectors."""
     return BITS_INDEX_FROM if vectors.has_bits else VECTOR_INDEX_FROM
-
-
-def graphs_to_join(sizes: Sequence[int], added: int) -> int:
-    """How many of the smallest graphs, of ascending `sizes`, to join with chunks that are `added`.
-
-    The graphs that stay are each many times as large as all smaller ones together, so there are few of them.
-    """
-    below = [added + sum(sizes[:number]) for number in range(len(sizes))]
-    ratios = [JOIN_RATIO if number < len(sizes) else LARGEST_RATIO for number in range(1, len(sizes) + 1)]
-    small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
-    return max((number for number, is_small in enumerate(small, start=1) if is_small), default=0)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def corpus(tmp_path):
 
 @pytest.mark.slow
 def test_every_stage_of_two_sizes_is_measured(corpus, tmp_path):
-    scale(corpus, "400,800", "int8", 10, None, tmp_path / "out")
+    scale(corpus, "400,800", "int8", None, 10, None, tmp_path / "out")
     (file,) = (tmp_path / "out").glob("scale-int8-*.json")
     small, large = json.loads(file.read_text())["sizes"].values()
     assert small.keys() == large.keys()
@@ -27,6 +27,20 @@ def test_every_stage_of_two_sizes_is_measured(corpus, tmp_path):
     assert large["texts and vectors, GB"] > small["texts and vectors, GB"] > 0
     for name in ("writing chunks, s", "indexing words, s", "hybrid p50, ms", "update of 1,000 files, s"):
         assert large[name] > 0
+    assert large["update by watch of 1,000 files, s"] > 0
+
+
+@pytest.mark.slow
+def test_sentences_and_queries_may_come_from_pair_files(corpus, tmp_path):
+    pairs = tmp_path / "pairs"
+    pairs.mkdir()
+    rows = [
+        {"query": f"who owns the horse {n}", "document": f"The horse of farm {n} is brown. It runs"} for n in range(9)
+    ]
+    (pairs / "farms.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    scale(corpus, "400", "int8", pairs, 10, None, tmp_path / "out")
+    (file,) = (tmp_path / "out").glob("scale-int8-*.json")
+    assert json.loads(file.read_text())["sentences"] == "pairs"
 
 
 @pytest.mark.parametrize(
@@ -34,4 +48,4 @@ def test_every_stage_of_two_sizes_is_measured(corpus, tmp_path):
 )
 def test_an_impossible_index_is_refused(corpus, tmp_path, vectors, chunks_per_file, named):
     with pytest.raises(InputError, match=named):
-        scale(corpus, "10", vectors, chunks_per_file, None, tmp_path)
+        scale(corpus, "10", vectors, None, chunks_per_file, None, tmp_path)

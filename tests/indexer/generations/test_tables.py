@@ -1,4 +1,4 @@
-"""The tables of a generation, and the graphs of vectors that updates add to them."""
+"""The tables of a generation, and the segments of its indexes that updates add to them."""
 
 from dataclasses import replace
 
@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
+from indexer.generations import segments
 from indexer.generations import tables as module
-from indexer.generations.tables import Tables, graphs_to_join, sampled_per_part
+from indexer.generations.segments import segments_to_join
+from indexer.generations.tables import Tables, sampled_per_part
 
-DIMENSION = 16
+DIMENSION = 64
 
 
 def chunk(number):
@@ -43,27 +45,33 @@ def add(tables, numbers):
     tables.add(rows, np.stack([vector(number) for number in numbers]))
 
 
-def graphs(tables):
+def n_segments(tables):
     return {index.name: index.num_segments for index in tables.chunks.list_indices()}.get("vector_idx", 0)
 
 
-def graph_files(tables, folder):
+def segment_files(tables, folder):
     """The size of each file of a vector index, by the random name of its folder."""
     return {file.parent.name: file.stat().st_size for file in folder.rglob("auxiliary.idx")}
 
 
+@pytest.fixture(params=["float32", "int8"])
+def vectors(request):
+    return VectorFormat(request.param, DIMENSION)
+
+
 @pytest.fixture
-def tables(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "VECTOR_INDEX_FROM", 300)
-    monkeypatch.setattr(module, "JOIN_RATIO", 3)
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
+def tables(tmp_path, monkeypatch, vectors):
+    for name in ("VECTOR_INDEX_FROM", "BITS_INDEX_FROM"):
+        monkeypatch.setattr(module, name, 300)
+    monkeypatch.setattr(segments, "JOIN_RATIO", 3)
+    tables = Tables(tmp_path, vectors)
     add(tables, range(400))
     tables.finish()
     return tables
 
 
-def test_updates_keep_the_large_graph_and_never_have_many_small_ones(tables, tmp_path):
-    (large,) = graph_files(tables, tmp_path)
+def test_updates_keep_the_large_segment_and_never_have_many_small_ones(tables, vectors, tmp_path):
+    (large,) = segment_files(tables, tmp_path)
     present = set(range(400))
     counts = []
     for update in range(12):
@@ -73,25 +81,25 @@ def test_updates_keep_the_large_graph_and_never_have_many_small_ones(tables, tmp
         add(tables, sorted(fresh))
         tables.finish()
         present = present - gone | fresh
-        counts.append(graphs(tables))
-        assert large in graph_files(tables, tmp_path)
+        counts.append(n_segments(tables))
+        assert large in segment_files(tables, tmp_path)
     assert 2 in counts and max(counts) <= 4
     found = tables.chunks.search().limit(10_000).to_arrow()
     assert sorted(int(name, 16) for name in found["id"].to_pylist()) == sorted(present)
-    for name, stored in zip(found["id"].to_pylist(), found["vector"].to_numpy(), strict=True):
-        np.testing.assert_array_equal(stored, vector(int(name, 16)))
+    expected = vectors.rounded(np.stack([vector(int(name, 16)) for name in found["id"].to_pylist()]))
+    np.testing.assert_array_equal(vectors.decode(found), expected)
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
     assert tables.chunks.index_stats("text_idx").num_unindexed_rows == 0
 
 
-def test_the_largest_graph_is_built_again_when_a_fifth_of_the_chunks_is_new(tables, tmp_path):
-    (large,) = graph_files(tables, tmp_path)
+def test_the_largest_segment_is_built_again_when_a_fifth_of_the_chunks_is_new(tables, tmp_path):
+    (large,) = segment_files(tables, tmp_path)
     add(tables, range(1000, 1090))
     tables.finish()
-    assert large in graph_files(tables, tmp_path) and graphs(tables) == 2
+    assert large in segment_files(tables, tmp_path) and n_segments(tables) == 2
     add(tables, range(1100, 1120))
     tables.finish()
-    assert large not in graph_files(tables, tmp_path) and graphs(tables) == 1
+    assert large not in segment_files(tables, tmp_path) and n_segments(tables) == 1
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
 
 
@@ -118,18 +126,18 @@ def test_an_index_of_several_fragments_is_built_again_only_when_a_fifth_of_the_c
     assert built
 
 
-def test_a_table_of_new_chunks_alone_gets_a_new_graph(tables):
+def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     tables.delete(f"{number:032x}" for number in range(400))
     add(tables, range(1000, 1350))
     tables.finish()
-    assert graphs(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
+    assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
 
 
 @given(added=st.lists(st.integers(1, 60), max_size=300))
-def test_there_are_never_many_graphs(added):
+def test_there_are_never_many_segments(added):
     sizes = [20_000]
     for some in added:
-        n_joined = graphs_to_join(sorted(sizes), some)
+        n_joined = segments_to_join(sorted(sizes), some)
         sizes = [*sorted(sizes)[n_joined:], some + sum(sorted(sizes)[:n_joined])]
         kept = sorted(sizes)
         assert all(kept[at] >= 4 * sum(kept[:at]) for at in range(1, len(kept)))
@@ -141,12 +149,13 @@ def test_the_parts_of_an_index_of_signs_are_found_by_fewer_chunks_if_they_are_ma
     assert sampled_per_part(parts) == sampled
 
 
-def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables):
+def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables, vectors):
     for update in range(9):
         add(tables, [1000 + update])
         tables.finish()
     for number in [0, 250, 399, *range(1000, 1009)]:
-        nearest = tables.chunks.search(vector(number)).distance_type("cosine").limit(3).select(["id"]).to_list()
+        search = tables.chunks.search(vectors.sought(vector(number)), vector_column_name=vectors.searched)
+        nearest = search.distance_type(vectors.distance).nprobes(10).limit(3).select(["id"]).to_list()
         assert [int(row["id"], 16) for row in nearest].count(number) == 1 and int(nearest[0]["id"], 16) == number
         found = tables.chunks.search(str(number), query_type="fts").limit(3).select(["id"]).to_list()
         assert [int(row["id"], 16) for row in found] == [number]

@@ -1,0 +1,81 @@
+"""Keep the segments of a search index few and cheap to update. Each covers fragments of the table.
+
+LanceDB indexes the vectors that an update adds as a new segment. Words it joins with the newest segment, which it
+writes again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A search visits all segments: each costs about a millisecond of processor time. So an update joins segments of vectors
+# with fewer than so many times the chunks that it adds. That leaves three or four on average.
+JOIN_RATIO = 16
+LARGEST_RATIO = 4  # of the largest segment: built again when a fifth of the chunks is in others
+FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
+# Chunks in the newest segment of words from which on the next is begun: LanceDB writes so many in four seconds.
+LARGE_SEGMENT = 1_000_000
+
+
+def rows_to_move(table: Any, name: str) -> NDArray[np.uint64] | None:
+    """The ids of the rows in the small segments of the index `name`, to be added to `table` again as one segment.
+
+    LanceDB cannot join segments of vectors, but it forgets one if every chunk in it is deleted. None means that even
+    the largest is too small: the index is to be built again.
+    """
+    known = table.index_stats(name)
+    none = np.empty(0, np.uint64)
+    if known is None or not known.num_unindexed_rows:
+        return none
+    added = known.num_unindexed_rows
+    if known.num_indices == 1:
+        return None if segments_to_join([known.num_indexed_rows], added) else none
+    rows = table.search().select(["_rowid"]).limit(table.count_rows()).to_arrow()["_rowid"].to_numpy()
+    fragments = rows >> FRAGMENT_BITS
+    numbers, sizes = np.unique(fragments, return_counts=True)
+    n_new = 1 + int(np.searchsorted(np.cumsum(sizes[::-1]), added))  # fragments, the last ones
+    n_indexed = len(numbers) - n_new
+    # Each segment covers one fragment of the table, except the oldest one, which covers all those before.
+    segments = np.maximum(np.arange(n_indexed) - max(0, n_indexed - known.num_indices), 0)
+    of_segment = np.bincount(segments, sizes[:n_indexed]).astype(int)
+    by_size = np.argsort(of_segment, kind="stable")
+    n_joined = segments_to_join(of_segment[by_size].tolist(), added)
+    if n_joined == len(of_segment):
+        return None
+    moved: NDArray[np.uint64] = np.sort(
+        rows[np.isin(fragments, numbers[:n_indexed][np.isin(segments, by_size[:n_joined])])]
+    )
+    return moved
+
+
+def segments_to_join(sizes: Sequence[int], added: int) -> int:
+    """How many of the smallest segments, of ascending `sizes`, to join with chunks that are `added`.
+
+    The segments that stay are each many times as large as all smaller ones together, so there are few of them.
+    """
+    below = [added + sum(sizes[:number]) for number in range(len(sizes))]
+    ratios = [JOIN_RATIO if number < len(sizes) else LARGEST_RATIO for number in range(1, len(sizes) + 1)]
+    small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
+    return max((number for number, is_small in enumerate(small, start=1) if is_small), default=0)
+
+
+def index_words_apart(table: Any, name: str) -> None:
+    """Index new chunks as a segment of their own if LanceDB would write a large segment of the index `name` again.
+
+    That takes the library of the extra `scale`; without it, nothing is done, and LanceDB's way is slower. Scores do
+    not depend on how the words are divided into segments.
+    """
+    known = table.index_stats(name)
+    if known is None or not known.num_unindexed_rows or known.num_indexed_rows < LARGE_SEGMENT:
+        return
+    try:
+        lance = table.to_lance()
+    except ImportError:
+        return
+    (described,) = (one for one in lance.describe_indices() if one.name == name)
+    newest = max((segment.fragment_ids for segment in described.segments), key=lambda ids: max(ids, default=-1))
+    if sum(one.count_rows() for one in lance.get_fragments() if one.fragment_id in newest) >= LARGE_SEGMENT:
+        lance.optimize.optimize_indices(index_names=[name], num_indices_to_merge=0)
+        table.checkout_latest()
