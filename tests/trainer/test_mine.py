@@ -210,12 +210,14 @@ def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(folder, tmp_pa
     (tmp_path / "pairs").mkdir()
     (tmp_path / "pairs" / "pairs.jsonl.gz").write_bytes(gzip.compress((folder / "pairs.jsonl").read_bytes()))
     (tmp_path / "link").symlink_to(tmp_path / "pairs")
+    (tmp_path / "dangling").symlink_to(tmp_path / "missing")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "pairs.jsonl.gz").write_text("mine")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     for out, message in (
         ("pairs", "which is an input"),
         ("link", "which is an input"),
+        ("dangling", "is a symbolic link"),
         ("other", "jsonl.gz exists and would be overwritten"),
         ("other/pairs.jsonl.gz", "is not a folder"),
     ):

@@ -52,6 +52,10 @@ LEAST_HELD_OUT, MOST_HELD_OUT = 150, 2000
 TIMED_STEPS = FIRST + TIMED  # of a recipe by which the time of a step is measured
 
 
+class TooSlowError(InputError):
+    """Too few steps fit into the time, so that no work has begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class Adapted:
     """What was chosen on how many headings, and the checkpoint; None if nothing was gained."""
@@ -80,6 +84,9 @@ def adapt(index: Index, out: Path, minutes: float, display: Display) -> Adapted:
             return adapting.finish()
         except KeyboardInterrupt:
             adapting.save()
+            raise
+        except TooSlowError:
+            folder.abandon()
             raise
 
 
@@ -150,7 +157,7 @@ class _Adapting:
         return self._path(self._work.trained)
 
     def _pretrained(self) -> Path:
-        """The checkpoint of coCondenser; raises InputError if too few steps fit into the time."""
+        """The checkpoint of coCondenser; raises TooSlowError if too few steps fit into the time."""
         bodies, out = self._path("bodies") / "bodies.jsonl", self._path("pretraining")
         if (out / "checkpoint").is_dir():
             return out / "checkpoint"
@@ -163,7 +170,7 @@ class _Adapting:
             n_steps = self._steps(PRETRAINED, pace)
             if n_steps < TOO_FEW_STEPS:
                 needed = math.ceil((LEAST_STEPS * pace / PLANNED + self._clock.used) / (60 * PRETRAINED)) + 1
-                raise InputError(
+                raise TooSlowError(
                     f"A step takes {pace:.2g} seconds here, so too few fit into the time.",
                     f"Give --minutes {needed} or more.",
                 )

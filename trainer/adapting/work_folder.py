@@ -1,6 +1,7 @@
 """The folder of the work and of the result: what is done so far, with which the same command continues."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from cdesearch.errors import InputError, StorageError
 from trainer.adapting.share import SHARES
 from trainer.data.stored import load_json
-from trainer.replacing import refuse_link, remove, replace_text
+from trainer.replacing import refuse_link, remove, remove_lock, replace_text
 from trainer.run.folder import LOCK
 from trainer.schema import SchemaError, parse
 
@@ -85,6 +86,15 @@ class WorkFolder:
         """Remove everything but the state and the result."""
         for name in WORK:
             remove(self.path / name)
+
+    def abandon(self) -> None:
+        """Remove a folder whose work has not begun, and whose lock is held."""
+        self.clear()
+        for name in (STATE, IGNORED):
+            remove(self.path / name)
+        remove_lock(self.path / LOCK)
+        with suppress(OSError):  # Windows still has the lock
+            self.path.rmdir()
 
     def _stored(self) -> Work:
         try:

@@ -215,6 +215,7 @@ def test_after_kill_9_the_work_continues(index, begun, tmp_path):
 def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
     with pytest.raises(InputError, match=r"too few fit into the time. Give --minutes \d+ or more"):
         adapt(index, tmp_path / "out", 0.01, Silent())
+    assert not (tmp_path / "out").exists()
     with pytest.raises(KeyboardInterrupt):
         adapt(index, tmp_path / "out", MINUTES, StopAt("Measuring the time of a step"))
 

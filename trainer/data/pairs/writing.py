@@ -9,7 +9,7 @@ from typing import Any
 
 from cdesearch.errors import InputError
 from trainer.data.pairs.reading import Pair, domain_name
-from trainer.replacing import UNFINISHED, open_new, writing
+from trainer.replacing import UNFINISHED, open_new, refuse_link, writing
 
 ANOTHER = "Name a new or empty folder."
 
@@ -56,7 +56,9 @@ def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[Write]:
 
 def check_target(out: Path, inputs: Sequence[Path]) -> None:
     """Raise InputError if `out` cannot be the folder of pairs that come from the files `inputs`."""
-    if out.exists() and not out.is_dir():
+    if not out.exists():
+        refuse_link(out)
+    elif not out.is_dir():
         raise InputError(f"{out} is not a folder.", ANOTHER)
     for file in inputs:
         if out.exists() and out.samefile(file.parent):
