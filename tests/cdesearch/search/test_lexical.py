@@ -1,6 +1,7 @@
 import pytest
 
 import cdesearch
+from cdesearch.search import lexical
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -91,3 +92,37 @@ def test_the_explanation_adds_up_with_exact_terms(searcher, query, mode):
         explained = searcher.explain(hit.chunk.id, query, 3, mode)
         assert explained.score == pytest.approx(hit.score, rel=1e-5)
         assert sum(word.bm25 for word in explained.words) == pytest.approx(hit.text_score or 0, rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory, tiny_checkpoint):
+    """Many short texts with the words `alpha` and `beta`, one with the name, and one with the phrase."""
+    root = tmp_path_factory.mktemp("crowded")
+    for number in range(12):
+        (root / f"{number}.md").write_text(f"beta {number} alpha {number} beta {number} alpha")
+    (root / "name.md").write_text("The name is alpha_beta")
+    (root / "phrase.md").write_text("They say alpha beta here")
+    cdesearch.build(root, model=tiny_checkpoint)
+    with Searcher(Index.open(root), model=tiny_checkpoint) as searcher:
+        yield searcher
+
+
+@pytest.fixture
+def few_are_read(monkeypatch):
+    monkeypatch.setattr(lexical, "MAX_EXACT", 2)
+    monkeypatch.setattr(lexical, "MAX_READ", 4)
+
+
+def test_a_name_is_looked_for_in_all_texts_if_many_have_its_words(crowded, few_are_read):
+    assert paths(crowded, "alpha_beta")[0] == "name.md"
+
+
+def test_a_large_index_reads_the_best_texts_for_a_name_and_all_only_for_a_phrase(crowded, few_are_read, monkeypatch):
+    monkeypatch.setattr(lexical, "MAX_SEARCHED", 10)
+    assert paths(crowded, '"alpha beta"') == ["phrase.md"]
+    assert paths(crowded, "alpha_beta")[0] != "name.md"
+    monkeypatch.setattr(lexical, "MAX_READ", 20)
+    assert paths(crowded, "alpha_beta")[0] == "name.md"
+    conditions = []
+    monkeypatch.setattr(lexical.ExactTerm, "condition", property(lambda term: conditions.append(term) or "true"))
+    assert paths(crowded, '"alpha beta"') == ["phrase.md"] and not conditions
