@@ -107,7 +107,8 @@ def _search(folder: Path, queries: Sequence[str]) -> dict[str, float]:
         vectors = searcher.encoder.encode_each(queries[:EXACT_QUERIES], "query", index.context)
     exact = _exact(index, vectors)
     for share in SHARES if index.vectors.has_bits else SHARES[:1]:
-        with patch.object(nearest, "parts_to_search", lambda n_chunks, share=share: n_chunks // (1_000 * share)):
+        searched = max(1, index.manifest.n_chunks // (nearest.chunks_per_part(index.manifest.n_chunks) * share))
+        with patch.object(nearest, "parts_to_search", lambda _, searched=searched: searched):
             took = _milliseconds(partial(_nearest, index), list(vectors))
             found = [_nearest(index, vector) for vector in vectors]
         recall = [len(ids & right) / K for ids, right in zip(found, exact, strict=True)]

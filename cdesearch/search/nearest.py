@@ -1,5 +1,6 @@
 """Find the chunks whose vectors are nearest to that of a query."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,9 @@ RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within on
 
 SEARCH_WIDTH = 150  # candidates that a search in the graph index keeps; recall@10 is .995 at 100,000 chunks
 OVERSAMPLE_BITS = 10  # so many times the wanted chunks are candidates if they are found by the signs of their vectors
-# An index of signs has parts of 1,000 chunks. In three times as many chunks, the same share of the nearest ones is in
-# twice as many parts: in 8,000, 24,000 and 73,000 real texts, 5, 11 and 22 parts hold 95% of them.
+SMALLEST_PART, MOST_PARTS = 1_000, 4_096  # of an index of signs; Lance makes no more parts
+# In three times as many chunks, the same share of the nearest ones is in twice as many parts of 1,000: in 8,000, 24,000
+# and 73,000 real texts, 5, 11 and 22 parts hold 95% of them.
 PARTS_SEARCHED, OF_CHUNKS, GROWTH = 100, 200_000, 2 / 3
 
 
@@ -73,7 +75,12 @@ def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | No
     return found
 
 
+def chunks_per_part(n_chunks: int) -> int:
+    """Return how many chunks a part of an index of signs has on average."""
+    return max(SMALLEST_PART, math.ceil(n_chunks / MOST_PARTS))
+
+
 def parts_to_search(n_chunks: int) -> int:
-    """Return how many parts of an index of signs are searched: half of 200, a seventh of 10,000."""
-    parts: float = PARTS_SEARCHED * (n_chunks / OF_CHUNKS) ** GROWTH
-    return max(1, round(parts))
+    """Return how many parts of an index of signs are searched: half of 200, 292 of 1,000, a seventh of 4,096."""
+    searched: float = PARTS_SEARCHED * (n_chunks / OF_CHUNKS) ** GROWTH  # parts of SMALLEST_PART chunks
+    return max(1, round(searched * SMALLEST_PART / chunks_per_part(n_chunks)))

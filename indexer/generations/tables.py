@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from cdesearch.context.vectors import Floats
 from cdesearch.languages.known import ENGLISH, LANGUAGES
 from cdesearch.languages.shares import ignored_words
+from cdesearch.search.nearest import chunks_per_part
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
@@ -29,7 +30,6 @@ from indexer.generations.segments import index_words_apart, rows_to_move
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
 BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
-CHUNKS_PER_PART = 1_000  # of an index of signs
 # Chunks by which parts are found. The default of LanceDB, 256 for each part, takes 50 times as long for 10,000 parts
 # as for 1,000. With 48 for each part, the recall of real vectors in half of the parts is the same (.965 and .967).
 MOST_SAMPLED, LEAST_SAMPLED_PER_PART, MOST_SAMPLED_PER_PART = 512_000, 48, 256
@@ -157,9 +157,11 @@ class Tables:
 
         config: Any
         if self._vectors.has_bits:
-            parts = max(1, n_chunks // CHUNKS_PER_PART)
-            sampled = sampled_per_part(parts)
-            config = IvfFlat(distance_type="hamming", num_partitions=parts, sample_rate=sampled)
+            # Their size is given and not their number: otherwise, Lance joins parts of less than 1,024 chunks when it
+            # brings the index up to date, and a search reads twice as many chunks.
+            size = chunks_per_part(n_chunks)
+            sampled = sampled_per_part(max(1, n_chunks // size))
+            config = IvfFlat(distance_type="hamming", target_partition_size=size, sample_rate=sampled)
         elif builder is not None:
             builder.index_vectors("vector_idx")
             return

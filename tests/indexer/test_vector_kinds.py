@@ -192,7 +192,7 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
     for module, name, number in (
         (tables, "VECTOR_INDEX_FROM", 300),
         (tables, "BITS_INDEX_FROM", 300),
-        (tables, "CHUNKS_PER_PART", 60),
+        (nearest, "SMALLEST_PART", 60),
         (nearest, "OF_CHUNKS", 400),
         (nearest, "PARTS_SEARCHED", 3),
     ):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdesearch.search import nearest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import segments
@@ -47,6 +48,11 @@ def add(tables, numbers):
 
 def n_segments(tables):
     return {index.name: index.num_segments for index in tables.chunks.list_indices()}.get("vector_idx", 0)
+
+
+def parts_of_largest(tables):
+    segments = tables.chunks.to_lance().stats.index_stats("vector_idx")["segments"]
+    return max(segments, key=lambda one: sum(part["size"] for part in one["partitions"]))["num_partitions"]
 
 
 def segment_files(tables, folder):
@@ -131,6 +137,22 @@ def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     add(tables, range(1000, 1350))
     tables.finish()
     assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
+
+
+def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monkeypatch):
+    """Lance would join small parts if their number was given, and a search would read more chunks."""
+    monkeypatch.setattr(module, "BITS_INDEX_FROM", 300)
+    monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
+    tables = Tables(tmp_path, VectorFormat("int8", DIMENSION))
+    add(tables, range(1000))
+    tables.finish()
+    parts = parts_of_largest(tables)
+    assert parts == 20
+    for update in range(3):
+        tables.delete(f"{number:032x}" for number in range(5 * update, 5 * update + 5))
+        add(tables, range(2000 + 5 * update, 2005 + 5 * update))
+        tables.finish()
+        assert parts_of_largest(tables) == parts
 
 
 @given(added=st.lists(st.integers(1, 60), max_size=300))
