@@ -32,7 +32,7 @@ def rows_to_move(table: Any, name: str) -> NDArray[np.uint64] | None:
     added = known.num_unindexed_rows
     if known.num_indices == 1:
         return None if segments_to_join([known.num_indexed_rows], added) else none
-    rows = table.search().select(["_rowid"]).limit(table.count_rows()).to_arrow()["_rowid"].to_numpy()
+    rows = _row_ids(table)
     fragments = rows >> FRAGMENT_BITS
     numbers, sizes = np.unique(fragments, return_counts=True)
     n_new = 1 + int(np.searchsorted(np.cumsum(sizes[::-1]), added))  # fragments, the last ones
@@ -59,6 +59,21 @@ def segments_to_join(sizes: Sequence[int], added: int) -> int:
     ratios = [JOIN_RATIO if number < len(sizes) else LARGEST_RATIO for number in range(1, len(sizes) + 1)]
     small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
     return max((number for number, is_small in enumerate(small, start=1) if is_small), default=0)
+
+
+def has_deleted_rows(table: Any) -> bool:
+    """Whether a row of `table` before others in its fragment was deleted."""
+    rows = np.sort(_row_ids(table))
+    _, counts = np.unique(rows >> FRAGMENT_BITS, return_counts=True)
+    last = rows[np.cumsum(counts) - 1] & ((1 << FRAGMENT_BITS) - 1)  # the number of the last row of each fragment
+    return bool((last + 1 > counts).any())
+
+
+def _row_ids(table: Any) -> NDArray[np.uint64]:
+    ids: NDArray[np.uint64] = (
+        table.search().select(["_rowid"]).limit(table.count_rows()).to_arrow()["_rowid"].to_numpy()
+    )
+    return ids
 
 
 def index_words_apart(table: Any, name: str) -> None:

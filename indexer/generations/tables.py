@@ -18,7 +18,7 @@ from cdesearch.search.nearest import chunks_per_part
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
-from indexer.generations.segments import index_words_apart, rows_to_move
+from indexer.generations.segments import has_deleted_rows, index_words_apart, rows_to_move
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -143,13 +143,27 @@ class Tables:
             self.chunks.checkout_latest()
         index_words_apart(self.chunks, "text_idx")
         _compact(self.chunks)
-        indexes = {index.name: index for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
+        is_large = has_all_vectors and n_chunks >= vector_index_from(self._vectors)
+        lacks_vectors = is_large and self.chunks.index_stats("vector_idx") is None
+        if lacks_vectors and self._vectors.has_bits and builder is None and has_deleted_rows(self.chunks):
+            self._write_anew()
         # New indexes come last, because a compaction after them would build them a second time.
+        indexes = {index.name: index for index in self.chunks.list_indices()}
         self._index_words(indexes.get("text_idx"), builder)
-        if has_all_vectors and n_chunks >= vector_index_from(self._vectors) and "vector_idx" not in indexes:
+        if lacks_vectors:
             self._index_vectors(n_chunks, builder)
         self.chunks.checkout_latest()
+
+    def _write_anew(self) -> None:
+        """Replace the table by its rows, without the deleted ones and without indexes.
+
+        Lance samples the chunks that the parts of an index of signs are found by. In a table with deleted rows, that
+        takes milliseconds for each of up to MOST_SAMPLED.
+        """
+        rows = self.chunks.search().limit(self.chunks.count_rows()).to_batches()
+        self.chunks = self._database.create_table("chunks", data=rows, schema=self._schema, mode="overwrite")
+        _compact(self.chunks)
 
     def _index_vectors(self, n_chunks: int, builder: IndexBuilder | None) -> None:
         """Build a graph of the vectors, or divide signs into parts: LanceDB cannot update a graph of signs."""
@@ -207,7 +221,9 @@ class Tables:
             self.chunks.drop_index("vector_idx")
         elif len(rows):
             moved = self.chunks.take_row_ids(rows.tolist()).to_arrow()
-            self.chunks.delete(f"_rowid IN ({', '.join(map(str, rows))})")
+            for start in range(0, len(rows), NAMES_PER_QUERY):
+                some = ", ".join(map(str, rows[start : start + NAMES_PER_QUERY].tolist()))
+                self.chunks.delete(f"_rowid IN ({some})")
             self.chunks.add(moved.cast(self._schema))
 
 

@@ -13,7 +13,7 @@ from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import segments
 from indexer.generations import tables as module
-from indexer.generations.segments import segments_to_join
+from indexer.generations.segments import has_deleted_rows, segments_to_join
 from indexer.generations.tables import Tables, sampled_per_part
 
 DIMENSION = 64
@@ -153,6 +153,31 @@ def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monk
         add(tables, range(2000 + 5 * update, 2005 + 5 * update))
         tables.finish()
         assert parts_of_largest(tables) == parts
+
+
+def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, monkeypatch):
+    """Lance samples a table with deleted rows very slowly."""
+    monkeypatch.setattr(module, "BITS_INDEX_FROM", 300)
+    vectors = VectorFormat("int8", DIMENSION)
+    tables = Tables(tmp_path, vectors)
+    add(tables, range(280))
+    tables.finish()
+    tables.delete([f"{number:032x}" for number in (3, 7, 100)])
+    tables.finish()
+    assert has_deleted_rows(tables.chunks)
+    updated = Tables(tmp_path, vectors)
+    add(updated, range(1000, 1060))
+    updated.finish()
+    assert not has_deleted_rows(updated.chunks)
+    present = sorted({*range(280), *range(1000, 1060)} - {3, 7, 100})
+    found = updated.chunks.search().limit(1000).to_arrow()
+    assert sorted(int(name, 16) for name in found["id"].to_pylist()) == present
+    expected = vectors.rounded(np.stack([vector(int(name, 16)) for name in found["id"].to_pylist()]))
+    np.testing.assert_array_equal(vectors.decode(found), expected)
+    for name in ("vector_idx", "text_idx"):
+        assert updated.chunks.index_stats(name).num_indexed_rows == len(present)
+    (folder,) = tmp_path.rglob("chunks.lance")
+    assert len([*(folder / "_versions").iterdir()]) <= 3 and len([*(folder / "data").iterdir()]) == 1
 
 
 @given(added=st.lists(st.integers(1, 60), max_size=300))
