@@ -40,48 +40,49 @@ def scale(
 
     The last column is the exponent with which a cost grows from the first size to the last: 1 is linear.
     """
-    if vectors not in KINDS:
-        raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
-    if chunks_per_file < 1 or ROWS % chunks_per_file:
-        raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
-    make_results_folder(out)
-    if unknown := sorted(name for name in ("corpus.jsonl", "queries.jsonl") if not (corpus / name).is_file()):
-        raise InputError(f"{corpus} has no {unknown[0]}.", "Name a BEIR folder.")
+    _check(corpus, vectors, chunks_per_file)
     counts = [ceil(number) for number in positive_numbers(sizes, "--sizes")]
+    make_results_folder(out)
+    queries, sentences = _queries_and_sentences(corpus, pairs)
     machine = describe()
     columns: dict[int, dict[str, float]] = {}
     for size in counts:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             work = Path(name)
-            _write_inputs(corpus, pairs, work)
+            source_index(corpus, work / "source")
+            (work / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+            if sentences is not None:
+                (work / SENTENCES).write_text(json.dumps(sentences), encoding="utf-8")
             columns[size] = {}
             for stage in STAGES:
                 columns[size] |= _run(stage, work, vectors, size // chunks_per_file, chunks_per_file)
                 print(f"{size:,} chunks, {stage}: {columns[size]}", file=sys.stderr)
     _show(columns)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
-    drawn_from = (pairs or corpus).name
-    record = {
-        "machine": machine,
-        "corpus": corpus.name,
-        "sentences": drawn_from,
-        "chunks_per_file": chunks_per_file,
-        "sizes": columns,
-    }
-    file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    texts = {"corpus": corpus.name, "sentences": (pairs or corpus).name, "chunks_per_file": chunks_per_file}
+    file.write_text(json.dumps({"machine": machine, **texts, "sizes": columns}, indent=1) + "\n", encoding="utf-8")
     print(f"Written to {file}")
 
 
-def _write_inputs(corpus: Path, pairs: Path | None, work: Path) -> None:
-    """Write what the stages read: the index to draw vectors from, the queries, and the sentences of the pairs."""
-    source_index(corpus, work / "source")
+def _check(corpus: Path, vectors: str, chunks_per_file: int) -> None:
+    """Raise InputError for an argument that cannot be used."""
+    if vectors not in KINDS:
+        raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
+    if chunks_per_file < 1 or ROWS % chunks_per_file:
+        raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
+    if unknown := sorted(name for name in ("corpus.jsonl", "queries.jsonl") if not (corpus / name).is_file()):
+        raise InputError(f"{corpus} has no {unknown[0]}.", "Name a BEIR folder.")
+
+
+def _queries_and_sentences(corpus: Path, pairs: Path | None) -> tuple[list[str], list[str] | None]:
+    """The queries, and the sentences to draw texts from; None for those of the corpus. Raises InputError."""
     if pairs is None:
-        queries = search_queries(corpus)
-    else:
-        texts = PairTexts(pairs)
-        queries = texts.queries(QUERIES)
-        (work / SENTENCES).write_text(json.dumps(texts.sentences()), encoding="utf-8")
-    (work / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+        return search_queries(corpus), None
+    texts = PairTexts(pairs)
+    queries, sentences = texts.queries(QUERIES), texts.sentences()
+    if not queries or not sentences:
+        raise InputError(f"{pairs} has no pairs with sentences.", "Name another folder of pair files.")
+    return queries, sentences
 
 
 def _run(stage: str, work: Path, vectors: str, n_files: int, chunks_per_file: int) -> dict[str, float]:

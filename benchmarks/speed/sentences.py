@@ -33,11 +33,7 @@ class PairTexts:
         """About `count` queries: equally many of each domain, in random order, so that a warm-up sees several."""
         each = max(1, count // len(self._domains))
         random = np.random.default_rng(seed)
-        chosen = [
-            pairs[number].query
-            for pairs in self._domains
-            for number in random.choice(len(pairs), min(each, len(pairs)), replace=False)
-        ]
+        chosen = [pairs[number].query for pairs in self._domains for number in random.permutation(len(pairs))[:each]]
         return [chosen[number] for number in random.permutation(len(chosen))]
 
 

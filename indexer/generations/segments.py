@@ -17,6 +17,7 @@ LARGEST_RATIO = 4  # of the largest segment: built again when a fifth of the chu
 FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
 # Chunks in the newest segment of words from which on the next is begun: LanceDB writes so many in four seconds.
 LARGE_SEGMENT = 1_000_000
+NO_ROWS = np.empty(0, np.uint64)
 
 
 def rows_to_move(table: Any, name: str) -> NDArray[np.uint64] | None:
@@ -26,12 +27,11 @@ def rows_to_move(table: Any, name: str) -> NDArray[np.uint64] | None:
     the largest is too small: the index is to be built again.
     """
     known = table.index_stats(name)
-    none = np.empty(0, np.uint64)
     if known is None or not known.num_unindexed_rows:
-        return none
+        return NO_ROWS
     added = known.num_unindexed_rows
-    if known.num_indices == 1:
-        return None if segments_to_join([known.num_indexed_rows], added) else none
+    if known.num_indices == 1:  # the ids of all rows, which take seconds to read in a large table, are not needed
+        return None if segments_to_join([known.num_indexed_rows], added) else NO_ROWS
     rows = _row_ids(table)
     fragments = rows >> FRAGMENT_BITS
     numbers, sizes = np.unique(fragments, return_counts=True)

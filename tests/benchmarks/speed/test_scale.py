@@ -49,3 +49,9 @@ def test_sentences_and_queries_may_come_from_pair_files(corpus, tmp_path):
 def test_an_impossible_index_is_refused(corpus, tmp_path, vectors, chunks_per_file, named):
     with pytest.raises(InputError, match=named):
         scale(corpus, "10", vectors, None, chunks_per_file, None, tmp_path)
+
+
+def test_pair_files_without_sentences_are_refused_before_anything_is_measured(corpus, tmp_path):
+    (tmp_path / "empty.jsonl").write_text('{"query": "cat", "document": "short"}')
+    with pytest.raises(InputError, match="has no pairs with sentences"):
+        scale(corpus, "10", "int8", tmp_path / "empty.jsonl", 10, None, tmp_path / "out")
