@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import IndexDamagedError
+from cdesearch.processors import available_processors
 from cdesearch.store.bucket_address import BucketAddress
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import GENERATIONS, index_of, rebuild_remedy
@@ -104,7 +105,10 @@ def _check_columns(found: Any, expected: Any) -> None:
 
 
 def _lancedb() -> Any:
-    os.environ.setdefault("LANCEDB_LOG", "error")  # read on import; its warnings address LanceDB's developers
+    """Import LanceDB with its settings, which the user may set otherwise."""
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings address LanceDB's developers
+    # It would keep two processors free to read files, so that on two of them, one alone compares vectors.
+    os.environ.setdefault("LANCE_CPU_THREADS", str(available_processors()))
     import lancedb
 
     return lancedb

@@ -1,6 +1,5 @@
 """Several processes read files in parallel; their results are returned in the order of the files."""
 
-import os
 import threading
 import time
 from collections import deque
@@ -11,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cdesearch.processors import available_processors
 from cdesearch.store.file_account import Outcome
 from indexer.files.outcome import Source
 from indexer.formats.format import Columns
@@ -76,10 +76,8 @@ Event = Begun | ReadChunks | Ended
 
 def worker_count(sources: Sequence[Source]) -> int:
     """How many processes are worth starting, at most one per core."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     worth = 1 + sum(source.size for source in sources) // BYTES_PER_WORKER
-    return min(cores, len(sources), worth)
+    return min(available_processors(), len(sources), worth)
 
 
 class Pool:

@@ -1,6 +1,5 @@
 """The runtime of ONNX exports, which computes on the CPU and does not need torch."""
 
-import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.encode.length_batches import Integers
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
+from cdesearch.processors import available_processors
 
 TORCH_ALONE = "Remove the folder `onnx`; the model then runs on torch."
 
@@ -29,7 +29,7 @@ class OnnxRuntime:
     def __init__(self, folder: Path, dimension: int) -> None:
         self._folder = folder
         # One batch for each core is faster than all cores on one batch: no core waits for another.
-        self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.workers = available_processors()
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
         self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
