@@ -27,7 +27,7 @@ from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
 from indexer.description import Description
-from indexer.embedding.chunk_windows import keyed_by_windows
+from indexer.embedding.chunk_windows import keep_known_windows, keyed_by_windows
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
@@ -247,11 +247,13 @@ class BuildJob:
     ) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
-        # The texts of the base do not say which other chunks their vectors depend on.
+        # Vectors that depend on other chunks are not found by their texts, but by those of their windows.
         known = None if encoder.joins_chunks else base
         cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:
+            if encoder.joins_chunks and spool.count():
+                keep_known_windows(cache, base, self.plan.gone, encoder)
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
         stages = self._stages(building, spool, documents, languages)

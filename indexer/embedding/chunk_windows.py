@@ -1,19 +1,24 @@
 """Embed the chunks of a document together, for models in which every chunk of a window reads the others."""
 
-from collections.abc import Callable, Container, Iterator
+import json
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from cdesearch.context.context import EncodingContext
+from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
+from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import document_rows, whole_documents
-from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.embedding_cache import UNIT_TOLERANCE, EmbeddingCache, rows_where
 from indexer.embedding.spool import KEY, Chunks, Spool
 
+FILES = 1_000  # of the last generation whose chunks are in memory at the same time
 _FIRST = ".0"  # the end of the key of the first chunk of a window
 
 
@@ -27,16 +32,65 @@ def keyed_by_windows(spool: Chunks, file: Path, encoder: Encoder) -> Spool:
         texts, contents = rows["text"].to_pylist(), rows["content_hash"].to_pylist()
         keys: list[str] = []
         for start, stop in document_rows(rows):
-            for window in encoder.windows(texts[start:stop]):
-                joined = " ".join(contents[start + position] for position in window)
-                digest = blake2b(joined.encode(), digest_size=16).hexdigest()
-                keys += [f"{digest}.{position - window.start}" for position in window]
+            keys += _window_keys(texts[start:stop], contents[start:stop], encoder)
         added = 0
         for chunks in rows.drop_columns([KEY]).to_batches():
             keyed.add(chunks, pa.array(keys[added : added + chunks.num_rows], pa.string()))
             added += chunks.num_rows
     keyed.close()
     return keyed
+
+
+def _window_keys(texts: Sequence[str], contents: Sequence[str], encoder: Encoder) -> list[str]:
+    """The keys of all chunks of a document, from their texts and content hashes."""
+    keys: list[str] = []
+    for window in encoder.windows(texts):
+        joined = " ".join(contents[position] for position in window)
+        digest = blake2b(joined.encode(), digest_size=16).hexdigest()
+        keys += [f"{digest}.{position - window.start}" for position in window]
+    return keys
+
+
+def keep_known_windows(cache: EmbeddingCache, base: Index, paths: Iterable[str], encoder: Encoder) -> None:
+    """Store the vectors of the last generation's windows below `paths`, so that only changed windows are embedded.
+
+    Raises IndexDamagedError. Nothing is stored if the document offset cannot be subtracted from the stored vectors.
+    """
+    if base.manifest.vectors not in UNIT_TOLERANCE:
+        return
+    names = sorted(paths)
+    columns = ["document_id", "content_hash", "text", "place", *base.vectors.columns]
+    for start in range(0, len(names), FILES):
+        with base.checks.reading_tables():
+            rows = rows_where(base.chunks, "path", names[start : start + FILES], columns).sort_by("document_id")
+        known: dict[str, Floats] = {}
+        for first, stop in document_rows(rows) if rows.num_rows else ():
+            known |= _known_windows(rows.slice(first, stop - first), base, encoder)
+        cache.keep(known)
+
+
+def _known_windows(document: pa.Table, base: Index, encoder: Encoder) -> dict[str, Floats]:
+    """The vectors of the chunks of a document by key; none if their order or their vectors are not certain."""
+    order = _order(document["place"].to_pylist())
+    if order is None:
+        return {}
+    rows = document.take(order)
+    vectors = subtract_document_context(base.vectors.decode(rows), encoder.config.document_weight)
+    if (abs((vectors**2).sum(axis=1) - 1) >= UNIT_TOLERANCE[base.manifest.vectors]).any():
+        return {}
+    keys = _window_keys(rows["text"].to_pylist(), rows["content_hash"].to_pylist(), encoder)
+    return dict(zip(keys, vectors, strict=True))
+
+
+def _order(places: Sequence[str]) -> list[int] | None:
+    """The positions of the chunks of a document in the order of its text; None for records and impossible places."""
+    try:
+        read = [json.loads(place) for place in places]
+        ordinals = [place["ordinal"] for place in read if place["record"] is None]
+        is_whole = sorted(ordinals) == list(range(len(places)))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return np.argsort(ordinals).tolist() if is_whole else None
 
 
 def embed_windows(

@@ -56,6 +56,10 @@ class EmbeddingCache:
         """Whether the table has the vector of the text with this hash."""
         return content_hash in self._known
 
+    def keep(self, vectors: dict[str, Floats]) -> None:
+        """Store vectors of the last generation by their keys, unless the table has them."""
+        self._store({key: vector for key, vector in vectors.items() if key not in self._known})
+
     def add(self, vectors: dict[str, Floats]) -> None:
         """Store vectors that the model has encoded, by content hash."""
         self._store(vectors)
@@ -72,7 +76,7 @@ class EmbeddingCache:
 
     def of(self, hashes: Sequence[str]) -> Floats:
         """The vectors (n, d) of texts that all are in the table."""
-        rows = _rows(self._table, "content_hash", sorted(set(hashes)), ["content_hash", "vector"])
+        rows = rows_where(self._table, "content_hash", sorted(set(hashes)), ["content_hash", "vector"])
         found = dict(zip(rows["content_hash"].to_pylist(), rows["vector"].to_numpy(), strict=True))
         return np.stack([found[content] for content in hashes])
 
@@ -99,12 +103,12 @@ class EmbeddingCache:
 
     def _own_vectors(self, base: Index, hashes: Sequence[str]) -> dict[str, Floats]:
         """Vectors of texts in the last generation. Whole documents are read, to subtract the document offset."""
-        texts = _rows(base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
+        texts = rows_where(base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
         document_of = dict(zip(texts["content_hash"].to_pylist(), texts["document_id"].to_pylist(), strict=True))
         if not document_of:
             return {}
         columns = ["document_id", "content_hash", *base.vectors.columns]
-        rows = _rows(base.chunks, "document_id", sorted(set(document_of.values())), columns)
+        rows = rows_where(base.chunks, "document_id", sorted(set(document_of.values())), columns)
         rows = rows.sort_by("document_id")
         names = rows["document_id"].to_numpy()
         found: dict[str, Floats] = {}
@@ -126,7 +130,7 @@ def _column(table: Any, name: str) -> pa.ChunkedArray:
     return table.search().select([name]).limit(table.count_rows()).to_arrow()[name]
 
 
-def _rows(table: Any, column: str, names: Sequence[str], columns: list[str]) -> pa.Table:
+def rows_where(table: Any, column: str, names: Sequence[str], columns: list[str]) -> pa.Table:
     """The `columns` of the rows whose `column` is one of `names`."""
     limit = table.count_rows()
     parts = [

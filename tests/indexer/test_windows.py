@@ -84,6 +84,23 @@ def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, m
         np.testing.assert_allclose(updated[key], vector, atol=1e-6)
 
 
+def test_an_update_embeds_only_the_windows_that_an_edit_changes(docs, model):
+    report = run(docs, model, vectors="float16")
+    of_document = sum(path == "1.txt" for path, _ in vectors_of(docs))
+    edited = docs / "1.txt"
+    edited.write_text(f"{edited.read_text()}\n\nthe sun.")
+    assert report.embedded > of_document > run(docs).embedded > 0
+    updated, index, encoder = vectors_of(docs), Index.open(docs), load_encoder(model)
+    rows = index.chunks.search().where("path = '1.txt'").to_arrow()
+    texts = [text for _, text in sorted(zip(rows["place"].to_pylist(), rows["text"].to_pylist(), strict=True))]
+    own = encoder.encode_chunks(texts, [range(len(texts))], index.context_for(encoder))
+    wanted = add_document_context(own, encoder.config.document_weight)
+    np.testing.assert_allclose([updated["1.txt", text] for text in texts], wanted, atol=2e-3)
+    (docs / "folder").mkdir()
+    edited.rename(docs / "folder" / "1.txt")
+    assert run(docs).embedded == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
 def test_every_mode_finds_the_passage_that_equals_the_query(docs, model, mode):
