@@ -28,8 +28,10 @@ def train(
         from trainer.execution.distributed import is_first, say
         from trainer.rounds import train_in_rounds
         from trainer.run.folder import has_begun, kept_data, next_step
-        from trainer.run.plot import draw_run
+        from trainer.run.plot import check_matplotlib, draw_run
         from trainer.run.stop import exit_code
+    if plot:
+        check_matplotlib()
     try:
         with shown_on_stderr() as display:
             folder = train_in_rounds(settings, display, resume=resume)
@@ -54,25 +56,28 @@ def mine(
     ],
     out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],
     model: Annotated[
-        Path | None, typer.Option(help="Checkpoint by whose cosines documents are ranked. Default: BM25.")
+        Path | None,
+        typer.Option(
+            help="Model by whose cosines documents are ranked, as for `cdesearch index --model`. Default: BM25."
+        ),
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Best ranked documents to draw from.")] = 200,
+    depth: Annotated[int, typer.Option(min=1, help="How many of the best-ranked documents to draw from.")] = 200,
     count: Annotated[int, typer.Option(min=1, max=1_000, help="Hard negatives to draw for each pair, at most.")] = 7,
     margin: Annotated[
         float,
         typer.Option(
             min=0,
             max=1_000,
-            help="Leave out documents whose score exceeds the own document's by more than this share of it.",
+            help="Leave out documents whose score exceeds that of the pair's own document by more than this share.",
         ),
     ] = 0.1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draw.")] = 0,
 ) -> None:
     """Add hard negatives to training pairs.
 
-    They are documents of the domain that rank high for a query, but that it is not paired with. Never chosen are the
-    own document, its duplicates, and documents of the same query. Other negatives that a pair already has are kept.
-    Train on OUT with batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
+    They are documents of the domain that rank high for the query of a pair. The pair's own document, its duplicates,
+    and documents of the same query are never chosen. Negatives that a pair already has are kept. Train on OUT with
+    batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
     """
     from trainer.torch_needed import check_torch
 
@@ -104,7 +109,8 @@ def push_to_hub(
 ) -> None:
     """Upload a checkpoint with its model card to huggingface.co.
 
-    A new repository is private unless --public is given. Needs a token: run `hf auth login` once, or set HF_TOKEN.
+    A new repository is private unless --public is given. Needs the extra `hub`, and a token: run `hf auth login` once,
+    or set HF_TOKEN.
     """
     from trainer.publish import publish
 

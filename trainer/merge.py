@@ -9,12 +9,14 @@ together, or each alone, as the first checkpoint does.
 """
 
 import argparse
+import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
+from typing import Any
 
 from trainer.torch_needed import exit_without_torch
 
@@ -25,6 +27,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
@@ -58,6 +61,7 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
     numbers = torch.zeros(len(astuple(first.config.statistics)), dtype=torch.float64)
     for folder, model in models.items():
         state, share = model.state_dict(), shares[folder] / total
+        _check_tokens(folder, model, first_folder, first)
         if {name: tensor.shape for name, tensor in state.items()} != {n: t.shape for n, t in merged.items()}:
             raise ModelError(f"{folder} has other shapes than {first_folder}.", "Merge checkpoints of one start.")
         for name, tensor in state.items():
@@ -69,6 +73,25 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
     first.load_state_dict(merged)
     first.config = replace(first.config, statistics=StatisticsConfig(*numbers.tolist()))
     return first
+
+
+def _check_tokens(folder: Path, model: ContextualModel, first_folder: Path, first: ContextualModel) -> None:
+    """Raise ModelError unless two checkpoints turn a text into the same tokens."""
+    if _tokenizer(folder) != _tokenizer(first_folder):
+        raise ModelError(f"{folder} has another tokenizer than {first_folder}.", "Merge checkpoints of one start.")
+    for role in ("query", "document"):
+        own, other = (getattr(one.config, f"{role}_prefix") for one in (model, first))
+        if own != other:
+            raise ModelError(
+                f"{folder} has the {role} prefix {own!r}, and {first_folder} has {other!r}.",
+                "Merge checkpoints with the same prefixes.",
+            )
+
+
+def _tokenizer(folder: Path) -> dict[str, Any]:
+    """The parts of a tokenizer that determine the tokens; padding and truncation are set again when it is loaded."""
+    parts: dict[str, Any] = json.loads(load_tokenizer(folder / "tokenizer.json").to_str())
+    return {name: part for name, part in parts.items() if name not in ("padding", "truncation")}
 
 
 def _opened(folder: Path) -> ContextualModel:

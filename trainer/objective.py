@@ -19,7 +19,7 @@ class Objective:
     symmetric: bool = False  # the mean of the losses from query to document and from document to query
     # Compare vectors as rounded: to int8 (127 times tanh) or to their signs. Gradients are those of tanh.
     quantise: Literal["none", "int8", "binary"] = "none"
-    quantise_scale: float = field(default=4.0, metadata=between(0.001, 1000))  # of unit vectors, before tanh
+    quantise_scale: float = field(default=4.0, metadata=between(0.5, 100))  # of unit vectors, before tanh
     # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.
     matryoshka: list[int] = field(default_factory=list)
     # The losses of the contextual stage of pplx-embed, over the chunks of long documents (batches.by_document): of a

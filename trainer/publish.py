@@ -1,9 +1,10 @@
 """A checkpoint as a repository on huggingface.co: its files and a card are assembled in a folder, then uploaded."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -134,20 +135,23 @@ def _results(checkpoint: Path) -> Iterator[str]:
 
     file = checkpoint.parent / LOG
     try:
-        log = read_log_file(file) if file.is_file() else []
-    except (OSError, CdesearchError):
+        yield from _table(read_log_file(file) if file.is_file() else [])
+    except (OSError, CdesearchError, LookupError, TypeError, ValueError, AttributeError):  # another program's lines
         return
+
+
+def _table(log: Sequence[dict[str, Any]]) -> list[str]:
     held_out = [line for line in log if "held_out" in line]
     measured = {line["evaluation"]: line for line in log if "evaluation" in line}
-    if held_out or measured:
-        yield from ("", "## Training", "")
+    lines = ["", "## Training", ""] if held_out or measured else []
     if held_out:
         first, last = (_losses(line["held_out"]) for line in (held_out[0], held_out[-1]))
-        yield f"{held_out[-1]['step']:,} steps. The held-out loss was {first} before and {last} after training."
+        lines.append(f"{held_out[-1]['step']:,} steps. The held-out loss was {first} before and {last} after training.")
     if measured:
-        yield from ("", "| nDCG@10 x 100 | own context | no context |", "|---|---|---|")
+        lines += ["", "| nDCG@10 x 100 | own context | no context |", "|---|---|---|"]
         for name, line in measured.items():
-            yield f"| {name} | {line['ndcg_true']:.1f} | {line['ndcg_null']:.1f} |"
+            lines.append(f"| {name} | {line['ndcg_true']:.1f} | {line['ndcg_null']:.1f} |")
+    return lines
 
 
 def _losses(losses: Mapping[str, float]) -> str:

@@ -145,6 +145,7 @@ class Rounds:
     depth: int = field(default=200, metadata=count(1))
     count: int = field(default=7, metadata=count(1))
     margin: float = field(default=0.1, metadata=MARGIN)
+    set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +240,11 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         raise InputError(
             f"{file}: mining.rounds is {recipe.mining.rounds}, but batches.hard_negatives is 0.",
             "Set batches.hard_negatives to the number of hard negatives to train on.",
+        )
+    if recipe.mining.set_keys - {"rounds"} and not recipe.mining.rounds:
+        raise InputError(
+            f"{file}: mining.{min(recipe.mining.set_keys - {'rounds'})} has no effect without mining.rounds.",
+            "Set mining.rounds, or leave the key out.",
         )
     has_teacher = recipe.learning.teacher_weight > 0
     check_objective(recipe.objective, file, has_teacher=has_teacher, is_mined=recipe.mining.rounds > 0)

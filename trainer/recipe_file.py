@@ -82,4 +82,4 @@ def _explained(problem: Problem) -> str:
     if problem.known is None:
         return f"{key}: {problem.message}"
     nearest = get_close_matches(problem.location[-1], problem.known, n=1, cutoff=0.5)
-    return f"there is no {key}" + (f", did you mean {nearest[0]}" if nearest else "")
+    return f"there is no {key}" + (f" (did you mean {nearest[0]}?)" if nearest else "")

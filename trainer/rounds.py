@@ -7,20 +7,21 @@ The last round writes to OUT itself. Every round begins with the start, not with
 (coCondenser: Gao & Callan, 2022, and its published recipe).
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, StorageError
 from cdesearch.progress import Display
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.mine import Mining, PairsOf, mine, read_domains
 from trainer.missing import check_named
-from trainer.recipe import Recipe
-from trainer.replacing import UNFINISHED, remove, writing
-from trainer.run.checkpoint import STATE
+from trainer.recipe import Recipe, recipe_to_json
+from trainer.replacing import UNFINISHED, remove, replace_text, writing
+from trainer.run.checkpoint import BY_CONTENTS, MAY_CHANGE, STATE, check_stored_recipe
 from trainer.run.folder import (
     claim_folder,
     claimed_data_folder,
@@ -33,6 +34,9 @@ from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.train import train
+
+RECIPE = "rounds.json"  # the recipe, with which every round is trained
+FOR_ALL_ROUNDS = (*BY_CONTENTS, *(key for key in MAY_CHANGE if key.startswith("run.")))  # settings that may change
 
 
 def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
@@ -49,6 +53,9 @@ def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False, l
     if not resume:
         _refuse_earlier_rounds(recipe)
     with terminable(), joined() as device:
+        with first_goes_ahead(device):
+            if is_first():
+                _keep_recipe(recipe, resume=resume)
         for number in range(1, recipe.mining.rounds + 1):
             of_round = _recipe_of_round(recipe, number)
             out = of_round.run.out
@@ -73,6 +80,21 @@ def _refuse_earlier_rounds(recipe: Recipe) -> None:
             )
 
 
+def _keep_recipe(recipe: Recipe, *, resume: bool) -> None:
+    """Store the recipe; on resume, raise InputError if the rounds before had another one."""
+    claim_folder(recipe.run.out, resume=True)
+    file = recipe.run.out / RECIPE
+    if not (resume and file.is_file()):
+        replace_text(file, recipe_to_json(recipe))
+        return
+    try:
+        stored = file.read_text(encoding="utf-8")
+        json.loads(stored)
+    except (OSError, ValueError, RecursionError) as error:
+        raise StorageError(f"{file} is damaged ({error}).", "Copy it again, or set another run.out.") from None
+    check_stored_recipe(file, recipe, stored, FOR_ALL_ROUNDS)
+
+
 def _recipe_of_round(recipe: Recipe, number: int) -> Recipe:
     """The recipe with the mined pairs, from which leaks and superfluous pairs are already left out."""
     pairs = [mined_folder(recipe.run.out, number)]
@@ -83,7 +105,6 @@ def _recipe_of_round(recipe: Recipe, number: int) -> Recipe:
 
 def _mine(recipe: Recipe, number: int, display: Display) -> None:
     """Write the pairs of a round with hard negatives."""
-    claim_folder(recipe.run.out, resume=True)
     model = recipe.model.start if recipe.mining.first == "start" else None
     if number > 1:
         model = round_folder(recipe.run.out, number - 1) / "checkpoint"

@@ -16,9 +16,11 @@ def check_torch() -> None:
     """Raise InputError if torch, numpy, tokenizers or safetensors is not installed."""
     absent = absent_library()
     if absent == "torch":
-        raise InputError("torch is not installed, and training needs it.", "Run `pip install 'cdesearch[train]'`.")
+        raise InputError("torch is not installed, and this command needs it.", "Run `pip install 'cdesearch[train]'`.")
     if absent is not None:
-        raise InputError(f"{absent} is not installed, and training needs it.", f"Run `pip install {' '.join(NEEDED)}`.")
+        raise InputError(
+            f"{absent} is not installed, and this command needs it.", f"Run `pip install {' '.join(NEEDED)}`."
+        )
 
 
 def exit_without_torch(usage: str | None) -> None:

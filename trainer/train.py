@@ -19,7 +19,7 @@ from trainer.execution.compiled import compile_layers
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import check_named, missing_libraries
 from trainer.recipe import Recipe
-from trainer.run.checkpoint import check_start
+from trainer.run.checkpoint import check_start, check_state
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
@@ -47,6 +47,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         refuse_overwritten_models(recipe)
         check_joined(recipe)
         check_named(recipe)
+        if resume:
+            check_state(recipe.run.out)  # before hours of preparation
         with first_goes_ahead(device):
             claim_folder(recipe.run.out, resume=resume)  # first, because it refuses the folders of somebody else
             if is_first():

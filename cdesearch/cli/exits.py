@@ -128,6 +128,8 @@ def _report_defect(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
         what = error.filename or "The output"
         return print_error(f"{what} cannot be written ({error.strerror}).", BAD_INPUT)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return print_error(f"The path {str(error.filename)[:80]}... is too long. Check the spelling.", BAD_INPUT)
     reason = str(error).partition("\n")[0][:200]
     return print_error(
         f"This is a defect of cdesearch: {type(error).__name__}: {reason}. Please report it with the traceback that"

@@ -33,6 +33,19 @@ def test_the_mean_of_two_checkpoints_is_theirs_weight_by_weight(tiny_checkpoint,
         merge({tiny_checkpoint: 1, tmp_path / "other": -1})
 
 
+def test_checkpoints_that_read_texts_differently_are_not_merged(tiny_checkpoint, tmp_path):
+    model = make_model(seed=1)
+    text = (tiny_checkpoint / "tokenizer.json").read_text()
+    (tmp_path / "tokenizer.json").write_text(text.replace('"cat"', '"cattle"'))
+    export(model, tmp_path / "tokenizer.json", tmp_path / "words")
+    with pytest.raises(ModelError, match="words has another tokenizer than"):
+        merge({tiny_checkpoint: 1, tmp_path / "words": 1})
+    model.config = replace(model.config, query_prefix="query: ")
+    export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "prefix")
+    with pytest.raises(ModelError, match=r"prefix has the query prefix 'query: ', and .* has ''"):
+        merge({tiny_checkpoint: 1, tmp_path / "prefix": 1})
+
+
 def test_numbers_that_fp16_cannot_hold_are_not_stored_in_it(tiny_checkpoint, tmp_path, capsys):
     model = make_model(seed=1)
     with torch.no_grad():

@@ -235,6 +235,15 @@ def test_a_folder_of_somebody_else_in_the_output_is_never_deleted(folder, tmp_pa
     assert (tmp_path / name / "thesis.txt").read_text() == "mine"
 
 
+def test_a_folder_in_place_of_the_unfinished_file_is_named_and_left_alone(folder, tmp_path):
+    foreign = tmp_path / "out" / f"pairs.jsonl.gz{UNFINISHED}"
+    foreign.mkdir(parents=True)
+    (foreign / "thesis.txt").write_text("mine")
+    with pytest.raises(StorageError, match="cannot be written"):
+        command(folder / "pairs.jsonl", tmp_path / "out")
+    assert (foreign / "thesis.txt").read_text() == "mine"
+
+
 def test_mining_that_fails_leaves_no_new_folder_behind(folder, tmp_path):
     (tmp_path / "pairs").mkdir()
     (tmp_path / "pairs" / "a.jsonl").write_text((folder / "pairs.jsonl").read_text())

@@ -58,6 +58,24 @@ def test_the_card_of_a_pretrained_model_names_every_loss(tiny_checkpoint, tmp_pa
     assert losses in (tmp_path / "out" / "README.md").read_text()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"evaluation": "a"},
+        {"evaluation": ["a"], "ndcg_true": 1, "ndcg_null": 1},
+        {"evaluation": "a", "ndcg_true": "b", "ndcg_null": 1},
+        {"held_out": 5},
+        {"held_out": {"true": "x"}},
+    ],
+)
+def test_a_log_that_another_program_has_changed_is_left_out_of_the_card(tiny_checkpoint, tmp_path, line):
+    run = tmp_path / "run"
+    shutil.copytree(tiny_checkpoint, run / "checkpoint")
+    (run / "log.jsonl").write_text(json.dumps({"step": 0, **line}) + "\n")
+    assemble(run / "checkpoint", "a/b", None, tmp_path / "out")
+    assert "## Training" not in (tmp_path / "out" / "README.md").read_text()
+
+
 @pytest.mark.parametrize("name", ["README.md", "tokenizer.json", "onnx/second_stage.onnx"])
 def test_what_links_point_to_is_never_uploaded(tiny_checkpoint, tmp_path, name):
     folder = shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint")

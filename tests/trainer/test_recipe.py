@@ -110,7 +110,7 @@ def test_the_recipe_of_the_paper_has_a_clustered_batch_for_each_gpu():
     [
         ("margin = -1", r"objective\.margin: input should be from 0 to 2"),
         ("quantise = 'int4'", r"objective\.quantise: input should be 'none', 'int8' or 'binary'"),
-        ("quantise_scale = 0", r"objective\.quantise_scale: input should be from 0\.001 to 1000"),
+        ("quantise_scale = 0", r"objective\.quantise_scale: input should be from 0\.5 to 100"),
         ("matryoshka = [64, 0]", r"objective\.matryoshka has a number below 1"),
         ("matryoshka = ['all']", r"objective\.matryoshka\.0: input should be a valid integer"),
         ("symetric = true", r"did you mean symmetric"),
@@ -147,3 +147,9 @@ def test_a_key_of_a_table_in_a_section_can_be_set(tmp_path):
     assert load_recipe(tmp_path / "r.toml", {"data.weights.x": "2.5"}).data.weights == {"x": 2.5}
     with pytest.raises(InputError, match="pairs is not a table"):
         load_recipe(tmp_path / "r.toml", {"data.pairs.x": "2.5"})
+
+
+def test_settings_of_mining_need_rounds(tmp_path):
+    (tmp_path / "r.toml").write_text(RECIPE)
+    with pytest.raises(InputError, match=r"mining\.count has no effect without mining\.rounds"):
+        load_recipe(tmp_path / "r.toml", {"mining.count": "3"})

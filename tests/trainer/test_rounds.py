@@ -11,7 +11,7 @@ import torch
 from random_biencoder import biencoder_folder
 
 import trainer
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, StorageError
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer import rounds as module
@@ -121,6 +121,17 @@ def test_the_command_trains_in_rounds(recipe_file, tmp_path):
 def test_mined_negatives_must_be_used(recipe_file):
     with pytest.raises(InputError, match=r"mining\.rounds is 2, but batches\.hard_negatives is 0"):
         load_recipe(recipe_file, {"batches.hard_negatives": "0"})
+
+
+def test_rounds_that_continue_have_one_recipe(recipe_file, tmp_path):
+    once = train_in_rounds(load_recipe(recipe_file), Silent())
+    assert train_in_rounds(load_recipe(recipe_file, {"run.checkpoint_minutes": "1"}), Silent(), resume=True) == once
+    for key, value in (("learning.rate", "0.5"), ("mining.margin", "0.5"), ("learning.steps", "9")):
+        with pytest.raises(InputError, match=f"out was started with another recipe: {key}: .* -> {value}"):
+            train_in_rounds(load_recipe(recipe_file, {key: value}), Silent(), resume=True)
+    (tmp_path / "out" / "rounds.json").write_text("{")
+    with pytest.raises(StorageError, match=r"rounds\.json is damaged"):
+        train_in_rounds(load_recipe(recipe_file), Silent(), resume=True)
 
 
 def test_a_folder_of_somebody_else_is_left_alone(recipe_file, tmp_path):

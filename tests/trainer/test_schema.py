@@ -81,9 +81,9 @@ def test_a_value_that_does_not_fit_is_named(change, message):
         ({"run": {}}, "run.out: field required"),
         ({"run": {"out": "o"}, "batches": {"size": "many"}}, "batches.size: input should be a valid integer"),
         ({"learning": {"precision": "fp8"}}, "learning.precision: input should be 'fp32' or 'bf16'"),
-        ({"model": {"strat": "s"}}, "there is no model.strat, did you mean start"),  # reported first
+        ({"model": {"strat": "s"}}, "there is no model.strat (did you mean start?)"),  # reported first
         ({"model": 1}, "model: input should be a table"),
-        ({"modell": {}}, "there is no modell, did you mean model"),
+        ({"modell": {}}, "there is no modell (did you mean model?)"),
     ],
 )
 def test_an_invalid_recipe_is_refused_in_one_line(change, message):
@@ -125,7 +125,7 @@ def test_a_group_that_is_not_a_pattern_is_named():
         ("learning.temperature", 1e-300, "from 0.001 to 1000"),
         ("learning.teacher_temperature", 1e300, "from 0.001 to 1000"),
         ("objective.margin", 1e300, "from 0 to 2"),
-        ("objective.quantise_scale", 1e300, "from 0.001 to 1000"),
+        ("objective.quantise_scale", 1e300, "from 0.5 to 100"),
         ("learning.gate_rate", float("inf"), "a finite number"),
         ("learning.temperature", -0.05, "from 0.001 to 1000"),
         ("learning.temperature", float("nan"), "a finite number"),

@@ -17,7 +17,7 @@ def test_without_torch_a_command_names_the_extra_in_one_line(command, tmp_path):
     recipe = '[data]\npairs = ["p"]\n[model]\nstart = "s"\n[run]\nout = "o"\n'
     (tmp_path / "recipe.toml").write_text(recipe)
     run = run_module_without("torch", *command, cwd=tmp_path)
-    expected = "error: torch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`.\n"
+    expected = "error: torch is not installed, and this command needs it. Run `pip install 'cdesearch[train]'`.\n"
     assert (run.returncode, run.stdout, run.stderr) == (2, "", expected)
 
 
@@ -28,14 +28,14 @@ def test_without_torch_help_shows_how_a_program_is_called_and_what_it_needs(prog
     assert (run.returncode, run.stderr) == (0, "")
     assert f"\n    python -m trainer.{program} " in run.stdout
     last = run.stdout.splitlines()[-1]
-    assert last == "torch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`."
+    assert last == "torch is not installed, and this command needs it. Run `pip install 'cdesearch[train]'`."
 
 
 @pytest.mark.parametrize("program", ["merge", "start", "bundle"])
 def test_with_torch_alone_a_program_names_what_it_needs_in_one_line(program, tmp_path):
     run = run_module_without("numpy tokenizers safetensors", f"trainer.{program}", "x", "y=1", cwd=tmp_path)
     remedy = "Run `pip install torch numpy tokenizers safetensors`."
-    expected = f"error: numpy is not installed, and training needs it. {remedy}\n"
+    expected = f"error: numpy is not installed, and this command needs it. {remedy}\n"
     assert (run.returncode, run.stdout, run.stderr) == (2, "", expected)
 
 

@@ -60,11 +60,13 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
             f"The index has {counted(len(everywhere), 'heading')} {needed}", "Keep the model of the index."
         )
     if len(questions) < LEAST_QUESTIONS:
+        most = {chunk.id for chunk in _divided(chunks, most_held_out, seed)[1]}
+        more = "Give more --minutes, so that more documents are held out, or keep the model of the index."
         raise InputError(
             f"The held-out documents have {counted(len(questions), 'heading')} {needed}",
-            "Keep the model of the index."
-            if n_held_out >= most_held_out
-            else "Give more --minutes, so that more documents are held out, or keep the model of the index.",
+            more
+            if sum(question.answers <= most for question in everywhere) >= LEAST_QUESTIONS
+            else "Keep the model of the index.",
         )
     return Corpus(trained, held_out, questions)
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cdesearch.errors import InputError
-from cdesearch.models.hub import NEEDS_HUB
 from cdesearch.models.pplx.folder import MODEL_TYPE, read_folder
 from cdesearch.models.transformers_library import load_weights, loading_from
 from trainer.pretraining.recipe import NetworkSizes
@@ -57,11 +56,9 @@ class DecoderNetwork(nn.Module):
 
 
 def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
-    """A network with random weights; raises InputError if transformers is not installed."""
-    try:
-        import transformers
-    except ImportError:
-        raise InputError("A new network needs transformers, which is not installed.", NEEDS_HUB) from None
+    """A network with random weights."""
+    import transformers
+
     config = transformers.Qwen3Config(
         vocab_size=vocabulary,
         **{name: getattr(sizes, key) for key, name in SIZES.items()},

@@ -1,5 +1,6 @@
 """A run of pretraining, from the recipe to the checkpoint."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
@@ -13,6 +14,7 @@ from tokenizers import Tokenizer
 
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
+from cdesearch.models.hub import NEEDS_HUB
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.reading import domain_files
@@ -24,7 +26,7 @@ from trainer.pretraining.recipe import PretrainingRecipe, check_kind
 from trainer.pretraining.sequence_learner import SequenceLearner, tokenizer_file
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
 from trainer.recipe import RunSettings
-from trainer.run.checkpoint import check_start
+from trainer.run.checkpoint import check_start, check_state
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
@@ -41,10 +43,14 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
     check_kind(recipe, "The recipe")
     if world() > 1:
         raise InputError("Pretraining runs in one process.", "Leave torchrun out.")
+    if not _is_masked(recipe) and find_spec("transformers") is None:
+        raise InputError(f"{recipe.objective.kind} needs transformers, which is not installed.", NEEDS_HUB)
     out = recipe.run.out
     for name, model in (("start", recipe.model.start), ("head", recipe.model.head)):
         if model is not None and out.resolve() in (model.resolve(), *model.resolve().parents):
             raise InputError(f"model.{name} is {model}, which the run would overwrite.", "Set another run.out.")
+    if resume:
+        check_state(out)
     with terminable():
         claim_folder(out, resume=resume)
         with locked(out, "run.out"):
@@ -85,14 +91,17 @@ def _check_mask(recipe: PretrainingRecipe, tokenizer: Tokenizer, documents: Toke
 
 
 def _learner(recipe: PretrainingRecipe, documents: TokenDocuments, device: torch.device) -> Learner:
-    is_masked = recipe.objective.kind in ("condenser", "cocondenser")
-    return (MaskedLearner if is_masked else SequenceLearner)(recipe, documents, device)
+    return (MaskedLearner if _is_masked(recipe) else SequenceLearner)(recipe, documents, device)
+
+
+def _is_masked(recipe: PretrainingRecipe) -> bool:
+    return recipe.objective.kind in ("condenser", "cocondenser")
 
 
 def next_step(recipe: PretrainingRecipe, checkpoint: Path) -> str:
     """What to do with a new checkpoint."""
     start = quote(f'model.start="{checkpoint}"')
-    if recipe.objective.kind in ("condenser", "cocondenser"):
+    if _is_masked(recipe):
         return f"Next: cdesearch train RECIPE --set {start}"
     index = f"cdesearch index FOLDER --model {quote(str(checkpoint))}"
     if recipe.objective.kind == "diffusion":

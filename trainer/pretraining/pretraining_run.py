@@ -14,7 +14,7 @@ from cdesearch.terminal import counted
 from trainer.pretraining.learner import Learner
 from trainer.pretraining.pretraining_state import begin, load, save
 from trainer.pretraining.recipe import PretrainingRecipe
-from trainer.run.checkpoint import first_not_finite
+from trainer.run.checkpoint import after_last_state, first_not_finite
 from trainer.run.log import Log
 from trainer.run.stop import StopSignals
 from trainer.run.time_limit import OutOfTime, TimeLimit
@@ -70,7 +70,8 @@ class PretrainingRun:
         """Write the checkpoint, and return its folder."""
         folder = self._recipe.run.out / "checkpoint"
         self._display.note(f"Writing {folder}")
-        return self._learner.save(self._recipe.run.out)
+        with after_last_state():
+            return self._learner.save(self._recipe.run.out)
 
     def _step(self) -> None:
         started, step = time.monotonic(), self._taken.step

@@ -62,8 +62,6 @@ def save(recipe: PretrainingRecipe, taken: Taken, learner: Learner, optimizer: t
 def load(recipe: PretrainingRecipe, learner: Learner, optimizer: torch.optim.Optimizer) -> Taken:
     """Restore the state of the run; raises StorageError if it is damaged, InputError if another run wrote it."""
     out = recipe.run.out
-    if not (out / STATE).is_file():
-        raise InputError(f"{out} has no {STATE} to resume.", "Run without --resume.")
     state = read_state(out)
     _check_recipe(out, recipe, state["recipe"])
     if state.get("texts") != learner.digest:

@@ -44,7 +44,7 @@ class SequenceLearner:
         size = self._network.transformer.config.vocab_size
         vocabulary = Vocabulary.of(tokenizer, size, None if self._causal else recipe.objective.mask_token)
         self._mask = vocabulary.mask
-        separator = (*vocabulary.closing, *sorted(tokenizer.get_added_tokens_decoder()), 0)[0]
+        separator = (*vocabulary.closing, *vocabulary.opening, *sorted(tokenizer.get_added_tokens_decoder()), 0)[0]
         self._trained, self._held_out = (
             TokenWindows.of(
                 documents, rows, separator, recipe.learning.max_tokens, recipe.objective.cut_share, recipe.run.seed

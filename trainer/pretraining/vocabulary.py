@@ -38,14 +38,13 @@ class Vocabulary:
                 f"The tokenizer has a token {most:,}, and the model has embeddings of {size:,} tokens.",
                 "Put the tokenizer.json of the model into its folder.",
             )
-        around = tokenizer.encode("").ids
+        opening, closing = _around(tokenizer)
         continues = np.zeros(size, bool)
         for token, number in numbers.items():
             continues[number] = token.startswith(CONTINUES) and token != CONTINUES
         special = set(tokenizer.get_added_tokens_decoder()) | {mask}
         ordinary = np.array([number for number in range(tokenizer.get_vocab_size()) if number not in special])
-        half = len(around) // 2
-        return cls(size, tuple(around[:half]), tuple(around[half:]), mask, continues, ordinary)
+        return cls(size, opening, closing, mask, continues, ordinary)
 
     def framed(self, ids: NDArray[Any]) -> NDArray[np.int64]:
         """The ids of a text with the special tokens around it."""
@@ -55,3 +54,11 @@ class Vocabulary:
     def n_special(self) -> int:
         """How many special tokens are around a text."""
         return len(self.opening) + len(self.closing)
+
+
+def _around(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The special tokens that a tokenizer puts before a text and after it."""
+    encoded = tokenizer.encode("a")
+    of_text = [at for at, is_special in enumerate(encoded.special_tokens_mask) if not is_special]
+    first, end = (of_text[0], of_text[-1] + 1) if of_text else (0, 0)
+    return tuple(encoded.ids[:first]), tuple(encoded.ids[end:])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 from zipfile import ZipFile
 
 import torch
@@ -35,6 +36,7 @@ MAY_CHANGE = (
     "run.work",
     "run.evaluate",
     "run.trackio",
+    "run.checkpoint_minutes",
 )
 # Settings that say where pairs and models are, and which pairs are used. The digests of the contents decide.
 BY_CONTENTS = ("data.pairs", "data.leave_out", "data.keep_out", "data.groups", "model.start", "run.surrogate")
@@ -79,6 +81,21 @@ def save_state(
     write_state(folder / STATE, state)
 
 
+def check_state(folder: Path) -> None:
+    """Raise InputError if the folder of a run has no state."""
+    if not (folder / STATE).is_file():
+        raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
+
+
+@contextmanager
+def after_last_state() -> Iterator[None]:
+    """Within this context manager, the remedy of a StorageError is to resume, because the state has been written."""
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(error.cause, "Correct this, and run again with --resume. The state is saved.") from error
+
+
 def save_best(folder: Path, recipe: Recipe, modules: dict[str, nn.Module]) -> None:
     """Write the trained weights with the lowest held-out loss so far; raises StorageError."""
     state = {name: trained_tensors(module) for name, module in modules.items()}
@@ -111,7 +128,8 @@ def read_values(file: Path) -> dict[str, Any]:
         if ZipFile(content).testzip() is not None:  # torch does not compare the checksums of what it loads
             raise ValueError
         content.seek(0)
-        return from_small(torch.load(content, map_location="cpu", weights_only=True))
+        with catch_warnings(action="ignore"):  # torch explains at length what it does not load
+            return from_small(torch.load(content, map_location="cpu", weights_only=True))
 
 
 @contextmanager
@@ -184,11 +202,10 @@ def load_state(
     Raises InputError if it belongs to another recipe, other `sources`, or to another number of processes of which each
     has its own batches.
     """
-    if not (folder / STATE).is_file():
-        raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
+    check_state(folder)
     state = read_state(folder)
     stored = state.get("sources", {})  # states of older versions have no digests
-    _check_recipe(folder, recipe, state["recipe"], (*MAY_CHANGE, *BY_CONTENTS) if stored else MAY_CHANGE)
+    check_stored_recipe(folder / STATE, recipe, state["recipe"], (*MAY_CHANGE, *BY_CONTENTS) if stored else MAY_CHANGE)
     if stored:
         check_sources(folder, stored, sources)
     _check_processes(folder, recipe, state.get("processes", world()))
@@ -206,14 +223,18 @@ def _check_processes(folder: Path, recipe: Recipe, n_processes: int) -> None:
         )
 
 
-def _check_recipe(folder: Path, recipe: Recipe, stored: str, may_change: tuple[str, ...]) -> None:
-    """Raise InputError if the stored recipe differs in a setting that may not change."""
+def check_stored_recipe(file: Path, recipe: Recipe, stored: str, may_change: tuple[str, ...]) -> None:
+    """Raise InputError if the recipe stored in a file of a run differs in a setting that may not change.
+
+    Raises StorageError if it is no recipe.
+    """
+    folder = file.parent
     try:
         changed = differences(recipe_from_json(stored), recipe)
     except SchemaError as error:
         if not any(problem.location for problem in error.problems):
             raise StorageError(
-                f"{folder / STATE} is damaged: its recipe is not a table.", "Copy it again, or set another run.out."
+                f"{file} is damaged: its recipe is not a table.", "Copy it again, or set another run.out."
             ) from None
         wrong = ", ".join(".".join(problem.location) for problem in error.problems)
         raise InputError(

@@ -3,15 +3,26 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from cdesearch.errors import InputError
 from trainer.replacing import replacing, writing
 from trainer.run.log import read_log
 
 CHART = "run.svg"
 SMOOTH = 0.9  # weight of the earlier steps in the running mean
+
+
+def check_matplotlib() -> None:
+    """Raise InputError if matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise InputError(
+            "matplotlib is not installed, and --plot needs it.",
+            "Run `pip install 'cdesearch[train]'`, or leave --plot out.",
+        )
 
 
 def draw_run(folder: Path) -> Path:

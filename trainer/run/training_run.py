@@ -24,7 +24,15 @@ from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.recipe import Recipe
 from trainer.replacing import replace_folder
-from trainer.run.checkpoint import RunProgress, first_not_finite, load_best, load_state, save_best, save_state
+from trainer.run.checkpoint import (
+    RunProgress,
+    after_last_state,
+    first_not_finite,
+    load_best,
+    load_state,
+    save_best,
+    save_state,
+)
 from trainer.run.evaluate import evaluate
 from trainer.run.log import Log
 from trainer.run.sources import sources_of
@@ -125,18 +133,24 @@ class TrainingRun:
         if self._log is None:
             return folder
         self._log.finish()
+        with after_last_state():
+            self._write_checkpoints(folder)
+        return folder
+
+    def _write_checkpoints(self, folder: Path) -> None:
         self._export(folder)
         best, progress = folder.with_name("best"), self._progress
         if not math.isfinite(progress.best_loss):
-            return folder
-        self._display.note(f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}")
+            return
+        self._display.note(
+            f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}. {best} has that model."
+        )
         if progress.best_step == progress.step:
             self._display.note(f"Writing {best}")
             replace_folder(best, lambda unfinished: shutil.copytree(folder, unfinished))
         else:
             load_best(self._recipe.run.out, self._trainee.modules)
             self._export(best)
-        return folder
 
     def _export(self, folder: Path) -> None:
         self._check_numbers()

@@ -24,12 +24,11 @@ def rate_factor(learning: Schedule, step: int, n_steps: int) -> float:
     """The factor, above 0 and at most 1, of the step with the number `step`, from 0, of `n_steps`.
 
     Both schedules begin with a linear warmup. `linear` then falls to zero in a line. `wsd` stays at 1, and falls in a
-    half cosine over the last steps, which are the share `cooldown` of all.
+    half cosine over the last steps, which are the share `cooldown` of all; where both overlap, the lower one counts.
     """
-    if step < learning.warmup:
-        return (step + 1) / learning.warmup
+    rising = min(1.0, (step + 1) / max(1, learning.warmup))
     left = n_steps - step
     if learning.schedule == "linear":
-        return left / max(1, n_steps - learning.warmup)
+        return rising if step < learning.warmup else left / max(1, n_steps - learning.warmup)
     n_last = round(learning.cooldown * n_steps)
-    return 1.0 if left > n_last else (1 - math.cos(math.pi * left / n_last)) / 2
+    return min(rising, 1.0 if left > n_last else (1 - math.cos(math.pi * left / n_last)) / 2)

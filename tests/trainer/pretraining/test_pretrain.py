@@ -153,6 +153,18 @@ def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, s
     (recipe.run.out / STATE).unlink()
     with pytest.raises(InputError, match=r"no state.pt to resume"):
         pretrain(longer, Silent(), resume=True)
+    with pytest.raises(InputError, match=r"no state.pt to resume"):
+        pretrain(recipe_of(tmp_path, start, run__out=tmp_path / "typo"), Silent(), resume=True)
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("kind", ["causal", "diffusion"])
+def test_a_network_of_transformers_is_asked_for_before_texts_are_read(tmp_path, kind, monkeypatch):
+    recipe = recipe_of(tmp_path, objective__kind=kind, network__tokenizer=tmp_path / "none.json")
+    monkeypatch.setattr("trainer.pretraining.pretrain.find_spec", lambda library: None)
+    with pytest.raises(InputError, match=rf"{kind} needs transformers, .*pip install 'cdesearch\[hub\]'"):
+        pretrain(recipe, Silent())
+    assert not recipe.run.out.exists()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,16 @@ import torch
 from tiny_run import make_run, recipe_of
 
 from cdesearch.errors import InputError, StorageError
-from trainer.run.checkpoint import BEST, STATE, RunProgress, load_best, load_state, save_best, save_state
+from trainer.run.checkpoint import (
+    BEST,
+    STATE,
+    RunProgress,
+    after_last_state,
+    load_best,
+    load_state,
+    save_best,
+    save_state,
+)
 
 
 @pytest.fixture
@@ -94,3 +103,8 @@ def test_a_state_is_still_refused_with_its_own_reason_if_it_is_missing(saved):
     (folder / STATE).unlink()
     with pytest.raises(InputError, match=r"has no state\.pt to resume"):
         load_state(folder, recipe, modules, optimizer)
+
+
+def test_a_checkpoint_that_does_not_fit_on_the_disk_is_written_by_resuming():
+    with pytest.raises(StorageError, match=r"The disk is full.* run again with --resume\."), after_last_state():
+        raise StorageError("The disk is full.", "Free some space, and run the same command again.")

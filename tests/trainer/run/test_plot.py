@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trainer.run.plot import draw_run
+import pytest
+
+from cdesearch.errors import InputError
+from trainer.run.plot import check_matplotlib, draw_run
 
 PROGRAM = "import sys; from pathlib import Path; from trainer.run.plot import draw_run; draw_run(Path(sys.argv[1]))"
 
@@ -31,3 +34,9 @@ def test_a_chart_writes_nothing_into_the_home_folder(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name not in left_out} | changed
     subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], env=environment, check=True)
     assert (tmp_path / "run.svg").exists() and list(home.rglob("*")) == []
+
+
+def test_a_chart_is_refused_before_the_run_if_matplotlib_is_missing(monkeypatch):
+    monkeypatch.setattr("trainer.run.plot.find_spec", lambda library: None)
+    with pytest.raises(InputError, match=r"matplotlib is not installed, and --plot needs it\. Run .*\[train\]"):
+        check_matplotlib()

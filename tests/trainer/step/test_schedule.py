@@ -26,3 +26,9 @@ def test_warmup_stable_decay_falls_in_a_half_cosine_over_the_last_steps():
 def test_every_step_has_a_rate_above_zero(schedule, cooldown):
     for n_steps in (1, 2, 7):
         assert all(0 < one <= 1 for one in factors(n_steps, warmup=2, schedule=schedule, cooldown=cooldown))
+
+
+def test_rates_do_not_jump_if_the_warmup_reaches_into_the_decay():
+    found = factors(100, warmup=50, schedule="wsd", cooldown=1.0)
+    rising, falling = (np.arange(100) + 1) / 50, (1 + np.cos(np.pi * np.arange(100) / 100)) / 2
+    np.testing.assert_allclose(found, np.minimum(rising, falling))

@@ -41,9 +41,11 @@ def shard_rows(file: Path) -> Iterator[dict[str, Any]]:
         with open_plain(file) as stream:
             is_table = file.name.lower().endswith(".parquet")
             for batch in pq.ParquetFile(stream).iter_batches(ROWS) if is_table else pa.ipc.open_stream(stream):
+                # No reader needs times, which may be outside of those that Python has.
+                kept = [column.name for column in batch.schema if not pa.types.is_temporal(column.type)]
                 for start in range(0, batch.num_rows, ROWS):
-                    yield from batch.slice(start, ROWS).to_pylist()
-    except (pa.ArrowException, ValueError) as error:
+                    yield from batch.select(kept).slice(start, ROWS).to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError) as error:
         kind = "Parquet" if is_table else "Arrow"
         raise SourceError(f"{file} is not a readable {kind} file ({error}).", "Copy the file again.") from None
 

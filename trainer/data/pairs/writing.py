@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[Write]:
             unfinished.replace(complete)
     except BaseException:
         for file in (*finished, *(_targets(out, domain)[1] for domain in written)):
-            file.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder, perhaps: the first error is the one to report
+                file.unlink(missing_ok=True)
         raise
 
 
