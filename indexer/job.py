@@ -252,8 +252,8 @@ class BuildJob:
         cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:
-            if encoder.joins_chunks and spool.count():
-                keep_known_windows(cache, base, self.plan.gone, encoder)
+            if encoder.joins_chunks:
+                keep_known_windows(cache, base, self.plan.gone, spool, encoder)
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
         stages = self._stages(building, spool, documents, languages)

@@ -61,7 +61,8 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
     numbers = torch.zeros(len(astuple(first.config.statistics)), dtype=torch.float64)
     for folder, model in models.items():
         state, share = model.state_dict(), shares[folder] / total
-        _check_tokens(folder, model, first_folder, first)
+        if folder != first_folder:
+            _check_tokens(folder, first_folder)
         if {name: tensor.shape for name, tensor in state.items()} != {n: t.shape for n, t in merged.items()}:
             raise ModelError(f"{folder} has other shapes than {first_folder}.", "Merge checkpoints of one start.")
         for name, tensor in state.items():
@@ -71,21 +72,30 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
                 merged[name] += share * tensor
         numbers += share * torch.tensor(astuple(model.config.statistics), dtype=torch.float64)
     first.load_state_dict(merged)
-    first.config = replace(first.config, statistics=StatisticsConfig(*numbers.tolist()))
+    query, document = _prefixes(models)
+    statistics = StatisticsConfig(*numbers.tolist())
+    first.config = replace(first.config, statistics=statistics, query_prefix=query, document_prefix=document)
     return first
 
 
-def _check_tokens(folder: Path, model: ContextualModel, first_folder: Path, first: ContextualModel) -> None:
-    """Raise ModelError unless two checkpoints turn a text into the same tokens."""
+def _check_tokens(folder: Path, first_folder: Path) -> None:
+    """Raise ModelError unless two checkpoints divide a text into the same tokens."""
     if _tokenizer(folder) != _tokenizer(first_folder):
         raise ModelError(f"{folder} has another tokenizer than {first_folder}.", "Merge checkpoints of one start.")
-    for role in ("query", "document"):
-        own, other = (getattr(one.config, f"{role}_prefix") for one in (model, first))
-        if own != other:
+
+
+def _prefixes(models: Mapping[Path, ContextualModel]) -> tuple[str, str]:
+    """The prefixes of queries and documents, which a published start does not record; raises ModelError."""
+    trained = {folder: model.config for folder, model in models.items() if not is_published(folder)}
+    found = {folder: (config.query_prefix, config.document_prefix) for folder, config in trained.items()}
+    first_folder, first = next(iter(found.items()), (Path(), ("", "")))
+    for folder, prefixes in found.items():
+        if prefixes != first:
             raise ModelError(
-                f"{folder} has the {role} prefix {own!r}, and {first_folder} has {other!r}.",
-                "Merge checkpoints with the same prefixes.",
+                f"{folder} has the prefixes {prefixes}, and {first_folder} has {first}.",
+                "Merge checkpoints that were trained with the same prefixes.",
             )
+    return first
 
 
 def _tokenizer(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,8 @@ class Objective:
     # are the model's own. None: all count that `batches.filter` leaves.
     margin: float | None = field(default=None, metadata=between(0, 2))
     symmetric: bool = False  # the mean of the losses from query to document and from document to query
-    # Compare vectors as rounded: to int8 (127 times tanh) or to their signs. Gradients are those of tanh.
+    # Compare vectors as rounded: to int8 (127 times tanh) or to their signs. Gradients are those of tanh. A lower scale
+    # would round all numbers of a unit vector to zero, and a higher one would leave no gradient.
     quantise: Literal["none", "int8", "binary"] = "none"
     quantise_scale: float = field(default=4.0, metadata=between(0.5, 100))  # of unit vectors, before tanh
     # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -134,10 +135,9 @@ def _results(checkpoint: Path) -> Iterator[str]:
     from trainer.run.log import read_log_file
 
     file = checkpoint.parent / LOG
-    try:
+    # Another program may have changed the lines.
+    with suppress(OSError, CdesearchError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         yield from _table(read_log_file(file) if file.is_file() else [])
-    except (OSError, CdesearchError, LookupError, TypeError, ValueError, AttributeError):  # another program's lines
-        return
 
 
 def _table(log: Sequence[dict[str, Any]]) -> list[str]:

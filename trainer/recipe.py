@@ -241,9 +241,9 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             f"{file}: mining.rounds is {recipe.mining.rounds}, but batches.hard_negatives is 0.",
             "Set batches.hard_negatives to the number of hard negatives to train on.",
         )
-    if recipe.mining.set_keys - {"rounds"} and not recipe.mining.rounds:
+    if recipe.mining.set_keys and "rounds" not in recipe.mining.set_keys:
         raise InputError(
-            f"{file}: mining.{min(recipe.mining.set_keys - {'rounds'})} has no effect without mining.rounds.",
+            f"{file}: mining.{min(recipe.mining.set_keys)} has no effect without mining.rounds.",
             "Set mining.rounds, or leave the key out.",
         )
     has_teacher = recipe.learning.teacher_weight > 0

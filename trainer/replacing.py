@@ -17,6 +17,7 @@ from cdesearch.store.filesystem import lock_of
 
 UNFINISHED = ".cdesearch-unfinished"
 REPLACED = ".cdesearch-replaced"  # the end of the name of an old folder until it is deleted
+AGAIN = "run the same command again"
 LOCKED = ".cdesearch-lock"  # the end of the name of the lock on a folder that is replaced
 
 
@@ -26,9 +27,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(
-            f"{path} cannot be written ({_reason(error)}).", f"{mend(error)}, and run the same command again."
-        ) from error
+        raise StorageError(f"{path} cannot be written ({_reason(error)}).", f"{mend(error)}, and {AGAIN}.") from error
 
 
 def mend(error: OSError) -> str:

@@ -21,10 +21,12 @@ from trainer.mine import Mining, PairsOf, mine, read_domains
 from trainer.missing import check_named
 from trainer.recipe import Recipe, recipe_to_json
 from trainer.replacing import UNFINISHED, remove, replace_text, writing
-from trainer.run.checkpoint import BY_CONTENTS, MAY_CHANGE, STATE, check_stored_recipe
+from trainer.run.checkpoint import MAY_CHANGE, STATE, check_state, check_stored_recipe
 from trainer.run.folder import (
+    ROUNDS,
     claim_folder,
     claimed_data_folder,
+    has_begun,
     mined_folder,
     refuse_earlier_run,
     refuse_overwritten_models,
@@ -35,8 +37,7 @@ from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.train import train
 
-RECIPE = "rounds.json"  # the recipe, with which every round is trained
-FOR_ALL_ROUNDS = (*BY_CONTENTS, *(key for key in MAY_CHANGE if key.startswith("run.")))  # settings that may change
+MAY_CHANGE_BETWEEN_ROUNDS = tuple(key for key in MAY_CHANGE if key.startswith("run."))
 
 
 def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
@@ -52,10 +53,14 @@ def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False, l
     check_named(recipe)
     if not resume:
         _refuse_earlier_rounds(recipe)
+    elif not has_begun(recipe.run):
+        check_state(recipe.run.out)
+    _check_rounds(recipe)
     with terminable(), joined() as device:
         with first_goes_ahead(device):
-            if is_first():
-                _keep_recipe(recipe, resume=resume)
+            if is_first() and not mined_folder(recipe.run.out, 1).is_dir():  # otherwise an earlier version has begun it
+                claim_folder(recipe.run.out, resume=True)
+                replace_text(recipe.run.out / ROUNDS, recipe_to_json(recipe))
         for number in range(1, recipe.mining.rounds + 1):
             of_round = _recipe_of_round(recipe, number)
             out = of_round.run.out
@@ -80,19 +85,17 @@ def _refuse_earlier_rounds(recipe: Recipe) -> None:
             )
 
 
-def _keep_recipe(recipe: Recipe, *, resume: bool) -> None:
-    """Store the recipe; on resume, raise InputError if the rounds before had another one."""
-    claim_folder(recipe.run.out, resume=True)
-    file = recipe.run.out / RECIPE
-    if not (resume and file.is_file()):
-        replace_text(file, recipe_to_json(recipe))
+def _check_rounds(recipe: Recipe) -> None:
+    """Raise InputError if rounds that have begun had another recipe."""
+    file = recipe.run.out / ROUNDS
+    if not file.is_file():
         return
     try:
         stored = file.read_text(encoding="utf-8")
         json.loads(stored)
     except (OSError, ValueError, RecursionError) as error:
         raise StorageError(f"{file} is damaged ({error}).", "Copy it again, or set another run.out.") from None
-    check_stored_recipe(file, recipe, stored, FOR_ALL_ROUNDS)
+    check_stored_recipe(file, recipe, stored, MAY_CHANGE_BETWEEN_ROUNDS)
 
 
 def _recipe_of_round(recipe: Recipe, number: int) -> Recipe:

@@ -48,9 +48,9 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         check_joined(recipe)
         check_named(recipe)
         if resume:
-            check_state(recipe.run.out)  # before hours of preparation
+            check_state(recipe.run.out)  # not only after the preparation, which can take hours
         with first_goes_ahead(device):
-            claim_folder(recipe.run.out, resume=resume)  # first, because it refuses the folders of somebody else
+            claim_folder(recipe.run.out, resume=resume)  # before anything is written: it refuses foreign folders
             if is_first():
                 stack.enter_context(locked(recipe.run.out, "run.out"))
             if not resume:

@@ -13,6 +13,7 @@ from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)  # the disk is full, read-only or broken
+SHOWN = 80  # characters of a path that is too long
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 OWN_PACKAGES = ("cdesearch", "indexer", "trainer")  # a module of these that is missing is a defect
 OF_SCALE = ("boto3", "botocore", "lance", "lance_ray", "obstore", "ray")  # libraries of the extra `scale`
@@ -129,7 +130,9 @@ def _report_defect(error: BaseException) -> int:
         what = error.filename or "The output"
         return print_error(f"{what} cannot be written ({error.strerror}).", BAD_INPUT)
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return print_error(f"The path {str(error.filename)[:80]}... is too long. Check the spelling.", BAD_INPUT)
+        what = str(error.filename or "of a file")
+        shown = what if len(what) <= SHOWN else f"{what[:SHOWN]}..."
+        return print_error(f"The path {shown} is too long. Check the spelling.", BAD_INPUT)
     reason = str(error).partition("\n")[0][:200]
     return print_error(
         f"This is a defect of cdesearch: {type(error).__name__}: {reason}. Please report it with the traceback that"

@@ -18,7 +18,7 @@ from indexer.embedding.document_vectors import document_rows, whole_documents
 from indexer.embedding.embedding_cache import UNIT_TOLERANCE, EmbeddingCache, rows_where
 from indexer.embedding.spool import KEY, Chunks, Spool
 
-FILES = 1_000  # of the last generation whose chunks are in memory at the same time
+DOCUMENTS = 1_000  # of the last generation whose chunks are in memory at the same time
 _FIRST = ".0"  # the end of the key of the first chunk of a window
 
 
@@ -51,22 +51,27 @@ def _window_keys(texts: Sequence[str], contents: Sequence[str], encoder: Encoder
     return keys
 
 
-def keep_known_windows(cache: EmbeddingCache, base: Index, paths: Iterable[str], encoder: Encoder) -> None:
-    """Store the vectors of the last generation's windows below `paths`, so that only changed windows are embedded.
+def keep_known_windows(
+    cache: EmbeddingCache, base: Index, paths: Iterable[str], spool: Chunks, encoder: Encoder
+) -> None:
+    """Store the vectors of windows that the files `paths` of the last generation and the spool have in common.
 
-    Raises IndexDamagedError. Nothing is stored if the document offset cannot be subtracted from the stored vectors.
+    They need not be embedded again. Records are left out, and so is everything if the document offset cannot be
+    subtracted from the stored vectors. Raises IndexDamagedError.
     """
-    if base.manifest.vectors not in UNIT_TOLERANCE:
+    wanted = {key for window in spool.windows([KEY]) for key in window[KEY].to_pylist()}
+    if not wanted or base.manifest.vectors not in UNIT_TOLERANCE:
         return
-    names = sorted(paths)
+    names = sorted(paths)  # the documents that are not records have the same names
     columns = ["document_id", "content_hash", "text", "place", *base.vectors.columns]
-    for start in range(0, len(names), FILES):
+    for start in range(0, len(names), DOCUMENTS):
         with base.checks.reading_tables():
-            rows = rows_where(base.chunks, "path", names[start : start + FILES], columns).sort_by("document_id")
+            found = rows_where(base.chunks, "document_id", names[start : start + DOCUMENTS], columns)
+        rows = found.sort_by("document_id")
         known: dict[str, Floats] = {}
         for first, stop in document_rows(rows) if rows.num_rows else ():
             known |= _known_windows(rows.slice(first, stop - first), base, encoder)
-        cache.keep(known)
+        cache.keep({key: vector for key, vector in known.items() if key in wanted})
 
 
 def _known_windows(document: pa.Table, base: Index, encoder: Encoder) -> dict[str, Floats]:
@@ -75,8 +80,8 @@ def _known_windows(document: pa.Table, base: Index, encoder: Encoder) -> dict[st
     if order is None:
         return {}
     rows = document.take(order)
-    vectors = subtract_document_context(base.vectors.decode(rows), encoder.config.document_weight)
-    if (abs((vectors**2).sum(axis=1) - 1) >= UNIT_TOLERANCE[base.manifest.vectors]).any():
+    vectors = subtract_document_context(base.vectors_in(rows), encoder.config.document_weight)
+    if not (abs((vectors**2).sum(axis=1) - 1) < UNIT_TOLERANCE[base.manifest.vectors]).all():
         return {}
     keys = _window_keys(rows["text"].to_pylist(), rows["content_hash"].to_pylist(), encoder)
     return dict(zip(keys, vectors, strict=True))

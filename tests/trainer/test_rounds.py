@@ -126,9 +126,18 @@ def test_mined_negatives_must_be_used(recipe_file):
 def test_rounds_that_continue_have_one_recipe(recipe_file, tmp_path):
     once = train_in_rounds(load_recipe(recipe_file), Silent())
     assert train_in_rounds(load_recipe(recipe_file, {"run.checkpoint_minutes": "1"}), Silent(), resume=True) == once
-    for key, value in (("learning.rate", "0.5"), ("mining.margin", "0.5"), ("learning.steps", "9")):
+    for key, value in (
+        ("learning.rate", "0.5"),
+        ("mining.margin", "0.5"),
+        ("learning.steps", "9"),
+        ("data.cap", "7"),
+        ("model.dropout", "0.5"),
+    ):
         with pytest.raises(InputError, match=f"out was started with another recipe: {key}: .* -> {value}"):
             train_in_rounds(load_recipe(recipe_file, {key: value}), Silent(), resume=True)
+    with pytest.raises(InputError, match=r"typo has no state\.pt to resume"):
+        train_in_rounds(load_recipe(recipe_file, {"run.out": f"'{tmp_path}/typo'"}), Silent(), resume=True)
+    assert not (tmp_path / "typo").exists()
     (tmp_path / "out" / "rounds.json").write_text("{")
     with pytest.raises(StorageError, match=r"rounds\.json is damaged"):
         train_in_rounds(load_recipe(recipe_file), Silent(), resume=True)

@@ -44,7 +44,9 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
     if world() > 1:
         raise InputError("Pretraining runs in one process.", "Leave torchrun out.")
     if not _is_masked(recipe) and find_spec("transformers") is None:
-        raise InputError(f"{recipe.objective.kind} needs transformers, which is not installed.", NEEDS_HUB)
+        raise InputError(
+            f"Pretraining of the kind {recipe.objective.kind} needs transformers, which is not installed.", NEEDS_HUB
+        )
     out = recipe.run.out
     for name, model in (("start", recipe.model.start), ("head", recipe.model.head)):
         if model is not None and out.resolve() in (model.resolve(), *model.resolve().parents):

@@ -60,5 +60,6 @@ def _around(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The special tokens that a tokenizer puts before a text and after it."""
     encoded = tokenizer.encode("a")
     of_text = [at for at, is_special in enumerate(encoded.special_tokens_mask) if not is_special]
-    first, end = (of_text[0], of_text[-1] + 1) if of_text else (0, 0)
+    half = len(encoded.ids) // 2  # if the tokenizer knows no such word
+    first, end = (of_text[0], of_text[-1] + 1) if of_text else (half, half)
     return tuple(encoded.ids[:first]), tuple(encoded.ids[end:])

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from cdesearch.errors import CdesearchError, InputError, ModelError, StorageError
 from trainer.execution.distributed import world
 from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
-from trainer.replacing import mend
+from trainer.replacing import AGAIN, mend
 from trainer.run.parts import read_parts, write_parts
 from trainer.run.small_state import from_small, to_small
 from trainer.run.sources import Source, check_sources
@@ -89,11 +89,11 @@ def check_state(folder: Path) -> None:
 
 @contextmanager
 def after_last_state() -> Iterator[None]:
-    """Within this context manager, the remedy of a StorageError is to resume, because the state has been written."""
+    """Within this context manager, a StorageError advises to resume, because the state has been written."""
     try:
         yield
     except StorageError as error:
-        raise StorageError(error.cause, "Correct this, and run again with --resume. The state is saved.") from error
+        raise StorageError(error.cause, error.remedy.replace(AGAIN, "run again with --resume")) from error
 
 
 def save_best(folder: Path, recipe: Recipe, modules: dict[str, nn.Module]) -> None:

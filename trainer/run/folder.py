@@ -19,7 +19,8 @@ MARKER, CONTENT = "RUN", "cdesearch run\n"
 CHECKPOINTS = ("checkpoint", "best")
 LOCK = "lock"
 HEAD = "head.safetensors"  # of pretraining, without which it cannot be continued by another run
-WRITTEN = (*CHECKPOINTS, "data", BOARD, STATE, BEST, FILE, CHART, MARKER, LOCK, HEAD)  # entries that a run writes
+ROUNDS = "rounds.json"  # the recipe with which every round is trained
+WRITTEN = (*CHECKPOINTS, "data", BOARD, STATE, BEST, FILE, CHART, MARKER, LOCK, HEAD, ROUNDS)  # what a run writes
 REMEDY = "Set run.out to a new or empty folder."
 LOCK_SECONDS = 10.0  # processes that prepare batches hold the lock for so long after a kill of their run
 

@@ -142,9 +142,8 @@ class TrainingRun:
         best, progress = folder.with_name("best"), self._progress
         if not math.isfinite(progress.best_loss):
             return
-        self._display.note(
-            f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}. {best} has that model."
-        )
+        lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."
+        self._display.note(f"{lowest} Its model is written to {best}.")
         if progress.best_step == progress.step:
             self._display.note(f"Writing {best}")
             replace_folder(best, lambda unfinished: shutil.copytree(folder, unfinished))

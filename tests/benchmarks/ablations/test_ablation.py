@@ -49,6 +49,16 @@ def write_data(folder):
     )
 
 
+PLANS = Path(__file__).parents[3] / "benchmarks" / "ablations"
+
+
+@pytest.mark.parametrize("file", sorted(PLANS.glob("*.toml")), ids=lambda file: file.stem)
+def test_every_arm_of_the_plans_here_is_a_recipe(file, tmp_path):
+    plan = read_plan(file)
+    arms = [check_recipe(values, file) for _, values in arms_of(plan, tmp_path, tmp_path / "start", tmp_path)]
+    assert len(arms) == len(plan.arms) * len(plan.seeds)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
 def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
@@ -74,7 +84,7 @@ def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
     write_data(tmp_path)
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.replace("max_tokens", "tokens"))
-    with pytest.raises(InputError, match="there is no tokens, did you mean max_tokens"):
+    with pytest.raises(InputError, match=r"there is no tokens \(did you mean max_tokens\?\)"):
         ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
     plan.write_text(PLAN.replace("first 4", "fist 4"))
     with pytest.raises(InputError, match="fist 4 is not a form of stored vectors"):

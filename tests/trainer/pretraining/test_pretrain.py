@@ -162,7 +162,7 @@ def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, s
 def test_a_network_of_transformers_is_asked_for_before_texts_are_read(tmp_path, kind, monkeypatch):
     recipe = recipe_of(tmp_path, objective__kind=kind, network__tokenizer=tmp_path / "none.json")
     monkeypatch.setattr("trainer.pretraining.pretrain.find_spec", lambda library: None)
-    with pytest.raises(InputError, match=rf"{kind} needs transformers, .*pip install 'cdesearch\[hub\]'"):
+    with pytest.raises(InputError, match=rf"kind {kind} needs transformers, .*pip install 'cdesearch\[hub\]'"):
         pretrain(recipe, Silent())
     assert not recipe.run.out.exists()
 

@@ -106,5 +106,6 @@ def test_a_state_is_still_refused_with_its_own_reason_if_it_is_missing(saved):
 
 
 def test_a_checkpoint_that_does_not_fit_on_the_disk_is_written_by_resuming():
-    with pytest.raises(StorageError, match=r"The disk is full.* run again with --resume\."), after_last_state():
+    advice = r"full\. Free some space, and run again with --resume\."
+    with pytest.raises(StorageError, match=advice), after_last_state():
         raise StorageError("The disk is full.", "Free some space, and run the same command again.")

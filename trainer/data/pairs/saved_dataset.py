@@ -8,11 +8,15 @@ a copy of a repository on the hub  train-00000-of-00002.parquet and so on, also 
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdesearch.errors import SourceError
 from trainer.plain_file import open_plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS = 4096  # of a file, read at once
 _SHARD = re.compile(r"train-\d+-of-\d+\.parquet")
@@ -41,13 +45,23 @@ def shard_rows(file: Path) -> Iterator[dict[str, Any]]:
         with open_plain(file) as stream:
             is_table = file.name.lower().endswith(".parquet")
             for batch in pq.ParquetFile(stream).iter_batches(ROWS) if is_table else pa.ipc.open_stream(stream):
-                # No reader needs times, which may be outside of those that Python has.
-                kept = [column.name for column in batch.schema if not pa.types.is_temporal(column.type)]
-                for start in range(0, batch.num_rows, ROWS):
-                    yield from batch.select(kept).slice(start, ROWS).to_pylist()
+                readable = _with_times_as_text(batch)
+                for start in range(0, readable.num_rows, ROWS):
+                    yield from readable.slice(start, ROWS).to_pylist()
     except (pa.ArrowException, ValueError, OverflowError) as error:
         kind = "Parquet" if is_table else "Arrow"
         raise SourceError(f"{file} is not a readable {kind} file ({error}).", "Copy the file again.") from None
+
+
+def _with_times_as_text(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+    """The columns of a batch. Times are texts, because Python's have limits; without those that Arrow cannot read."""
+    import pyarrow as pa
+
+    columns: dict[str, pa.Array] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        with suppress(pa.ArrowException):
+            columns[name] = column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def _named_in(folder: Path) -> list[Path]:
