@@ -21,9 +21,10 @@ from trainer.mine import Mining, PairsOf, mine, read_domains
 from trainer.missing import check_named
 from trainer.recipe import Recipe, recipe_to_json
 from trainer.replacing import UNFINISHED, remove, replace_text, writing
-from trainer.run.checkpoint import MAY_CHANGE, STATE, check_state, check_stored_recipe
+from trainer.run.checkpoint import MAY_CHANGE, STATE, check_stored_recipe
 from trainer.run.folder import (
     ROUNDS,
+    check_resumable,
     claim_folder,
     claimed_data_folder,
     has_begun,
@@ -54,7 +55,7 @@ def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False, l
     if not resume:
         _refuse_earlier_rounds(recipe)
     elif not has_begun(recipe.run):
-        check_state(recipe.run.out)
+        check_resumable(recipe.run.out)
     _check_rounds(recipe)
     with terminable(), joined() as device:
         with first_goes_ahead(device):

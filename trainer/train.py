@@ -19,8 +19,8 @@ from trainer.execution.compiled import compile_layers
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import check_named, missing_libraries
 from trainer.recipe import Recipe
-from trainer.run.checkpoint import check_start, check_state
-from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.checkpoint import check_start
+from trainer.run.folder import check_resumable, claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
@@ -48,7 +48,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         check_joined(recipe)
         check_named(recipe)
         if resume:
-            check_state(recipe.run.out)  # not only after the preparation, which can take hours
+            check_resumable(recipe.run.out)  # not only after the preparation, which can take hours
         with first_goes_ahead(device):
             claim_folder(recipe.run.out, resume=resume)  # before anything is written: it refuses foreign folders
             if is_first():

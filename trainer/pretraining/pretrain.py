@@ -26,8 +26,8 @@ from trainer.pretraining.recipe import PretrainingRecipe, check_kind
 from trainer.pretraining.sequence_learner import SequenceLearner, tokenizer_file
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
 from trainer.recipe import RunSettings
-from trainer.run.checkpoint import check_start, check_state
-from trainer.run.folder import claim_folder, locked, refuse_earlier_run
+from trainer.run.checkpoint import check_start
+from trainer.run.folder import check_resumable, claim_folder, locked, refuse_earlier_run
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
 
@@ -52,7 +52,7 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
         if model is not None and out.resolve() in (model.resolve(), *model.resolve().parents):
             raise InputError(f"model.{name} is {model}, which the run would overwrite.", "Set another run.out.")
     if resume:
-        check_state(out)
+        check_resumable(out)
     with terminable():
         claim_folder(out, resume=resume)
         with locked(out, "run.out"):

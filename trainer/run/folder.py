@@ -11,7 +11,7 @@ from trainer.execution.distributed import is_first
 from trainer.export import check_entries
 from trainer.recipe import Recipe, RunSettings
 from trainer.replacing import UNFINISHED, locking, refuse_link
-from trainer.run.checkpoint import BEST, STATE, read_state
+from trainer.run.checkpoint import BEST, STATE, check_state, read_state
 from trainer.run.log import BOARD, FILE
 from trainer.run.plot import CHART
 
@@ -61,6 +61,13 @@ def claim_folder(folder: Path, *, resume: bool = False) -> None:
         (folder / MARKER).write_text(CONTENT, encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(f"{folder} cannot be the folder of a run ({error.strerror}).", REMEDY) from None
+
+
+def check_resumable(folder: Path) -> None:
+    """Raise InputError unless `folder` is that of a run and has a state. A new folder is not created."""
+    if folder.exists():
+        claim_folder(folder, resume=True)
+    check_state(folder)
 
 
 def refuse_earlier_run(run: RunSettings) -> None:
