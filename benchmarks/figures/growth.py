@@ -19,7 +19,7 @@ from trainer.data.pairs.reading import domain_files, read_pairs
 ASKING = 2_000  # queries that ask
 GROWTH = 10**0.5  # from one pool to the next: 47,000, 150,000 and 465,000 in the paper's manner
 FORMS = ("float32", "int8", "binary documents")
-MEASURES = ("R@10", "R@100")
+MEASURES = ("R@10", "R@20", "R@100")
 
 
 def query_growth(sources: Sequence[Path], encoder: Encoder, work: Path) -> Drawing:

@@ -158,6 +158,15 @@ def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, s
     assert not (tmp_path / "typo").exists()
 
 
+def test_the_spans_of_a_single_held_out_document_have_no_contrast(tmp_path, start):
+    changes = {"objective__kind": "cocondenser", "learning__steps": 1}
+    for held_out, names in ((0.025, {"head", "late"}), (0.05, {"head", "late", "contrast"})):
+        recipe = recipe_of(tmp_path / str(held_out), start, texts__held_out=held_out, **changes)
+        pretrain(recipe, Silent())
+        losses = [line["held_out"].keys() for line in read_log(recipe.run.out) if "held_out" in line]
+        assert losses and all(one == names for one in losses)
+
+
 @pytest.mark.parametrize("kind", ["causal", "diffusion"])
 def test_a_network_of_transformers_is_asked_for_before_texts_are_read(tmp_path, kind, monkeypatch):
     recipe = recipe_of(tmp_path, objective__kind=kind, network__tokenizer=tmp_path / "none.json")
