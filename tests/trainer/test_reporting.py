@@ -56,3 +56,8 @@ def test_a_bundle_of_parquet_files_without_pyarrow_names_pyarrow(tmp_path):
         run.stderr.splitlines()[-1].startswith("error: pyarrow is not installed")
         and "pip install pyarrow" in run.stderr
     )
+
+
+def test_a_path_that_is_too_long_is_bad_input(tmp_path, capsys):
+    assert reported(lambda: len((tmp_path / ("a" * 300)).read_bytes())) == 2
+    assert re.fullmatch(r"error: The path .{80}\.\.\. is too long\. Check the spelling\.\n", capsys.readouterr().err)
