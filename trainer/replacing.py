@@ -17,8 +17,8 @@ from cdesearch.store.filesystem import lock_of
 
 UNFINISHED = ".cdesearch-unfinished"
 REPLACED = ".cdesearch-replaced"  # the end of the name of an old folder until it is deleted
-AGAIN = "run the same command again"
 LOCKED = ".cdesearch-lock"  # the end of the name of the lock on a folder that is replaced
+AGAIN = "run the same command again"  # in remedies; a run that can be resumed replaces it
 
 
 @contextmanager

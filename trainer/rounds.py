@@ -54,12 +54,13 @@ def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False, l
     check_named(recipe)
     if not resume:
         _refuse_earlier_rounds(recipe)
-    elif not has_begun(recipe.run):
-        check_resumable(recipe.run.out)
-    _check_rounds(recipe)
+    else:
+        if not has_begun(recipe.run):
+            check_resumable(recipe.run.out)
+        _check_rounds(recipe)
     with terminable(), joined() as device:
         with first_goes_ahead(device):
-            if is_first() and not mined_folder(recipe.run.out, 1).is_dir():  # otherwise an earlier version has begun it
+            if is_first() and not mined_folder(recipe.run.out, 1).is_dir():  # a run that has begun keeps its recipe
                 claim_folder(recipe.run.out, resume=True)
                 replace_text(recipe.run.out / ROUNDS, recipe_to_json(recipe))
         for number in range(1, recipe.mining.rounds + 1):
@@ -87,9 +88,9 @@ def _refuse_earlier_rounds(recipe: Recipe) -> None:
 
 
 def _check_rounds(recipe: Recipe) -> None:
-    """Raise InputError if rounds that have begun had another recipe."""
+    """Raise InputError if rounds that have begun had another recipe, and StorageError if it cannot be read."""
     file = recipe.run.out / ROUNDS
-    if not file.is_file():
+    if not file.is_file():  # runs of older versions did not store it
         return
     try:
         stored = file.read_text(encoding="utf-8")

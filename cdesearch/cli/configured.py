@@ -62,7 +62,7 @@ def with_configuration(app: typer.Typer, arguments: Sequence[str]) -> tuple[list
         return list(arguments), {}
     check_sections(files, command_names())
     name, *rest = arguments
-    command = typer.main.get_command(app).commands.get(name)  # type: ignore[attr-defined]
+    command = typer.main.get_command(app).commands.get(name)  # type: ignore[attr-defined] # it is a group
     if command is None:
         return list(arguments), {}
     options = options_of(command)

@@ -62,7 +62,7 @@ def keep_known_windows(
     wanted = {key for window in spool.windows([KEY]) for key in window[KEY].to_pylist()}
     if not wanted or base.manifest.vectors not in UNIT_TOLERANCE:
         return
-    names = sorted(paths)  # the documents that are not records have the same names
+    names = sorted(paths)  # a document that is not a record has the path of its file as its id
     columns = ["document_id", "content_hash", "text", "place", *base.vectors.columns]
     for start in range(0, len(names), DOCUMENTS):
         with base.checks.reading_tables():

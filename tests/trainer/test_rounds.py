@@ -18,7 +18,9 @@ from trainer import rounds as module
 from trainer.__main__ import main
 from trainer.command import train as command
 from trainer.recipe import load_recipe
+from trainer.replacing import remove
 from trainer.rounds import train_in_rounds
+from trainer.run.folder import ROUNDS
 from trainer.run.log import read_log
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
@@ -141,6 +143,15 @@ def test_rounds_that_continue_have_one_recipe(recipe_file, tmp_path):
     (tmp_path / "out" / "rounds.json").write_text("{")
     with pytest.raises(StorageError, match=r"rounds\.json is damaged"):
         train_in_rounds(load_recipe(recipe_file), Silent(), resume=True)
+
+
+def test_a_run_that_was_stopped_before_its_first_negatives_may_begin_with_another_recipe(recipe_file, tmp_path):
+    train_in_rounds(load_recipe(recipe_file), Silent())
+    for entry in (tmp_path / "out").iterdir():
+        if entry.name not in ("RUN", ROUNDS):
+            remove(entry)
+    recipe = load_recipe(recipe_file, {"learning.rate": "0.001"})
+    assert train_in_rounds(recipe, Silent()) == train_in_rounds(recipe, Silent(), resume=True)
 
 
 def test_a_folder_of_somebody_else_is_left_alone(recipe_file, tmp_path):
