@@ -21,13 +21,14 @@ def masking_checkpoint(folder):
 
 
 def write_records(file, n):
-    """Records with different titles of four words, and bodies of 24 words that belong to these."""
+    """Records with different titles of four words, and bodies of three sentences of words that belong to these."""
     random = np.random.default_rng(0)
     titles = dict.fromkeys(tuple(random.permutation(WORDS)[:4]) for _ in range(2 * n))
     rows = []
     for number, title in enumerate(list(titles)[:n]):
-        body = random.choice([OTHER[word] for word in title], 24)
-        rows.append({"_id": str(number), "title": " ".join(title), "text": " ".join(body)})
+        body = random.choice([OTHER[word] for word in title], (3, 12))
+        text = " ".join(f"{' '.join(words).capitalize()}." for words in body)
+        rows.append({"_id": str(number), "title": " ".join(title), "text": text})
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(map(json.dumps, rows)))
     return file

@@ -1,8 +1,8 @@
 """Fit the model of an index to its corpus, in phases that the same command continues after an interruption.
 
-bodies      coCondenser on the bodies of the chunks                -> pretraining/checkpoint
-headings    training on headings and bodies, with a mined negative -> training/checkpoint
-choice      the mean of this and the start that held-out headings choose -> model, or nothing
+train     on sentences and the passages around them, and on headings and the bodies below them -> training/checkpoint
+measure   how high the start and its means with the trained model rank the passages of held-out sentences
+finish    the mean that these choose -> model, or nothing
 """
 
 import math
@@ -23,27 +23,27 @@ from cdesearch.terminal import counted
 from trainer.adapting.clock import Clock, SavingDisplay
 from trainer.adapting.corpus import Corpus, read_corpus
 from trainer.adapting.held_out_ranks import reciprocal_ranks
-from trainer.adapting.own_pairs import own_pairs, write_bodies, write_pairs
-from trainer.adapting.pace import FIRST, TIMED, device_here, pretraining_pace, training_pace
-from trainer.adapting.phases import enough_pairs, pretraining_recipe, training_recipe
+from trainer.adapting.own_pairs import own_pairs, write_pairs
+from trainer.adapting.own_recipe import enough_pairs, training_recipe
+from trainer.adapting.pace import FIRST, TIMED, device_here, training_pace
 from trainer.adapting.share import SHARES, Chosen, choose_share
 from trainer.adapting.start import start_of
-from trainer.adapting.timed_run import run_until
+from trainer.adapting.timed_run import train_until
 from trainer.adapting.work_folder import MODEL, Work, WorkFolder
 from trainer.data.pairs.reading import Pair
 from trainer.data.stored import digest_of
 from trainer.export import export, note_missing_graphs
 from trainer.merge import merge
 from trainer.mine import Mining, mine
-from trainer.pretraining.pretrain import pretrain
-from trainer.run.folder import claim_folder, locked
+from trainer.recipe import Recipe
+from trainer.run.folder import locked
 from trainer.run.stop import terminable
-from trainer.train import train
 
 SEED = 0
-PRETRAINED, TRAINED = 0.45, 0.75  # shares of the time after which a phase ends; the rest is to measure and to write
-PLANNED = 0.9  # of the time of a phase is planned for its steps, so that few are lost if the machine becomes slower
-LEAST_STEPS = 12  # of a phase
+NAME = "own"  # of the pairs
+TRAINED = 0.8  # share of the time after which training ends; the rest is to measure and to write
+PLANNED = 0.9  # of the time for training is planned for its steps, so that few are lost if the machine becomes slower
+LEAST_STEPS = 12
 TOO_FEW_STEPS = (
     LEAST_STEPS // 2
 )  # by the measured time, which varies: twice the time of the advice is not refused again
@@ -58,7 +58,7 @@ class TooSlowError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """What was chosen on how many headings, and the checkpoint; None if nothing was gained."""
+    """What was chosen by how many sentences, and the checkpoint; None if nothing was gained."""
 
     chosen: Chosen
     n_questions: int
@@ -66,7 +66,7 @@ class Adapted:
 
 
 def adapt(index: Index, out: Path, minutes: float, display: Display) -> Adapted:
-    """Adapt the model of an index in about `minutes`, and write it to `out`/model if held-out headings prove a gain.
+    """Adapt the model of an index in about `minutes`, and write it to `out`/model if held-out sentences prove a gain.
 
     If the function is stopped, the next call continues. Raises CdesearchError.
     """
@@ -106,23 +106,18 @@ class _Adapting:
         self._work = self._folder.save(self._work, **changes, seconds=self._clock.used)
 
     def train(self) -> None:
-        """Both phases of training."""
-        if self._work.chosen is not None or self._work.trained is not None:
+        """Train on the pairs until its share of the time is used; raises TooSlowError if too few steps fit into it."""
+        if self._work.chosen is not None or self._adapted.is_dir():
             return
         self.save()
-        pairs = own_pairs(self._corpus.trained)
-        self._display.note(
-            f"{counted(len(self._corpus.trained), 'chunk')} and {counted(len(pairs), 'heading')} to learn from,"
-            f" {counted(len(self._corpus.held_out), 'chunk')} and {counted(len(self._corpus.questions), 'heading')}"
-            f" to measure the result by; about {counted(round(self._clock.left(1) / 60), 'minute')}"
-        )
-        last = self._pretrained()
-        if enough_pairs(pairs):
-            trained = self._trained(pairs, last)
-            if trained is None:
-                self._display.note("No time is left to learn from the headings")
-            last = trained or last
-        self.save(trained=last.relative_to(self._folder.path).as_posix())
+        pairs = self._pairs()
+        pace = self._pace(pairs) if self._work.steps is None else None
+        mined = self._mined(pairs)
+        if pace is not None:  # only now, because mining takes some of the time
+            self.save(steps=max(LEAST_STEPS, self._steps(pace)))
+        assert self._work.steps is not None
+        if train_until(self._recipe(mined, self._work.steps), self._display, self._clock.limit(TRAINED)) is None:
+            raise TooSlowError("No time was left for a step of training.", "Give more --minutes.")
 
     def measure(self) -> None:
         """The reciprocal ranks with all shares, each of which is stored at once."""
@@ -152,60 +147,50 @@ class _Adapting:
 
     @property
     def _adapted(self) -> Path:
-        """The checkpoint of the last phase; an index with few headings has only the first."""
-        assert self._work.trained is not None
-        return self._path(self._work.trained)
+        """The checkpoint of training."""
+        return self._path("training") / "checkpoint"
 
-    def _pretrained(self) -> Path:
-        """The checkpoint of coCondenser; raises TooSlowError if too few steps fit into the time."""
-        bodies, out = self._path("bodies") / "bodies.jsonl", self._path("pretraining")
-        if (out / "checkpoint").is_dir():
-            return out / "checkpoint"
-        bodies.parent.mkdir(exist_ok=True)
-        write_bodies(self._corpus.trained, bodies)
-        claim_folder(out)
-        if self._work.pretraining_steps is None:
-            self._display.stage("Measuring the time of a step", None)
-            pace = pretraining_pace(pretraining_recipe(self._start, bodies, out, TIMED_STEPS))
-            n_steps = self._steps(PRETRAINED, pace)
-            if n_steps < TOO_FEW_STEPS:
-                needed = math.ceil((LEAST_STEPS * pace / PLANNED + self._clock.used) / (60 * PRETRAINED)) + 1
-                raise TooSlowError(
-                    f"A step takes {pace:.2g} seconds here, so too few fit into the time.",
-                    f"Give --minutes {needed} or more.",
-                )
-            self.save(pretraining_steps=max(LEAST_STEPS, n_steps))
-        assert self._work.pretraining_steps is not None
-        recipe = pretraining_recipe(self._start, bodies, out, self._work.pretraining_steps)
-        checkpoint = run_until(pretrain, recipe, self._display, self._clock.limit(PRETRAINED))
-        assert checkpoint is not None  # the texts are tokenised by now, so the limit is checked after a step
-        return checkpoint
+    def _pairs(self) -> list[Pair]:
+        """The pairs to train on; raises InputError if there are too few."""
+        pairs = own_pairs(self._corpus.trained, SEED)
+        if not enough_pairs(pairs):
+            raise InputError(
+                "The index has too few sentences and headings to learn from.", "Keep the model of the index."
+            )
+        self._display.note(
+            f"{counted(len(self._corpus.trained), 'chunk')} to learn from, and"
+            f" {counted(len(self._corpus.questions), 'sentence')} of other documents to measure the result by;"
+            f" about {counted(round(self._clock.left(1) / 60), 'minute')}"
+        )
+        return pairs
 
-    def _trained(self, pairs: list[Pair], start: Path) -> Path | None:
-        """The checkpoint of training on headings; None if there is no time for a step."""
-        file, mined, out = self._path("pairs") / "headings.jsonl", self._path("mined"), self._path("training")
-        if (out / "checkpoint").is_dir():
-            return out / "checkpoint"
-        if not self._clock.left(TRAINED):
-            return None
-        file.parent.mkdir(exist_ok=True)
-        write_pairs(pairs, file)
-        if not (mined / "headings.jsonl.gz").exists():
-            mine([("headings", pairs)], [file], mined, Mining(count=1, depth=100, seed=SEED), self._display)
-        model = load_checkpoint(start)
-        if self._work.training_steps is None:
-            self._display.stage("Measuring the time of a step", None)
-            pace = training_pace(training_recipe(start, mined, out, TIMED_STEPS, model), pairs)
-            self.save(training_steps=self._steps(TRAINED, pace))
-        assert self._work.training_steps is not None
-        if self._work.training_steps < LEAST_STEPS:
-            return None
-        recipe = training_recipe(start, mined, out, self._work.training_steps, model)
-        return run_until(train, recipe, self._display, self._clock.limit(TRAINED))
+    def _pace(self, pairs: list[Pair]) -> float:
+        """The seconds of a step; raises TooSlowError if too few fit into the time."""
+        self._display.stage("Measuring the time of a step", None)
+        pace = training_pace(self._recipe(self._path("mined"), TIMED_STEPS), pairs)
+        if self._steps(pace) < TOO_FEW_STEPS:
+            needed = math.ceil((LEAST_STEPS * pace / PLANNED + self._clock.used) / (60 * TRAINED)) + 1
+            raise TooSlowError(
+                f"A step takes {pace:.2g} seconds here, so too few fit into the time.",
+                f"Give --minutes {needed} or more.",
+            )
+        return pace
 
-    def _steps(self, share: float, pace: float) -> int:
-        """How many steps of `pace` seconds fit into what is left of the time of a phase."""
-        return int(PLANNED * self._clock.left(share) / pace)
+    def _mined(self, pairs: list[Pair]) -> Path:
+        """The folder of the pairs with hard negatives."""
+        file, mined = self._path("pairs") / f"{NAME}.jsonl", self._path("mined")
+        if not (mined / f"{NAME}.jsonl.gz").exists():
+            file.parent.mkdir(exist_ok=True)
+            write_pairs(pairs, file)
+            mine([(NAME, pairs)], [file], mined, Mining(count=1, depth=100, seed=SEED), self._display)
+        return mined
+
+    def _recipe(self, mined: Path, n_steps: int) -> Recipe:
+        return training_recipe(self._start, mined, self._path("training"), n_steps, load_checkpoint(self._start))
+
+    def _steps(self, pace: float) -> int:
+        """How many steps of `pace` seconds fit into what is left of the time for training."""
+        return int(PLANNED * self._clock.left(TRAINED) / pace)
 
     def _path(self, name: str) -> Path:
         return self._folder.path / name

@@ -17,11 +17,9 @@ def adapt(
 ) -> None:
     """Adapt the model to an index (experimental).
 
-    A copy of the model is trained on the texts and headings of the index. A mean of this copy and the model before is
-    written if it finds more passages by the headings of documents that were held out; otherwise no model is written.
-    On Cranfield, CACM and SciFact, 20 to 30 minutes proved no gain, so none was written (MRR@10 of headings 75.0, 84.2
-    and 97.3 before, and 75.6, 84.3 and 97.5 after). Headings and real questions can differ: compare models with
-    `cdesearch eval --labels`. After Ctrl-C, the same command continues.
+    A copy of the model is trained on the sentences and headings of the index. A mean of this copy and the model before
+    is written if it finds more passages by a sentence of theirs, in documents that were held out; otherwise no model is
+    written. After Ctrl-C, the same command continues.
     """
     from cdesearch.cli.named_index import named_index
     from cdesearch.store.index import Index

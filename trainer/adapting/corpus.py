@@ -1,4 +1,4 @@
-"""The chunks of an index: those to train on, and those of held-out documents, whose headings choose the result."""
+"""The chunks of an index: those to train on, and those of held-out documents, whose sentences choose the result."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from cdesearch.errors import InputError
-from cdesearch.evaluation.own_questions import heading_questions, sample_chunks
+from cdesearch.evaluation.own_questions import sample_chunks, sentence_questions
 from cdesearch.evaluation.questions import Question
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
@@ -23,11 +23,11 @@ HELD_OUT = 0.25  # of the chunks, at most
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The chunks of an index, or of a sample of its documents, in two groups; and the held-out headings."""
+    """The chunks of an index, or of a sample of its documents, in two groups; and sentences of the second."""
 
     trained: list[Chunk]
     held_out: list[Chunk]
-    questions: list[Question]  # that chunks of `held_out` answer
+    questions: list[Question]  # each is a sentence of a chunk in `held_out`, which answers it
 
     @property
     def digest(self) -> str:
@@ -39,7 +39,7 @@ class Corpus:
 def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     """Read the chunks; about `n_held_out` of them are held out, at most a quarter of all.
 
-    Raises IndexStateError, and InputError if the index is too small or has too few headings.
+    Raises IndexStateError, and InputError if the index is too small or has too few sentences.
     """
     n_chunks = index.manifest.n_chunks
     if n_chunks < LEAST_CHUNKS:
@@ -51,24 +51,25 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     chunks = sample_chunks(index, Random(seed))
     most_held_out = int(HELD_OUT * len(chunks))
     trained, held_out = _divided(chunks, min(n_held_out, most_held_out), seed)
-    ids = {chunk.id for chunk in held_out}
-    everywhere = heading_questions(chunks)
-    questions = [question for question in everywhere if question.answers <= ids]
-    needed = f"that can be searched for, and adapt needs {LEAST_QUESTIONS} to measure whether anything was gained."
-    if len(everywhere) < LEAST_QUESTIONS:
-        raise InputError(
-            f"The index has {counted(len(everywhere), 'heading')} {needed}", "Keep the model of the index."
-        )
-    if len(questions) < LEAST_QUESTIONS:
-        most = {chunk.id for chunk in _divided(chunks, most_held_out, seed)[1]}
-        more = "Give more --minutes, so that more documents are held out, or keep the model of the index."
-        raise InputError(
-            f"The held-out documents have {counted(len(questions), 'heading')} {needed}",
-            more
-            if sum(question.answers <= most for question in everywhere) >= LEAST_QUESTIONS
-            else "Keep the model of the index.",
-        )
-    return Corpus(trained, held_out, questions)
+    sentences = sentence_questions(held_out)
+    if len(sentences) < LEAST_QUESTIONS:
+        raise _too_few(chunks, sentences, _divided(chunks, most_held_out, seed)[1])
+    return Corpus(trained, held_out, sentences)
+
+
+def _too_few(chunks: Sequence[Chunk], held_out: Sequence[Question], most_held_out: Sequence[Chunk]) -> InputError:
+    """What to say if the held-out chunks have too few sentences, by what all chunks and most held-out chunks have."""
+    n_everywhere = len(sentence_questions(chunks))
+    has_few = n_everywhere < LEAST_QUESTIONS
+    whole, n = ("The index has", n_everywhere) if has_few else ("The held-out documents have", len(held_out))
+    enough_later = not has_few and len(sentence_questions(most_held_out)) >= LEAST_QUESTIONS
+    return InputError(
+        f"{whole} {counted(n, 'passage')} with a sentence that can be searched for, and adapt needs {LEAST_QUESTIONS}"
+        " to measure whether anything was gained.",
+        "Give more --minutes, so that more documents are held out, or keep the model of the index."
+        if enough_later
+        else "Keep the model of the index.",
+    )
 
 
 def _divided(chunks: Sequence[Chunk], n_held_out: int, seed: int) -> tuple[list[Chunk], list[Chunk]]:

@@ -1,4 +1,4 @@
-"""How high a model ranks the passages below held-out headings, from which the headings are taken out."""
+"""How high a model ranks the passages of held-out sentences, from which these are taken out."""
 
 from collections import defaultdict
 from hashlib import blake2b
@@ -54,7 +54,7 @@ def _vectors(encoder: Encoder, corpus: Corpus) -> tuple[Floats, Floats]:
 
 
 def _texts(corpus: Corpus) -> list[str]:
-    """The texts of the held-out chunks without the headings that they answer."""
+    """The texts of the held-out chunks without the sentences that they answer."""
     removed: dict[str, list[str]] = defaultdict(list)
     for question in corpus.questions:
         for answer in question.answers:

@@ -1,21 +1,34 @@
-"""Texts of an index to train on: the bodies of its documents, and pairs of a heading and the body below it."""
+"""Pairs of an index to train on: headings with the bodies below them, and sentences with the passages around them."""
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain, cycle, islice
 from pathlib import Path
 
+from cdesearch.evaluation.own_questions import without
+from cdesearch.evaluation.questions import plain
+from cdesearch.search.sentences import split_sentences
 from cdesearch.store.schema import Chunk
 from trainer.data.pairs.reading import Pair
+from trainer.data.random_stream import random_stream
 from trainer.replacing import replace_text
 
-LEAST_WORDS = 20  # of a body
+LEAST_WORDS = 20  # of a body below a heading
+SENTENCE_WORDS = range(5, 31)
+LEAST_REST = 10  # words of a passage without its sentence
 
 _WORD = re.compile(r"[^\W_]+")
 
 
-def own_pairs(chunks: Sequence[Chunk]) -> list[Pair]:
+def own_pairs(chunks: Sequence[Chunk], seed: int) -> list[Pair]:
+    """As many pairs of headings as of sentences: of the kind with fewer pairs, each is repeated."""
+    kinds = [pairs for pairs in (heading_pairs(chunks), sentence_pairs(chunks, seed)) if pairs]
+    most = max(map(len, kinds), default=0)
+    return list(chain.from_iterable(islice(cycle(pairs), most) for pairs in kinds))
+
+
+def heading_pairs(chunks: Sequence[Chunk]) -> list[Pair]:
     """A pair for each heading: the title and the last heading above a chunk, and the body of the chunk.
 
     Of the chunks below one heading only the first counts. The body has no title and no headings.
@@ -24,22 +37,32 @@ def own_pairs(chunks: Sequence[Chunk]) -> list[Pair]:
     for chunk in chunks:
         parts = dict.fromkeys(part.strip() for part in (chunk.title, *chunk.trail[-1:]) if part.strip())
         query, body = ": ".join(parts), chunk.body.strip()
-        if query and len(_WORD.findall(body)) >= LEAST_WORDS:
+        if query and _n_words(body) >= LEAST_WORDS:
             pairs.setdefault(query, Pair(query, body, document_id=chunk.document_id))
     return list(pairs.values())
 
 
-def write_bodies(chunks: Sequence[Chunk], file: Path) -> None:
-    """Write the bodies of the chunks of each document as its passages, one document a line; raises StorageError."""
-    documents: dict[str, list[str]] = defaultdict(list)
+def sentence_pairs(chunks: Sequence[Chunk], seed: int) -> list[Pair]:
+    """A pair for each chunk with prose: a random sentence, and the body without it (inverse cloze task)."""
+    random = random_stream(seed, "sentences to learn from")
+    pairs = []
     for chunk in chunks:
-        if len(_WORD.findall(chunk.body)) >= LEAST_WORDS:
-            documents[chunk.document_id].append(chunk.body)
-    lines = [json.dumps({"chunks": passages}) for passages in documents.values()]
-    replace_text(file, "".join(f"{line}\n" for line in lines))
+        body = chunk.body
+        prose = [body[one.start : one.end] for one in split_sentences(body) if one.kind == "prose"]
+        sentences = [one for one in prose if _n_words(one) in SENTENCE_WORDS]
+        if sentences:
+            sentence = sentences[int(random.integers(len(sentences)))]
+            rest = without(body, sentence).strip()
+            if _n_words(rest) >= LEAST_REST:
+                pairs.append(Pair(plain(sentence), rest, document_id=chunk.document_id))
+    return pairs
 
 
 def write_pairs(pairs: Sequence[Pair], file: Path) -> None:
     """Write a pair file; raises StorageError."""
     rows = [{"query": one.query, "document": one.document, "document_id": one.document_id} for one in pairs]
     replace_text(file, "".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def _n_words(text: str) -> int:
+    return len(_WORD.findall(text))

@@ -1,4 +1,4 @@
-"""How long a step takes on this machine, from which the numbers of steps follow."""
+"""How long a step takes on this machine, from which the number of steps follows."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,9 +10,6 @@ from cdesearch.encode.load import load_tokenizer
 from trainer.data.pairs.reading import Pair
 from trainer.data.training_batch import Batch, tokenize
 from trainer.execution.distributed import world
-from trainer.pretraining.masked_learner import MaskedLearner
-from trainer.pretraining.recipe import PretrainingRecipe
-from trainer.pretraining.token_documents import read_token_documents
 from trainer.recipe import Recipe
 from trainer.starting import starting_head, starting_model
 from trainer.step.optimizer_steps import OptimizerSteps, Trainee
@@ -26,15 +23,6 @@ def device_here() -> torch.device:
     """The device on which training runs."""
     assert world() == 1
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def pretraining_pace(recipe: PretrainingRecipe) -> float:
-    """The seconds of a step of pretraining, of which a third trains the head alone."""
-    assert recipe.model.start is not None
-    tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
-    documents = read_token_documents(recipe.texts.files, None, tokenizer, recipe.run.out / "data", lambda _: None)
-    learner = MaskedLearner(recipe, documents, device_here())
-    return _seconds_each(learner.add_gradient)
 
 
 def training_pace(recipe: Recipe, pairs: Sequence[Pair]) -> float:

@@ -13,7 +13,7 @@ def told(adapted: Adapted) -> Iterator[str]:
     """Lines on what was measured and chosen."""
     chosen = adapted.chosen
     yield (
-        f"On {counted(adapted.n_questions, 'heading')} of held-out documents, MRR@10 by vectors is"
+        f"On {counted(adapted.n_questions, 'sentence')} of held-out documents, MRR@10 by vectors is"
         f" {chosen.before:.1f} with the model of the index, and {chosen.after:.1f} with {chosen.best:.0%} of the"
         " adapted model."
     )
@@ -23,7 +23,7 @@ def told(adapted: Adapted) -> Iterator[str]:
             f" {chosen.bound:+.1f}), so no model is written."
         )
     else:
-        yield f"With {CONFIDENCE:.0%} confidence, the gain on such headings is at least {chosen.bound:+.1f}."
+        yield f"With {CONFIDENCE:.0%} confidence, the gain on such sentences is at least {chosen.bound:+.1f}."
 
 
 def next_command(index: Path, model: Path) -> str:

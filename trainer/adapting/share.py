@@ -1,11 +1,12 @@
-"""Which mean of the start and the adapted model is the result: the one that held-out headings choose, if any."""
+"""Which mean of the start and the adapted model is the result: the one that held-out sentences choose, if any."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the adapted model; 0 is the start
+# Of the adapted model; 0 is the start. Above a half, development corpora lose questions that the start can answer.
+SHARES = (0.0, 0.25, 0.5)
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
 

@@ -15,20 +15,18 @@ from trainer.schema import SchemaError, parse
 
 STATE = "adapting.json"
 MODEL = "model"  # the checkpoint that is the result
-WORK = ("bodies", "pretraining", "pairs", "mined", "training")
+WORK = ("pairs", "mined", "training")
 IGNORED = ".gitignore"  # so that git does not offer the model of an index that is in a repository
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the work is for, the time and the steps, the last checkpoint, and the reciprocal ranks so far."""
+    """What the work is for, its time, the steps of training, and the reciprocal ranks so far."""
 
     corpus: str  # a digest of the texts and of the model
     minutes: float
     seconds: float = 0.0  # which calls have used until now
-    pretraining_steps: int | None = None
-    training_steps: int | None = None
-    trained: str | None = None  # the checkpoint of the last phase of training, in the folder
+    steps: int | None = None  # of training, once the time of a step is measured
     ranks: dict[str, list[float]] = field(default_factory=dict)  # by share of the adapted model
     chosen: float | None = None  # the share, once everything is done; 0: nothing gained
 
@@ -66,7 +64,7 @@ class WorkFolder:
                 f" {found.minutes:g} minutes, and an index may use it.",
                 "Name another --out, or remove this folder.",
             )
-        if is_same and found.chosen is None and found.pretraining_steps is not None:
+        if is_same and found.chosen is None and found.steps is not None:
             raise InputError(
                 f"{self.path} has unfinished work of --minutes {found.minutes:g}.",
                 "Give the same --minutes to continue it, or remove this folder.",
@@ -111,8 +109,7 @@ def _is_possible(work: Work) -> bool:
     shares, found = {str(share) for share in SHARES}, work.ranks.keys()
     lengths = {len(ranks) for ranks in work.ranks.values()}
     return (
-        work.trained in (None, *(f"{phase}/checkpoint" for phase in WORK))
-        and (found <= shares if work.chosen is None else found == shares and work.chosen in SHARES)
+        (found <= shares if work.chosen is None else found == shares and work.chosen in SHARES)
         and len(lengths) <= 1
         and 0 not in lengths
     )

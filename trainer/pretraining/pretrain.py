@@ -29,16 +29,14 @@ from trainer.recipe import RunSettings
 from trainer.run.checkpoint import check_start
 from trainer.run.folder import check_resumable, claim_folder, locked, refuse_earlier_run
 from trainer.run.stop import terminable
-from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
 
 
-def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
+def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False) -> Path:
     """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
 
-    Without it, InputError is raised if the folder of the run holds an earlier one. Raises OutOfTime if `limit` ends the
-    run early; the state is saved then.
+    Without it, InputError is raised if the folder of the run holds an earlier one.
     """
     check_kind(recipe, "The recipe")
     if world() > 1:
@@ -60,13 +58,13 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
                 refuse_earlier_run(RunSettings(out=out))
             device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
             torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
-            documents = _documents(recipe, LimitedDisplay(display, limit))
+            documents = _documents(recipe, display)
             torch.manual_seed(recipe.run.seed)
             learner = _learner(recipe, documents, device)
             for name, module in learner.modules.items():
                 check_start((name == "head" and recipe.model.head) or recipe.model.start, {name: module})
             run = PretrainingRun(recipe, learner, display, resume=resume)
-            run.go(limit)
+            run.go()
             return run.finish()
 
 

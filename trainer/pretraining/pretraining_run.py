@@ -17,7 +17,6 @@ from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.run.checkpoint import after_last_state, first_not_finite
 from trainer.run.log import Log
 from trainer.run.stop import StopSignals
-from trainer.run.time_limit import OutOfTime, TimeLimit
 from trainer.step.parameter_groups import Groups, clip_by_group
 from trainer.step.schedule import rate_factor
 
@@ -41,8 +40,8 @@ class PretrainingRun:
             )
         self._log = Log(recipe.run.out, anew=not self._taken.step)
 
-    def go(self, limit: TimeLimit) -> None:
-        """Take all remaining steps; the state is saved every few minutes, on Ctrl-C and SIGTERM, and at the limit."""
+    def go(self) -> None:
+        """Take all remaining steps; the state is saved every few minutes, and on Ctrl-C and SIGTERM."""
         recipe, taken = self._recipe, self._taken
         advance = self._display.stage("Pretraining", recipe.learning.steps)
         advance(taken.step)
@@ -58,9 +57,8 @@ class PretrainingRun:
                     if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
                         self._save()
                         saved = time.monotonic()
-                    limit.check()
                 self._watch()
-            except (KeyboardInterrupt, OutOfTime):
+            except KeyboardInterrupt:
                 with signals.deferred():
                     self._save()
                 raise

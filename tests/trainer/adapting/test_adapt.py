@@ -19,8 +19,8 @@ from indexer.settings import Options
 from trainer.adapting.adapt import adapt
 from trainer.adapting.corpus import read_corpus
 from trainer.adapting.own_pairs import own_pairs
+from trainer.adapting.own_recipe import training_recipe
 from trainer.adapting.pace import training_pace
-from trainer.adapting.phases import training_recipe
 from trainer.adapting.result import next_command, told
 from trainer.run.log import read_log
 
@@ -61,28 +61,28 @@ def index(tmp_path_factory, start):
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory, index):
-    """The folder of work that was interrupted before the time of a step was measured, with numbers of steps."""
+    """The folder of work that was interrupted before the time of a step was measured, with a number of steps."""
     out = tmp_path_factory.mktemp("begun") / "out"
     with pytest.raises(KeyboardInterrupt):
         adapt(index, out, MINUTES, StopAt("Measuring the time of a step"))
-    change_state(out, pretraining_steps=STEPS, training_steps=STEPS)
+    change_state(out, steps=STEPS)
     return out
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory, index, begun):
-    """The folder of work that was interrupted three more times, at last before the measuring, and the displays."""
-    out, displays = tmp_path_factory.mktemp("work") / "out", [StopAt("Pretraining", 2), StopAt("Training", 2)]
+    """The folder of work that was interrupted twice more, in training and before the measuring."""
+    out = tmp_path_factory.mktemp("work") / "out"
     shutil.copytree(begun, out)
-    for display in [*displays, StopAt("Measuring")]:
+    for display in (StopAt("Training", 2), StopAt("Measuring")):
         with pytest.raises(KeyboardInterrupt):
             adapt(index, out, MINUTES, display)
-    return out, displays
+    return out
 
 
 @pytest.fixture
 def work(stopped, tmp_path):
-    shutil.copytree(stopped[0], tmp_path / "out")
+    shutil.copytree(stopped, tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -93,21 +93,18 @@ def change_state(out, **changes):
 
 def with_ranks(out, **changes):
     """Replace the ranks in the state: those of the start are .5, and `changes` are by share x 100."""
-    ranks = {str(share): [0.5] * 80 for share in (0.0, 0.25, 0.5, 0.75, 1.0)}
+    ranks = {str(share): [0.5] * 80 for share in (0.0, 0.25, 0.5)}
     change_state(out, ranks=ranks | {str(int(name[1:]) / 100): values for name, values in changes.items()})
 
 
 @pytest.mark.slow
-def test_every_phase_that_was_interrupted_continues_with_its_next_step(stopped):
-    out, (first, second) = stopped
-    assert "Training" not in first.stages and "Training" in second.stages
-    for phase in ("pretraining", "training"):
-        steps = [row["step"] for row in read_log(out / phase) if "loss" in row]
-        assert steps == list(range(1, STEPS + 1))
-    assert (out / ".gitignore").read_text() == "*\n"
+def test_training_that_was_interrupted_continues_with_its_next_step(stopped):
+    steps = [row["step"] for row in read_log(stopped / "training") if "loss" in row]
+    assert steps == list(range(1, STEPS + 1))
+    assert (stopped / ".gitignore").read_text() == "*\n"
 
 
-def test_a_result_is_chosen_on_the_held_out_headings_and_the_work_is_removed(work, index):
+def test_a_result_is_chosen_by_held_out_sentences_and_the_work_is_removed(work, index):
     adapted = adapt(index, work, MINUTES, Silent())
     ranks = json.loads((work / "adapting.json").read_text())["ranks"]
     assert {len(values) for values in ranks.values()} == {adapted.n_questions}
@@ -117,7 +114,7 @@ def test_a_result_is_chosen_on_the_held_out_headings_and_the_work_is_removed(wor
     assert adapt(index, work, MINUTES, refused) == adapted and refused.stages == ["Reading chunks"]
 
 
-def test_the_mean_that_headings_choose_is_written_and_an_index_is_built_with_it(work, index, start, tmp_path):
+def test_the_mean_that_sentences_choose_is_written_and_an_index_is_built_with_it(work, index, start, tmp_path):
     with_ranks(work, s25=[0.7] * 80, s50=[0.9] * 80)
     trained = load_checkpoint(work / "training" / "checkpoint").state_dict()
     adapted = adapt(index, work, MINUTES, Silent())
@@ -133,18 +130,18 @@ def test_the_mean_that_headings_choose_is_written_and_an_index_is_built_with_it(
     assert next_command(copied, adapted.model) == (
         f"Next: cdesearch index --rebuild --model {adapted.model} --index {copied}"
     )
-    assert "the gain on such headings is at least +40.0" in list(told(adapted))[1]
+    assert "the gain on such sentences is at least +40.0" in list(told(adapted))[1]
 
 
 def test_without_a_proven_gain_no_model_is_written_and_the_message_says_so(work, index):
-    with_ranks(work, s75=[0.5] * 78 + [1.0, 0.4])
+    with_ranks(work, s25=[0.5] * 78 + [1.0, 0.4])
     adapted = adapt(index, work, MINUTES, Silent())
     assert adapted.model is None and not (work / "model").exists()
-    assert "Nothing gained" in list(told(adapted))[1] and "75%" in next(told(adapted))
+    assert "Nothing gained" in list(told(adapted))[1] and "25%" in next(told(adapted))
 
 
 def test_a_model_that_an_index_may_use_is_never_replaced(work, index):
-    with_ranks(work, s100=[1.0] * 80)
+    with_ranks(work, s50=[1.0] * 80)
     model = adapt(index, work, MINUTES, Silent()).model
     before = (model / "model.safetensors").read_bytes()
     with pytest.raises(InputError, match="an index may use it"):
@@ -165,7 +162,7 @@ def test_unfinished_work_of_other_minutes_is_kept(work, index):
         {"ranks": []},
         {"ranks": {"0.3": [1.0]}},
         {"ranks": {"0.0": [1.0], "0.5": []}},
-        {"trained": "../elsewhere"},
+        {"steps": "x"},
         {"chosen": 0.25},
         {"chosen": "x"},
     ],
@@ -200,16 +197,14 @@ def test_after_kill_9_the_work_continues(index, begun, tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         for line in process.stderr:
-            if line.startswith("Mining"):
+            if line.startswith("Training"):
                 process.kill()
     assert process.returncode == -signal.SIGKILL
-    pretrained = out / "pretraining" / "checkpoint" / "model.safetensors"
-    before = pretrained.stat().st_mtime_ns
     display = StopAt("Measuring")
     with pytest.raises(KeyboardInterrupt):
         adapt(index, out, MINUTES, display)
-    assert "Pretraining" not in display.stages and "Training" in display.stages
-    assert pretrained.stat().st_mtime_ns == before
+    assert display.stages[-2:] == ["Training", "Measuring"]
+    assert [row["step"] for row in read_log(out / "training") if "loss" in row][-1] == STEPS
 
 
 def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
@@ -221,17 +216,17 @@ def test_too_few_minutes_are_refused_and_more_can_be_given(index, tmp_path):
 
 
 def test_the_minutes_of_the_advice_are_enough_although_the_machine_is_half_as_fast_then(index, tmp_path, monkeypatch):
-    monkeypatch.setattr("trainer.adapting.adapt.pretraining_pace", lambda _: 100.0)
+    monkeypatch.setattr("trainer.adapting.adapt.training_pace", lambda *_: 100.0)
     notes, display = [], Silent()
     display.note = notes.append
     with pytest.raises(InputError, match="Give --minutes") as raised:
         adapt(index, tmp_path / "out", 1.0, display)
     assert notes[0].endswith("about 1 minute")
     minutes = float(raised.value.remedy.split()[2])
-    monkeypatch.setattr("trainer.adapting.adapt.pretraining_pace", lambda _: 199.0)
+    monkeypatch.setattr("trainer.adapting.adapt.training_pace", lambda *_: 199.0)
     with pytest.raises(KeyboardInterrupt):
-        adapt(index, tmp_path / "out", minutes, StopAt("Pretraining"))
-    assert json.loads((tmp_path / "out" / "adapting.json").read_text())["pretraining_steps"] == STEPS
+        adapt(index, tmp_path / "out", minutes, StopAt("Training"))
+    assert json.loads((tmp_path / "out" / "adapting.json").read_text())["steps"] == STEPS
 
 
 def test_the_time_that_is_used_is_stored_before_a_kill(index, begun, tmp_path, monkeypatch):
@@ -245,11 +240,11 @@ def test_the_time_that_is_used_is_stored_before_a_kill(index, begun, tmp_path, m
     class Killing(Silent):
         def stage(self, name, total):
             steps = iter(range(2))
-            if name == "Pretraining":
+            if name == "Training":
                 at_the_start.append(stored_seconds())
 
             def advance(_):
-                if name == "Pretraining" and next(steps, None) is None:
+                if name == "Training" and next(steps, None) is None:
                     raise SystemError("nothing is stored when a process is killed")
 
             return advance
@@ -259,18 +254,14 @@ def test_the_time_that_is_used_is_stored_before_a_kill(index, begun, tmp_path, m
     assert stored_seconds() > at_the_start[0]
 
 
-@pytest.mark.slow
-def test_without_time_for_the_headings_the_result_is_that_of_the_bodies(begun, index, tmp_path):
-    shutil.copytree(begun, tmp_path / "out")
-    change_state(tmp_path / "out", training_steps=1)
-    display = StopAt("Training")
-    adapt(index, tmp_path / "out", MINUTES, display)
-    assert "Pretraining" in display.stages
-    assert json.loads((tmp_path / "out" / "adapting.json").read_text())["trained"] == "pretraining/checkpoint"
+def test_an_index_with_too_little_to_learn_from_is_refused(index, tmp_path, monkeypatch):
+    monkeypatch.setattr("trainer.adapting.adapt.own_pairs", lambda *_: [])
+    with pytest.raises(InputError, match="too few sentences and headings to learn from"):
+        adapt(index, tmp_path / "out", MINUTES, Silent())
 
 
 def test_the_time_of_a_step_of_training_is_measured(index, start, tmp_path):
-    pairs = own_pairs(read_corpus(index, 80, 0).trained)
+    pairs = own_pairs(read_corpus(index, 80, 0).trained, 0)
     recipe = training_recipe(start, tmp_path / "mined", tmp_path / "out", 3, load_checkpoint(start))
     began = time.monotonic()
     assert 0 < training_pace(recipe, pairs) < time.monotonic() - began

@@ -1,4 +1,4 @@
-import json
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from cdesearch.store.schema import Chunk
 from trainer.adapting import corpus as module
 from trainer.adapting.corpus import Corpus, read_corpus
 from trainer.adapting.held_out_ranks import reciprocal_ranks
-from trainer.adapting.own_pairs import own_pairs, write_bodies
+from trainer.adapting.own_pairs import heading_pairs, own_pairs, sentence_pairs
 
 BODY = " ".join(["water"] * 20)
 HEADING = "bread and stone"
@@ -48,7 +48,7 @@ def chunk(document, ordinal=0, title="", trail=(), body=BODY):
     )
 
 
-def test_whole_documents_are_held_out_and_only_their_headings_choose(index):
+def test_whole_documents_are_held_out_and_only_their_sentences_choose(index):
     corpus = read_corpus(index, 60, 0)
     trained, held_out = ({one.document_id for one in group} for group in (corpus.trained, corpus.held_out))
     assert len(held_out) == 60 and not trained & held_out and len(trained | held_out) == 320
@@ -65,13 +65,13 @@ def test_of_few_long_documents_parts_are_held_out():
     assert len(parts) == 80 / module.PART
 
 
-def test_an_index_that_is_too_small_or_has_too_few_headings_is_refused(index, tmp_path, start, monkeypatch):
+def test_an_index_that_is_too_small_or_has_too_few_sentences_is_refused(index, tmp_path, start, monkeypatch):
     with pytest.raises(InputError, match=r"has 12 chunks.*needs 300"):
         read_corpus(make_index(tmp_path / "small", start, 12), 150, 0)
-    with pytest.raises(InputError, match=r"10 headings .* Give more --minutes"):
+    with pytest.raises(InputError, match=r"The held-out documents have \d+ passages .* Give more --minutes"):
         read_corpus(index, 10, 0)
     monkeypatch.setattr(module, "LEAST_QUESTIONS", 10_000)
-    with pytest.raises(InputError, match=r"The index has \d+ headings .* Keep the model of the index"):
+    with pytest.raises(InputError, match=r"The index has \d+ passages .* Keep the model of the index"):
         read_corpus(index, 150, 0)
 
 
@@ -84,14 +84,28 @@ def test_a_pair_is_the_title_and_the_last_heading_with_the_body_below():
         chunk("d", 0, "Short", [], "a few words"),
         chunk("e", 0, "Same", ["Same"]),
     ]
-    found = {pair.query: (pair.document, pair.document_id) for pair in own_pairs(chunks)}
+    found = {pair.query: (pair.document, pair.document_id) for pair in heading_pairs(chunks)}
     assert found == {"Moon: Light": (BODY, "a"), "River": (BODY, "b"), "Same": (BODY, "e")}
 
 
-def test_the_bodies_of_a_document_are_its_passages(tmp_path):
-    write_bodies([chunk("a", 0, "T"), chunk("b", 0), chunk("a", 1, "T", (), BODY + " x")], tmp_path / "bodies.jsonl")
-    rows = [json.loads(line)["chunks"] for line in (tmp_path / "bodies.jsonl").read_text().splitlines()]
-    assert rows == [[BODY, BODY + " x"], [BODY]]
+def test_a_pair_is_a_sentence_and_the_passage_without_it():
+    sentences = [f"The {word} is the word of this sentence." for word in ("first", "second", "third", "fourth")]
+    plain, code = " ".join(sentences), "import os\nreturn os.path.join(a, b)\nprint(x)"
+    (pair,) = sentence_pairs([chunk("a", body=plain), chunk("b", body="Too short. It is."), chunk("c", body=code)], 0)
+    assert pair.query in sentences and pair.document_id == "a"
+    assert sorted([pair.query, *re.findall(r"The .*?\.", pair.document)]) == sorted(sentences)
+
+
+def test_headings_and_sentences_have_the_same_share_of_the_pairs():
+    text = "The moon has a word here. The river has another word here. The stone has the last word of them."
+    chunks = [
+        chunk(str(n), 0, "Moon" if n == 0 else "", body=f"{text} It is text number {n} of this list.") for n in range(6)
+    ]
+    headings, sentences = heading_pairs(chunks), sentence_pairs(chunks, 0)
+    assert (len(headings), len(sentences)) == (1, 6)
+    pairs = own_pairs(chunks, 0)
+    assert len(pairs) == 12 and pairs.count(headings[0]) == 6 and all(pair in pairs for pair in sentences)
+    assert own_pairs([chunk("a", body=BODY)], 0) == []
 
 
 def test_the_rank_of_a_passage_is_measured_without_the_heading_that_asks_for_it(start):

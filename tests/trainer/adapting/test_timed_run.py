@@ -1,43 +1,58 @@
+import json
+
+import numpy as np
 import pytest
 from adapted_index import masking_checkpoint
-from random_texts import recipe_of
+from random_texts import WORDS
 
+from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer.adapting.clock import Clock
-from trainer.adapting.timed_run import run_until
-from trainer.pretraining.pretrain import pretrain
+from trainer.adapting.own_recipe import training_recipe
+from trainer.adapting.timed_run import train_until
 from trainer.run.log import read_log
 from trainer.run.time_limit import OutOfTime, TimeLimit
 
 
-class AfterChecks(TimeLimit):
-    """A limit that is reached when it has been checked so many times."""
+class AfterSteps(TimeLimit):
+    """A limit that is reached when so many steps are logged."""
 
-    def __init__(self, n):
+    def __init__(self, recipe, n):
         super().__init__(None)
-        self._left = n
+        self._recipe, self._n = recipe, n
 
     def check(self):
-        self._left -= 1
-        if self._left <= 0:
+        if ((self._recipe.run.out / "log.jsonl").exists() and len(steps_in(self._recipe)) >= self._n) or not self._n:
             raise OutOfTime
+
+
+def recipe_in(folder, n_steps):
+    """The recipe for 64 pairs with one hard negative each."""
+    start = masking_checkpoint(folder / "start")
+    (folder / "pairs.jsonl").write_text("".join(f"{json.dumps(pair_of(number))}\n" for number in range(64)))
+    return training_recipe(start, folder / "pairs.jsonl", folder / "out", n_steps, load_checkpoint(start))
+
+
+def pair_of(number):
+    query = " ".join(np.random.default_rng(number).choice(WORDS, 4))
+    return {"query": f"{number} {query}", "document": f"{query} {number}", "negatives": [f"{number} the"]}
 
 
 def steps_in(recipe):
     return [row["step"] for row in read_log(recipe.run.out) if "loss" in row]
 
 
-def test_a_run_ends_at_its_limit_with_a_checkpoint_of_the_steps_taken(tmp_path):
-    recipe = recipe_of(tmp_path, masking_checkpoint(tmp_path / "start"), learning__steps=50)
-    checkpoint = run_until(pretrain, recipe, Silent(), AfterChecks(4))  # once for the texts, then after each step
+def test_training_ends_at_its_limit_with_a_checkpoint_of_the_steps_taken(tmp_path):
+    recipe = recipe_in(tmp_path, 50)
+    checkpoint = train_until(recipe, Silent(), AfterSteps(recipe, 3))
     assert checkpoint is not None and (checkpoint / "model.safetensors").exists()
     assert steps_in(recipe) == [1, 2, 3]
 
 
-def test_a_run_without_time_for_a_step_has_no_checkpoint_and_can_begin_later(tmp_path):
-    recipe = recipe_of(tmp_path, masking_checkpoint(tmp_path / "start"), learning__steps=2)
-    assert run_until(pretrain, recipe, Silent(), AfterChecks(1)) is None
-    assert run_until(pretrain, recipe, Silent(), TimeLimit(None)) is not None
+def test_training_without_time_for_a_step_has_no_checkpoint_and_can_begin_later(tmp_path):
+    recipe = recipe_in(tmp_path, 2)
+    assert train_until(recipe, Silent(), AfterSteps(recipe, 0)) is None
+    assert train_until(recipe, Silent(), TimeLimit(None)) is not None
     assert steps_in(recipe) == [1, 2]
 
 

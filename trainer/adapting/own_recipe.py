@@ -1,42 +1,14 @@
-"""The recipes of both phases: coCondenser on the bodies of the index, and training on its headings."""
+"""The recipe by which the model of an index is trained on its own pairs."""
 
 from pathlib import Path
 
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.pairs.reading import Pair
-from trainer.pretraining.recipe import (
-    PretrainingFolders,
-    PretrainingObjective,
-    PretrainingRecipe,
-    PretrainingSteps,
-    Start,
-    Texts,
-)
 from trainer.recipe import Batches, Data, Learning, ModelChoice, Recipe, RunSettings
 
 MAX_TOKENS = 128
-DOCUMENTS = 32  # of a step of pretraining
-PAIRS = 32  # of a step of training
+PAIRS = 32  # of a step
 FIXED_RATE = 1e-7  # of the numbers of the whitening, which were learned from many corpora
-
-
-def pretraining_recipe(start: Path, bodies: Path, out: Path, n_steps: int) -> PretrainingRecipe:
-    """coCondenser. The contrast compares cosines, because the start was trained to compare them."""
-    return PretrainingRecipe(
-        texts=Texts(files=[bodies], held_out=0.0),
-        model=Start(start=start, freeze_tokens=True),
-        objective=PretrainingObjective(kind="cocondenser", contrast="cosine", temperature=0.05),
-        learning=PretrainingSteps(
-            steps=n_steps,
-            size=DOCUMENTS,
-            max_tokens=MAX_TOKENS,
-            rate=3e-5,
-            head_warmup=n_steps // 3,
-            warmup=max(1, n_steps // 20),
-            micro_batch=16,
-        ),
-        run=PretrainingFolders(out=out, checkpoint_minutes=1.0),
-    )
 
 
 def training_recipe(start: Path, pairs: Path, out: Path, n_steps: int, model: ContextualModel) -> Recipe:
