@@ -7,6 +7,7 @@ from benchmarks.ablations.curves import curves
 from benchmarks.figures.command import analyse
 from benchmarks.folders.command import folders
 from benchmarks.folders.names_command import names
+from benchmarks.quality.adapted import adapted
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.quality.choose import choose
@@ -24,6 +25,7 @@ from benchmarks.speed.training import train_speed
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(ablation)
+app.command()(adapted)
 app.command()(analyse)
 app.command()(ask)
 app.command()(beir)

@@ -1,5 +1,6 @@
 """Is it better?
 
+adapted      what `cdesearch adapt` gains by labels
 ask          measures passages and answers
 beir         compares systems
 choose       compares constants on development data
