@@ -19,7 +19,6 @@ from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.progress import shown_on_stderr
 from cdesearch.store.index import Index
@@ -75,7 +74,8 @@ class _Comparing:
 
     def _adapted(self, dataset: Dataset) -> tuple[Path | None, str]:
         """The adapted model if one is written, and what `adapt` says."""
-        from trainer.adapting.adapt import adapt
+        from trainer.adapting.adapt import TooSlowError, adapt
+        from trainer.adapting.corpus import TooLittleTextError
         from trainer.adapting.result import told
 
         folder = self.work / dataset.name
@@ -85,7 +85,7 @@ class _Comparing:
             index = Index(build([folder], Options(), display).folder)
             try:
                 result = adapt(index, index.folder.with_name(f"{index.folder.name}-adapted"), self.minutes, display)
-            except InputError as refused:
+            except (TooLittleTextError, TooSlowError) as refused:
                 return None, str(refused)
         return result.model, " ".join(told(result))
 

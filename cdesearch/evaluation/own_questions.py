@@ -64,11 +64,6 @@ def make_questions(index: Index, n: int, seed: int = 0) -> list[Question]:
     return [one.question for one in made]
 
 
-def heading_questions(chunks: Sequence[Chunk]) -> list[Question]:
-    """Return a question for each title and heading of these chunks that occurs once and says enough."""
-    return [one.question for one in _headings(chunks)]
-
-
 def sentence_questions(chunks: Sequence[Chunk]) -> list[Question]:
     """Return a question for each chunk with prose: a sentence from its middle."""
     return [one.question for one in _sentences(chunks)]

@@ -21,7 +21,7 @@ from cdesearch.progress import Display
 from cdesearch.store.index import Index
 from cdesearch.terminal import counted
 from trainer.adapting.clock import Clock, SavingDisplay
-from trainer.adapting.corpus import Corpus, read_corpus
+from trainer.adapting.corpus import Corpus, TooLittleTextError, read_corpus
 from trainer.adapting.held_out_ranks import reciprocal_ranks
 from trainer.adapting.own_pairs import own_pairs, write_pairs
 from trainer.adapting.own_recipe import enough_pairs, training_recipe
@@ -40,7 +40,7 @@ from trainer.run.folder import locked
 from trainer.run.stop import terminable
 
 SEED = 0
-NAME = "own"  # of the pairs
+NAME = "pairs"  # of the file, which progress shows
 TRAINED = 0.8  # share of the time after which training ends; the rest is to measure and to write
 PLANNED = 0.9  # of the time for training is planned for its steps, so that few are lost if the machine becomes slower
 LEAST_STEPS = 12
@@ -53,7 +53,7 @@ TIMED_STEPS = FIRST + TIMED  # of a recipe by which the time of a step is measur
 
 
 class TooSlowError(InputError):
-    """Too few steps fit into the time, so that no work has begun."""
+    """Too few steps fit into the time, so that the folder of the work is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def adapt(index: Index, out: Path, minutes: float, display: Display) -> Adapted:
         except KeyboardInterrupt:
             adapting.save()
             raise
-        except TooSlowError:
+        except (TooLittleTextError, TooSlowError):
             folder.abandon()
             raise
 
@@ -109,15 +109,15 @@ class _Adapting:
         """Train on the pairs until its share of the time is used; raises TooSlowError if too few steps fit into it."""
         if self._work.chosen is not None or self._adapted.is_dir():
             return
-        self.save()
         pairs = self._pairs()
+        self.save()
         pace = self._pace(pairs) if self._work.steps is None else None
-        mined = self._mined(pairs)
+        self._mine(pairs)
         if pace is not None:  # only now, because mining takes some of the time
-            self.save(steps=max(LEAST_STEPS, self._steps(pace)))
+            self.save(steps=self._steps(pace))
         assert self._work.steps is not None
-        if train_until(self._recipe(mined, self._work.steps), self._display, self._clock.limit(TRAINED)) is None:
-            raise TooSlowError("No time was left for a step of training.", "Give more --minutes.")
+        if train_until(self._recipe(self._work.steps), self._display, self._clock.limit(TRAINED)) is None:
+            raise TooSlowError("No time is left for a step of training.", f"Give --minutes {2 * self._work.minutes:g}.")
 
     def measure(self) -> None:
         """The reciprocal ranks with all shares, each of which is stored at once."""
@@ -151,15 +151,15 @@ class _Adapting:
         return self._path("training") / "checkpoint"
 
     def _pairs(self) -> list[Pair]:
-        """The pairs to train on; raises InputError if there are too few."""
+        """The pairs to train on; raises TooLittleTextError if there are too few."""
         pairs = own_pairs(self._corpus.trained, SEED)
         if not enough_pairs(pairs):
-            raise InputError(
+            raise TooLittleTextError(
                 "The index has too few sentences and headings to learn from.", "Keep the model of the index."
             )
         self._display.note(
             f"{counted(len(self._corpus.trained), 'chunk')} to learn from, and"
-            f" {counted(len(self._corpus.questions), 'sentence')} of other documents to measure the result by;"
+            f" {counted(len(self._corpus.questions), 'held-out sentence')} to measure the result by;"
             f" about {counted(round(self._clock.left(1) / 60), 'minute')}"
         )
         return pairs
@@ -167,30 +167,32 @@ class _Adapting:
     def _pace(self, pairs: list[Pair]) -> float:
         """The seconds of a step; raises TooSlowError if too few fit into the time."""
         self._display.stage("Measuring the time of a step", None)
-        pace = training_pace(self._recipe(self._path("mined"), TIMED_STEPS), pairs)
-        if self._steps(pace) < TOO_FEW_STEPS:
+        pace = training_pace(self._recipe(TIMED_STEPS), pairs)
+        self._steps(pace)
+        return pace
+
+    def _mine(self, pairs: list[Pair]) -> None:
+        """Write the pairs with hard negatives."""
+        file = self._path("pairs") / f"{NAME}.jsonl"
+        if not (self._path("mined") / f"{NAME}.jsonl.gz").exists():
+            file.parent.mkdir(exist_ok=True)
+            write_pairs(pairs, file)
+            mine([(NAME, pairs)], [file], self._path("mined"), Mining(count=1, depth=100, seed=SEED), self._display)
+
+    def _recipe(self, n_steps: int) -> Recipe:
+        mined, out = self._path("mined"), self._path("training")
+        return training_recipe(self._start, mined, out, n_steps, load_checkpoint(self._start))
+
+    def _steps(self, pace: float) -> int:
+        """How many steps of `pace` seconds fit into what is left of the time for training; raises TooSlowError."""
+        n_steps = int(PLANNED * self._clock.left(TRAINED) / pace)
+        if n_steps < TOO_FEW_STEPS:
             needed = math.ceil((LEAST_STEPS * pace / PLANNED + self._clock.used) / (60 * TRAINED)) + 1
             raise TooSlowError(
                 f"A step takes {pace:.2g} seconds here, so too few fit into the time.",
                 f"Give --minutes {needed} or more.",
             )
-        return pace
-
-    def _mined(self, pairs: list[Pair]) -> Path:
-        """The folder of the pairs with hard negatives."""
-        file, mined = self._path("pairs") / f"{NAME}.jsonl", self._path("mined")
-        if not (mined / f"{NAME}.jsonl.gz").exists():
-            file.parent.mkdir(exist_ok=True)
-            write_pairs(pairs, file)
-            mine([(NAME, pairs)], [file], mined, Mining(count=1, depth=100, seed=SEED), self._display)
-        return mined
-
-    def _recipe(self, mined: Path, n_steps: int) -> Recipe:
-        return training_recipe(self._start, mined, self._path("training"), n_steps, load_checkpoint(self._start))
-
-    def _steps(self, pace: float) -> int:
-        """How many steps of `pace` seconds fit into what is left of the time for training."""
-        return int(PLANNED * self._clock.left(TRAINED) / pace)
+        return max(LEAST_STEPS, n_steps)
 
     def _path(self, name: str) -> Path:
         return self._folder.path / name

@@ -17,9 +17,10 @@ def adapt(
 ) -> None:
     """Adapt the model to an index (experimental).
 
-    A copy of the model is trained on the sentences and headings of the index. A mean of this copy and the model before
-    is written if it finds more passages by a sentence of theirs, in documents that were held out; otherwise no model is
-    written. After Ctrl-C, the same command continues.
+    A copy of the model is trained on the sentences and headings of the index. A mean of this copy and the model of the
+    index is written if it ranks held-out passages higher for a sentence that was taken from them; otherwise no model is
+    written. Sentences and real questions can differ: compare models with `cdesearch eval --labels`. After Ctrl-C, the
+    same command continues.
     """
     from cdesearch.cli.named_index import named_index
     from cdesearch.store.index import Index

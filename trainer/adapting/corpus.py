@@ -21,6 +21,10 @@ PART = 20  # chunks of such a part
 HELD_OUT = 0.25  # of the chunks, at most
 
 
+class TooLittleTextError(InputError):
+    """An index has too little text to learn from, or to measure whether anything was gained."""
+
+
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """The chunks of an index, or of a sample of its documents, in two groups; and sentences of the second."""
@@ -39,11 +43,11 @@ class Corpus:
 def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     """Read the chunks; about `n_held_out` of them are held out, at most a quarter of all.
 
-    Raises IndexStateError, and InputError if the index is too small or has too few sentences.
+    Raises IndexStateError, and TooLittleTextError if the index is too small or has too few sentences.
     """
     n_chunks = index.manifest.n_chunks
     if n_chunks < LEAST_CHUNKS:
-        raise InputError(
+        raise TooLittleTextError(
             f"The index has {counted(n_chunks, 'chunk')}. That is too little text to learn from, and to measure whether"
             f" anything was gained: adapt needs {LEAST_CHUNKS}.",
             "Keep the model of the index.",
@@ -51,19 +55,28 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     chunks = sample_chunks(index, Random(seed))
     most_held_out = int(HELD_OUT * len(chunks))
     trained, held_out = _divided(chunks, min(n_held_out, most_held_out), seed)
-    sentences = sentence_questions(held_out)
+    sentences = _unread(sentence_questions(held_out), trained)
     if len(sentences) < LEAST_QUESTIONS:
         raise _too_few(chunks, sentences, _divided(chunks, most_held_out, seed)[1])
     return Corpus(trained, held_out, sentences)
 
 
-def _too_few(chunks: Sequence[Chunk], held_out: Sequence[Question], most_held_out: Sequence[Chunk]) -> InputError:
+def _unread(questions: Sequence[Question], trained: Sequence[Chunk]) -> list[Question]:
+    """One question for each sentence that stands in no chunk to train on."""
+    bodies = "\n".join(chunk.body for chunk in trained)
+    different = {question.text: question for question in questions}
+    return [question for question in different.values() if question.removed not in bodies]
+
+
+def _too_few(
+    chunks: Sequence[Chunk], held_out: Sequence[Question], most_held_out: Sequence[Chunk]
+) -> TooLittleTextError:
     """What to say if the held-out chunks have too few sentences, by what all chunks and most held-out chunks have."""
     n_everywhere = len(sentence_questions(chunks))
     has_few = n_everywhere < LEAST_QUESTIONS
     whole, n = ("The index has", n_everywhere) if has_few else ("The held-out documents have", len(held_out))
     enough_later = not has_few and len(sentence_questions(most_held_out)) >= LEAST_QUESTIONS
-    return InputError(
+    return TooLittleTextError(
         f"{whole} {counted(n, 'passage')} with a sentence that can be searched for, and adapt needs {LEAST_QUESTIONS}"
         " to measure whether anything was gained.",
         "Give more --minutes, so that more documents are held out, or keep the model of the index."

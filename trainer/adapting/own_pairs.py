@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
-from itertools import chain, cycle, islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cdesearch.evaluation.own_questions import without
@@ -22,30 +21,33 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def own_pairs(chunks: Sequence[Chunk], seed: int) -> list[Pair]:
-    """As many pairs of headings as of sentences: of the kind with fewer pairs, each is repeated."""
-    kinds = [pairs for pairs in (heading_pairs(chunks), sentence_pairs(chunks, seed)) if pairs]
-    most = max(map(len, kinds), default=0)
-    return list(chain.from_iterable(islice(cycle(pairs), most) for pairs in kinds))
+    """The pairs of headings, then those of sentences.
+
+    Both pairs of a chunk have the same document, so that none is a negative of the other.
+    """
+    sentences = sentence_pairs(chunks, seed)
+    return [*heading_pairs(chunks, {name: pair.document for name, pair in sentences.items()}), *sentences.values()]
 
 
-def heading_pairs(chunks: Sequence[Chunk]) -> list[Pair]:
+def heading_pairs(chunks: Sequence[Chunk], bodies: Mapping[str, str]) -> list[Pair]:
     """A pair for each heading: the title and the last heading above a chunk, and the body of the chunk.
 
-    Of the chunks below one heading only the first counts. The body has no title and no headings.
+    Of the chunks below one heading only the first counts. The body has no title and no headings; that in `bodies`, by
+    the id of its chunk, comes first.
     """
     pairs: dict[str, Pair] = {}
     for chunk in chunks:
         parts = dict.fromkeys(part.strip() for part in (chunk.title, *chunk.trail[-1:]) if part.strip())
         query, body = ": ".join(parts), chunk.body.strip()
         if query and _n_words(body) >= LEAST_WORDS:
-            pairs.setdefault(query, Pair(query, body, document_id=chunk.document_id))
+            pairs.setdefault(query, Pair(query, bodies.get(chunk.id, body), document_id=chunk.document_id))
     return list(pairs.values())
 
 
-def sentence_pairs(chunks: Sequence[Chunk], seed: int) -> list[Pair]:
-    """A pair for each chunk with prose: a random sentence, and the body without it (inverse cloze task)."""
+def sentence_pairs(chunks: Sequence[Chunk], seed: int) -> dict[str, Pair]:
+    """A pair for each chunk with prose, by its id: a random sentence, and the body without it (inverse cloze task)."""
     random = random_stream(seed, "sentences to learn from")
-    pairs = []
+    pairs: dict[str, Pair] = {}
     for chunk in chunks:
         body = chunk.body
         prose = [body[one.start : one.end] for one in split_sentences(body) if one.kind == "prose"]
@@ -54,7 +56,7 @@ def sentence_pairs(chunks: Sequence[Chunk], seed: int) -> list[Pair]:
             sentence = sentences[int(random.integers(len(sentences)))]
             rest = without(body, sentence).strip()
             if _n_words(rest) >= LEAST_REST:
-                pairs.append(Pair(plain(sentence), rest, document_id=chunk.document_id))
+                pairs[chunk.id] = Pair(plain(sentence), rest, document_id=chunk.document_id)
     return pairs
 
 

@@ -33,7 +33,7 @@ def training_pace(recipe: Recipe, pairs: Sequence[Pair]) -> float:
     tokenizer = load_tokenizer(start / "tokenizer.json")
     steps = OptimizerSteps(recipe, Trainee(model, starting_head(recipe.model, model.config).to(device), tokenizer))
     # Other pairs' documents stand for the negatives.
-    some = pairs[: 2 * size]
+    some = pairs[:: max(1, len(pairs) // (2 * size))][: 2 * size]
     batch = Batch(
         queries=tokenize(tokenizer, [pair.query for pair in some[:size]], "", recipe.batches.max_tokens),
         documents=tokenize(tokenizer, [pair.document for pair in some], "", recipe.batches.max_tokens),

@@ -86,7 +86,7 @@ class WorkFolder:
             remove(self.path / name)
 
     def abandon(self) -> None:
-        """Remove a folder whose work has not begun, and whose lock is held."""
+        """Remove a folder whose lock is held, with all work in it."""
         self.clear()
         for name in (STATE, IGNORED):
             remove(self.path / name)
@@ -100,7 +100,9 @@ class WorkFolder:
         except (SchemaError, StorageError):
             work = None
         if work is None or not _is_possible(work):
-            raise InputError(f"{self.path / STATE} is damaged.", "Remove the folder, or name another --out.")
+            raise InputError(
+                f"{self.path / STATE} is damaged, or of another version of cdesearch.", "Name another --out."
+            )
         return work
 
 

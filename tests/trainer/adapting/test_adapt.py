@@ -258,6 +258,7 @@ def test_an_index_with_too_little_to_learn_from_is_refused(index, tmp_path, monk
     monkeypatch.setattr("trainer.adapting.adapt.own_pairs", lambda *_: [])
     with pytest.raises(InputError, match="too few sentences and headings to learn from"):
         adapt(index, tmp_path / "out", MINUTES, Silent())
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_time_of_a_step_of_training_is_measured(index, start, tmp_path):

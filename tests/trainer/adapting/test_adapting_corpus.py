@@ -7,7 +7,7 @@ from adapted_index import OTHER, make_index, masking_checkpoint
 from random_texts import masking_tokenizer
 
 from cdesearch.errors import InputError
-from cdesearch.evaluation.questions import Question
+from cdesearch.evaluation.questions import Question, plain
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.store.schema import Chunk
 from trainer.adapting import corpus as module
@@ -84,28 +84,31 @@ def test_a_pair_is_the_title_and_the_last_heading_with_the_body_below():
         chunk("d", 0, "Short", [], "a few words"),
         chunk("e", 0, "Same", ["Same"]),
     ]
-    found = {pair.query: (pair.document, pair.document_id) for pair in heading_pairs(chunks)}
+    found = {pair.query: (pair.document, pair.document_id) for pair in heading_pairs(chunks, {})}
     assert found == {"Moon: Light": (BODY, "a"), "River": (BODY, "b"), "Same": (BODY, "e")}
 
 
 def test_a_pair_is_a_sentence_and_the_passage_without_it():
     sentences = [f"The {word} is the word of this sentence." for word in ("first", "second", "third", "fourth")]
     plain, code = " ".join(sentences), "import os\nreturn os.path.join(a, b)\nprint(x)"
-    (pair,) = sentence_pairs([chunk("a", body=plain), chunk("b", body="Too short. It is."), chunk("c", body=code)], 0)
-    assert pair.query in sentences and pair.document_id == "a"
+    found = sentence_pairs([chunk("a", body=plain), chunk("b", body="Too short. It is."), chunk("c", body=code)], 0)
+    (pair,) = found.values()
+    assert list(found) == ["a-0"] and pair.query in sentences and pair.document_id == "a"
     assert sorted([pair.query, *re.findall(r"The .*?\.", pair.document)]) == sorted(sentences)
 
 
-def test_headings_and_sentences_have_the_same_share_of_the_pairs():
-    text = "The moon has a word here. The river has another word here. The stone has the last word of them."
-    chunks = [
-        chunk(str(n), 0, "Moon" if n == 0 else "", body=f"{text} It is text number {n} of this list.") for n in range(6)
-    ]
-    headings, sentences = heading_pairs(chunks), sentence_pairs(chunks, 0)
-    assert (len(headings), len(sentences)) == (1, 6)
-    pairs = own_pairs(chunks, 0)
-    assert len(pairs) == 12 and pairs.count(headings[0]) == 6 and all(pair in pairs for pair in sentences)
+def test_both_pairs_of_a_chunk_have_the_same_document():
+    text = "The moon has a word here. The river has another word here. The stone has the last word of all of them here."
+    heading, sentence = own_pairs([chunk("a", 0, "Moon", body=text)], 0)
+    assert heading.query == "Moon" and sentence.query in text
+    assert heading.document == sentence.document and sentence.query not in sentence.document
     assert own_pairs([chunk("a", body=BODY)], 0) == []
+
+
+def test_a_sentence_that_stands_in_a_chunk_to_train_on_measures_nothing():
+    copied, own = "This software comes without any warranty at all.", "The river has a bend beside the old stone."
+    held_out = [Question(plain(one), "sentences", frozenset({"h"}), one) for one in (copied, own, own)]
+    assert [one.text for one in module._unread(held_out, [chunk("a", body=f"Notes. {copied}")])] == [own]
 
 
 def test_the_rank_of_a_passage_is_measured_without_the_heading_that_asks_for_it(start):

@@ -21,7 +21,6 @@ from trainer.pretraining.recipe import load_pretraining_recipe
 from trainer.run.checkpoint import STATE
 from trainer.run.folder import HEAD
 from trainer.run.log import read_log
-from trainer.run.time_limit import OutOfTime, TimeLimit
 
 KINDS = ["condenser", "cocondenser", "causal", "diffusion"]
 
@@ -66,8 +65,8 @@ def test_the_held_out_loss_falls_and_the_checkpoint_is_complete(kind, tmp_path, 
 def test_a_run_that_was_stopped_continues_to_the_same_weights(kind, tmp_path, start, tokenizer):
     whole = pretrain(recipe_for(kind, tmp_path / "whole", start, tokenizer), Silent())
     recipe = recipe_for(kind, tmp_path / "parts", start, tokenizer)
-    with pytest.raises(OutOfTime):
-        pretrain(recipe, Silent(), limit=AfterSteps(2))
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(recipe, StopAfter(2))
     with pytest.raises(InputError, match="holds an earlier run"):
         pretrain(recipe, Silent())
     resumed = pretrain(recipe, Silent(), resume=True)
@@ -76,17 +75,20 @@ def test_a_run_that_was_stopped_continues_to_the_same_weights(kind, tmp_path, st
     assert [row["step"] for row in read_log(recipe.run.out) if "loss" in row] == [1, 2, 3, 4, 5, 6]
 
 
-class AfterSteps(TimeLimit):
-    """A limit that is reached when it has been checked so many times in the loop of steps."""
+class StopAfter(Silent):
+    """A display that interrupts pretraining, as Ctrl-C does, when a number of steps is taken."""
 
     def __init__(self, n):
-        super().__init__(None)
-        self._left = n + 1  # it is also checked after the texts are read
+        self._left = n
 
-    def check(self):
-        self._left -= 1
-        if self._left <= 0:
-            raise OutOfTime
+    def stage(self, name, total):
+        def advance(n):
+            if name == "Pretraining":
+                self._left -= n
+                if not self._left:
+                    raise KeyboardInterrupt
+
+        return advance
 
 
 def test_cocondenser_continues_with_the_checkpoint_and_the_head_of_condenser(tmp_path, start, tokenizer):
