@@ -77,7 +77,10 @@ def adapt(index: Index, out: Path, minutes: float, display: Display) -> Adapted:
     corpus = read_corpus(index, n_held_out, SEED)
     with terminable(), locked(out, "--out"):
         key = digest_of([corpus.digest, index.manifest.model_fingerprint])
-        adapting = _Adapting(corpus, start, folder, folder.load(key, minutes), display)
+        earlier, work = folder.holds_work, folder.load(key, minutes)
+        if earlier and work == Work(key, minutes):
+            display.note("The index or its model has changed since the earlier work, which is discarded")
+        adapting = _Adapting(corpus, start, folder, work, display)
         try:
             adapting.train()
             adapting.measure()

@@ -57,7 +57,8 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     trained, held_out = _divided(chunks, min(n_held_out, most_held_out), seed)
     sentences = _unread(sentence_questions(held_out), trained)
     if len(sentences) < LEAST_QUESTIONS:
-        raise _too_few(chunks, sentences, _divided(chunks, most_held_out, seed)[1])
+        more_trained, more_held_out = _divided(chunks, most_held_out, seed)
+        raise _too_few(chunks, sentences, _unread(sentence_questions(more_held_out), more_trained))
     return Corpus(trained, held_out, sentences)
 
 
@@ -68,17 +69,15 @@ def _unread(questions: Sequence[Question], trained: Sequence[Chunk]) -> list[Que
     return [question for question in different.values() if question.removed not in bodies]
 
 
-def _too_few(
-    chunks: Sequence[Chunk], held_out: Sequence[Question], most_held_out: Sequence[Chunk]
-) -> TooLittleTextError:
-    """What to say if the held-out chunks have too few sentences, by what all chunks and most held-out chunks have."""
+def _too_few(chunks: Sequence[Chunk], held_out: Sequence[Question], at_most: Sequence[Question]) -> TooLittleTextError:
+    """What to say if the held-out chunks have too few sentences, by what all chunks and at most held-out ones have."""
     n_everywhere = len(sentence_questions(chunks))
     has_few = n_everywhere < LEAST_QUESTIONS
     whole, n = ("The index has", n_everywhere) if has_few else ("The held-out documents have", len(held_out))
-    enough_later = not has_few and len(sentence_questions(most_held_out)) >= LEAST_QUESTIONS
+    enough_later = not has_few and len(at_most) >= LEAST_QUESTIONS
     return TooLittleTextError(
-        f"{whole} {counted(n, 'passage')} with a sentence that can be searched for, and adapt needs {LEAST_QUESTIONS}"
-        " to measure whether anything was gained.",
+        f"{whole} {counted(n, 'passage')} with a sentence that can be searched for and stands nowhere else, and adapt"
+        f" needs {LEAST_QUESTIONS} to measure whether anything was gained.",
         "Give more --minutes, so that more documents are held out, or keep the model of the index."
         if enough_later
         else "Keep the model of the index.",

@@ -72,6 +72,11 @@ class WorkFolder:
         self.clear()
         return begun
 
+    @property
+    def holds_work(self) -> bool:
+        """Whether there is finished or unfinished work."""
+        return (self.path / STATE).exists()
+
     def save(self, work: Work, **changes: Any) -> Work:
         """Store the work with some changes, and return it; raises StorageError."""
         changed = replace(work, **changes)
@@ -111,7 +116,9 @@ def _is_possible(work: Work) -> bool:
     shares, found = {str(share) for share in SHARES}, work.ranks.keys()
     lengths = {len(ranks) for ranks in work.ranks.values()}
     return (
-        (found <= shares if work.chosen is None else found == shares and work.chosen in SHARES)
+        (work.steps is None or work.steps > 0)
+        and work.seconds >= 0
+        and (found <= shares if work.chosen is None else found == shares and work.chosen in SHARES)
         and len(lengths) <= 1
         and 0 not in lengths
     )

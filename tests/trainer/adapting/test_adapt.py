@@ -155,6 +155,16 @@ def test_unfinished_work_of_other_minutes_is_kept(work, index):
     assert (work / "training" / "checkpoint").is_dir()
 
 
+def test_work_on_texts_that_have_changed_since_begins_anew_and_says_so(begun, index, tmp_path):
+    shutil.copytree(begun, tmp_path / "out")
+    change_state(tmp_path / "out", corpus="another")
+    notes, display = [], StopAt("Measuring the time of a step")
+    display.note = notes.append
+    with pytest.raises(KeyboardInterrupt):
+        adapt(index, tmp_path / "out", MINUTES, display)
+    assert "has changed since the earlier work" in notes[0]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -163,6 +173,8 @@ def test_unfinished_work_of_other_minutes_is_kept(work, index):
         {"ranks": {"0.3": [1.0]}},
         {"ranks": {"0.0": [1.0], "0.5": []}},
         {"steps": "x"},
+        {"steps": 0},
+        {"seconds": -1.0},
         {"chosen": 0.25},
         {"chosen": "x"},
     ],

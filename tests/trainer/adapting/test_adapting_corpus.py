@@ -105,6 +105,16 @@ def test_both_pairs_of_a_chunk_have_the_same_document():
     assert own_pairs([chunk("a", body=BODY)], 0) == []
 
 
+def test_more_minutes_are_not_advised_if_all_texts_are_the_same(index, monkeypatch):
+    body = "The moon is here. " + "The river has a bend beside the old stone of the house. " * 3
+    chunks = [
+        chunk(str(number), body=f"{body}It is the last word of them all, and it is here.") for number in range(400)
+    ]
+    monkeypatch.setattr(module, "sample_chunks", lambda *_: chunks)
+    with pytest.raises(InputError, match=r"0 passages .* stands nowhere else.* 40 .*Keep the model of the index"):
+        read_corpus(index, 50, 0)
+
+
 def test_a_sentence_that_stands_in_a_chunk_to_train_on_measures_nothing():
     copied, own = "This software comes without any warranty at all.", "The river has a bend beside the old stone."
     held_out = [Question(plain(one), "sentences", frozenset({"h"}), one) for one in (copied, own, own)]
