@@ -44,9 +44,8 @@ NAME = "pairs"  # of the file, which progress shows
 TRAINED = 0.8  # share of the time after which training ends; the rest is to measure and to write
 PLANNED = 0.9  # of the time for training is planned for its steps, so that few are lost if the machine becomes slower
 LEAST_STEPS = 12
-TOO_FEW_STEPS = (
-    LEAST_STEPS // 2
-)  # by the measured time, which varies: twice the time of the advice is not refused again
+# By the measured time, which varies: twice the time of the advice is not refused again.
+TOO_FEW_STEPS = LEAST_STEPS // 2
 HELD_OUT_A_MINUTE = 60  # chunks that are encoded once for each share
 LEAST_HELD_OUT, MOST_HELD_OUT = 150, 2000
 TIMED_STEPS = FIRST + TIMED  # of a recipe by which the time of a step is measured
@@ -77,10 +76,7 @@ def adapt(index: Index, out: Path, minutes: float, display: Display) -> Adapted:
     corpus = read_corpus(index, n_held_out, SEED)
     with terminable(), locked(out, "--out"):
         key = digest_of([corpus.digest, index.manifest.model_fingerprint])
-        earlier, work = folder.holds_work, folder.load(key, minutes)
-        if earlier and work == Work(key, minutes):
-            display.note("The index or its model has changed since the earlier work, which is discarded")
-        adapting = _Adapting(corpus, start, folder, work, display)
+        adapting = _Adapting(corpus, start, folder, folder.load(key, minutes, display.note), display)
         try:
             adapting.train()
             adapting.measure()

@@ -55,32 +55,33 @@ def read_corpus(index: Index, n_held_out: int, seed: int) -> Corpus:
     chunks = sample_chunks(index, Random(seed))
     most_held_out = int(HELD_OUT * len(chunks))
     trained, held_out = _divided(chunks, min(n_held_out, most_held_out), seed)
-    sentences = _unread(sentence_questions(held_out), trained)
+    sentences = _only_held_out(sentence_questions(held_out), trained)
     if len(sentences) < LEAST_QUESTIONS:
         more_trained, more_held_out = _divided(chunks, most_held_out, seed)
-        raise _too_few(chunks, sentences, _unread(sentence_questions(more_held_out), more_trained))
+        at_most = _only_held_out(sentence_questions(more_held_out), more_trained)
+        raise _too_few(len(sentence_questions(chunks)), len(sentences), len(at_most))
     return Corpus(trained, held_out, sentences)
 
 
-def _unread(questions: Sequence[Question], trained: Sequence[Chunk]) -> list[Question]:
+def _only_held_out(questions: Sequence[Question], trained: Sequence[Chunk]) -> list[Question]:
     """One question for each sentence that stands in no chunk to train on."""
     bodies = "\n".join(chunk.body for chunk in trained)
     different = {question.text: question for question in questions}
     return [question for question in different.values() if question.removed not in bodies]
 
 
-def _too_few(chunks: Sequence[Chunk], held_out: Sequence[Question], at_most: Sequence[Question]) -> TooLittleTextError:
-    """What to say if the held-out chunks have too few sentences, by what all chunks and at most held-out ones have."""
-    n_everywhere = len(sentence_questions(chunks))
-    has_few = n_everywhere < LEAST_QUESTIONS
-    whole, n = ("The index has", n_everywhere) if has_few else ("The held-out documents have", len(held_out))
-    enough_later = not has_few and len(at_most) >= LEAST_QUESTIONS
+def _too_few(n_everywhere: int, n_held_out: int, n_at_most: int) -> TooLittleTextError:
+    """What to say if too few sentences are held out, by their number in all chunks, now, and with enough minutes."""
+    needed = f"and adapt needs {LEAST_QUESTIONS} to measure whether anything was gained."
+    keep = "Keep the model of the index."
+    if n_everywhere < LEAST_QUESTIONS:
+        passages = counted(n_everywhere, "passage")
+        return TooLittleTextError(f"The index has {passages} with a sentence that can be searched for, {needed}", keep)
     return TooLittleTextError(
-        f"{whole} {counted(n, 'passage')} with a sentence that can be searched for and stands nowhere else, and adapt"
-        f" needs {LEAST_QUESTIONS} to measure whether anything was gained.",
+        f"The held-out documents have {counted(n_held_out, 'sentence')} that stand in no other document, {needed}",
         "Give more --minutes, so that more documents are held out, or keep the model of the index."
-        if enough_later
-        else "Keep the model of the index.",
+        if n_at_most >= LEAST_QUESTIONS
+        else keep,
     )
 
 

@@ -1,6 +1,7 @@
 """The folder of the work and of the result: what is done so far, with which the same command continues."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -45,8 +46,8 @@ class WorkFolder:
         for name in (STATE, MODEL, IGNORED, *WORK):
             refuse_link(path / name)
 
-    def load(self, corpus: str, minutes: float) -> Work:
-        """The work so far, or new work. Unfinished work for other texts or another model is removed.
+    def load(self, corpus: str, minutes: float, note: Callable[[str], object]) -> Work:
+        """The work so far, or new work. Unfinished work for other texts or another model is removed, with a note.
 
         Raises InputError if the folder has a model that was made otherwise, because an index may use it, unfinished
         work of other minutes, or a damaged state.
@@ -69,13 +70,10 @@ class WorkFolder:
                 f"{self.path} has unfinished work of --minutes {found.minutes:g}.",
                 "Give the same --minutes to continue it, or remove this folder.",
             )
+        if not is_same:
+            note("The index or its model has changed since the earlier work, which is discarded")
         self.clear()
         return begun
-
-    @property
-    def holds_work(self) -> bool:
-        """Whether there is finished or unfinished work."""
-        return (self.path / STATE).exists()
 
     def save(self, work: Work, **changes: Any) -> Work:
         """Store the work with some changes, and return it; raises StorageError."""
@@ -106,7 +104,8 @@ class WorkFolder:
             work = None
         if work is None or not _is_possible(work):
             raise InputError(
-                f"{self.path / STATE} is damaged, or of another version of cdesearch.", "Name another --out."
+                f"{self.path / STATE} is damaged, or of another version of cdesearch.",
+                "Name another --out, or remove this folder unless an index uses its model.",
             )
         return work
 

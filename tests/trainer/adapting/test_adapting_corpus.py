@@ -68,7 +68,7 @@ def test_of_few_long_documents_parts_are_held_out():
 def test_an_index_that_is_too_small_or_has_too_few_sentences_is_refused(index, tmp_path, start, monkeypatch):
     with pytest.raises(InputError, match=r"has 12 chunks.*needs 300"):
         read_corpus(make_index(tmp_path / "small", start, 12), 150, 0)
-    with pytest.raises(InputError, match=r"The held-out documents have \d+ passages .* Give more --minutes"):
+    with pytest.raises(InputError, match=r"The held-out documents have \d+ sentences .* Give more --minutes"):
         read_corpus(index, 10, 0)
     monkeypatch.setattr(module, "LEAST_QUESTIONS", 10_000)
     with pytest.raises(InputError, match=r"The index has \d+ passages .* Keep the model of the index"):
@@ -106,19 +106,21 @@ def test_both_pairs_of_a_chunk_have_the_same_document():
 
 
 def test_more_minutes_are_not_advised_if_all_texts_are_the_same(index, monkeypatch):
-    body = "The moon is here. " + "The river has a bend beside the old stone of the house. " * 3
-    chunks = [
-        chunk(str(number), body=f"{body}It is the last word of them all, and it is here.") for number in range(400)
+    sentences = [
+        f"The {word} has a bend beside the old stone of the house." for word in ("river", "road", "wall", "hill")
     ]
+    chunks = [chunk(str(number), body=" ".join(sentences)) for number in range(400)]
     monkeypatch.setattr(module, "sample_chunks", lambda *_: chunks)
-    with pytest.raises(InputError, match=r"0 passages .* stands nowhere else.* 40 .*Keep the model of the index"):
+    with pytest.raises(
+        InputError, match=r"0 sentences that stand in no other document.* 40 .*Keep the model of the index"
+    ):
         read_corpus(index, 50, 0)
 
 
 def test_a_sentence_that_stands_in_a_chunk_to_train_on_measures_nothing():
     copied, own = "This software comes without any warranty at all.", "The river has a bend beside the old stone."
     held_out = [Question(plain(one), "sentences", frozenset({"h"}), one) for one in (copied, own, own)]
-    assert [one.text for one in module._unread(held_out, [chunk("a", body=f"Notes. {copied}")])] == [own]
+    assert [one.text for one in module._only_held_out(held_out, [chunk("a", body=f"Notes. {copied}")])] == [own]
 
 
 def test_the_rank_of_a_passage_is_measured_without_the_heading_that_asks_for_it(start):
