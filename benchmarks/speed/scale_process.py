@@ -34,7 +34,7 @@ K = 10
 WARM_UP = 10
 CHANGED = 1_000  # documents of the update
 EXACT_QUERIES = 100
-SHARES = (2, 5, 10, 20, 50)  # of an index of signs, one part in so many is searched
+SHARES = (2, 5, 10, 20, 50)  # of an index with parts, one in so many is searched
 
 
 def _build(folder: Path, vectors: VectorKind, n_files: int, chunks_per_file: int) -> dict[str, float]:
@@ -106,13 +106,14 @@ def _search(folder: Path, queries: Sequence[str]) -> dict[str, float]:
         figures["memory to search, GB"] = peak_memory() / 1e9
         vectors = searcher.encoder.encode_each(queries[:EXACT_QUERIES], "query", index.context)
     exact = _exact(index, vectors)
-    for share in SHARES if index.vectors.has_bits else SHARES[:1]:
+    has_parts = index.vectors.has_bits or index.has_rotated_signs
+    for share in SHARES if has_parts else SHARES[:1]:
         searched = max(1, index.manifest.n_chunks // (nearest.chunks_per_part(index.manifest.n_chunks) * share))
         with patch.object(nearest, "parts_to_search", lambda _, searched=searched: searched):
             took = _milliseconds(partial(_nearest, index), list(vectors))
             found = [_nearest(index, vector) for vector in vectors]
         recall = [len(ids & right) / K for ids, right in zip(found, exact, strict=True)]
-        label = f"one part in {share} searched" if index.vectors.has_bits else "graph"
+        label = f"one part in {share} searched" if has_parts else "graph"
         figures |= {f"{label}: recall@10": float(np.mean(recall)), f"{label}: p50, ms": median(took)}
     return figures
 

@@ -17,11 +17,12 @@ from cdesearch.store.index import Index
 RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within one generation
 
 SEARCH_WIDTH = 150  # candidates that a search in the graph index keeps; recall@10 is .995 at 100,000 chunks
-OVERSAMPLE_BITS = 10  # so many times the wanted chunks are candidates if they are found by the signs of their vectors
-SMALLEST_PART, MOST_PARTS = 1_000, 4_096  # of an index of signs; Lance makes no more parts
+OVERSAMPLE_SIGNS = 10  # so many times the wanted chunks are candidates if they are found by signs, rotated or not
+SMALLEST_PART, MOST_PARTS = 1_000, 4_096  # chunks of a part, and parts of an index; Lance makes no more
 # In three times as many chunks, the same share of the nearest ones is in twice as many parts of 1,000: in 8,000, 24,000
 # and 73,000 real texts, 5, 11 and 22 parts hold 95% of them.
 PARTS_SEARCHED, OF_CHUNKS, GROWTH = 100, 200_000, 2 / 3
+ALL_PARTS = 0  # as Lance writes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,17 @@ def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | No
     search = index.async_chunks.query().nearest_to(stored.sought(vector)).column(stored.searched)
     search = search.distance_type(stored.distance)
     wanted = list(dict.fromkeys(["_distance", *stored.columns, *columns]))
-    if stored.has_bits:
-        most = limit * OVERSAMPLE_BITS
-        # Only a search of all chunks finds enough of those that the condition allows.
-        parts = parts_to_search(index.manifest.n_chunks)
-        search = search.bypass_vector_index() if condition else search.nprobes(parts)
-        table = read_candidates(index, search, wanted, most, condition)
+    most = limit
+    if stored.has_bits or index.has_rotated_signs:
+        search, most = search.nprobes(parts_to_search(index.manifest.n_chunks)), limit * OVERSAMPLE_SIGNS
+        if condition:  # the nearest parts may have too few chunks that it allows
+            search = search.maximum_nprobes(ALL_PARTS)
+    else:
+        search = search.ef(max(SEARCH_WIDTH, limit))
+    table = read_candidates(index, search, wanted, most, condition)
+    if most > limit:  # the candidates were found by approximate distances
         cosines = Found.from_table(index, table, "_distance").cosines(vector)
         table = table.take(np.argsort(-cosines, kind="stable")[:limit])
-    else:
-        table = read_candidates(index, search.ef(max(SEARCH_WIDTH, limit)), wanted, limit, condition)
     found = Found.from_table(index, table, "_distance")
     if condition is None and not len(found.rows):  # Lance omits vectors whose distance is not a number
         raise damaged(index.folder, "it holds vectors that are not numbers")
@@ -76,11 +78,11 @@ def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | No
 
 
 def chunks_per_part(n_chunks: int) -> int:
-    """Return how many chunks a part of an index of signs has on average."""
+    """Return how many chunks a part of an index has on average, if its vectors are divided into parts."""
     return max(SMALLEST_PART, math.ceil(n_chunks / MOST_PARTS))
 
 
 def parts_to_search(n_chunks: int) -> int:
-    """Return how many parts of an index of signs are searched: half of 200, 292 of 1,000, a seventh of 4,096."""
+    """Return how many parts of an index are searched: half of 200, 292 of 1,000, a seventh of 4,096."""
     searched: float = PARTS_SEARCHED * (n_chunks / OF_CHUNKS) ** GROWTH  # parts of SMALLEST_PART chunks
     return max(1, round(searched * SMALLEST_PART / chunks_per_part(n_chunks)))

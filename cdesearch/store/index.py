@@ -32,9 +32,9 @@ from cdesearch.store.folder import (
 )
 from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Globs, Manifest
-from cdesearch.store.open_tables import OpenTables
+from cdesearch.store.open_tables import OpenTables, run_async
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.vector_format import VectorFormat
+from cdesearch.store.vector_format import VectorFormat, is_rotated
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
 if TYPE_CHECKING:
@@ -239,6 +239,12 @@ class Index:
     def async_chunks(self) -> Any:
         """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
         return self._tables.async_table("chunks", chunk_schema(self.vectors))
+
+    @cached_property
+    def has_rotated_signs(self) -> bool:
+        """Whether the index of vectors finds them by rotated signs (RaBitQ); raises IndexDamagedError."""
+        with self.checks.reading_tables():
+            return is_rotated(run_async(self.async_chunks.list_indices()))
 
     @cached_property
     def documents(self) -> Any:

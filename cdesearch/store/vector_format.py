@@ -9,6 +9,7 @@ LanceDB cannot search whole numbers. In an index with signs, the candidates of a
 common with the query, and their cosines are then computed from what is stored.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # a query that a server answers imports this module, and need
 VectorKind = Literal["float32", "float16", "int8", "binary"]
 KINDS: tuple[VectorKind, ...] = get_args(VectorKind)
 UNNAMED = "float32"  # of an index whose manifest names no kind
+VECTOR_INDEX = "vector_idx"  # the name that an index of vectors has in LanceDB
 DEFAULT: VectorKind = "float16"  # of a new index; it costs no quality, see benchmarks/results/LOG.md
 
 
@@ -136,6 +138,11 @@ class VectorFormat:
         from cdesearch.context.rounding import to_bits
 
         return to_bits(vector[None])[0] if self.has_bits else vector
+
+
+def is_rotated(indexes: Iterable[Any]) -> bool:
+    """Whether the index of vectors among the `indexes` of a table finds them by rotated signs (RaBitQ)."""
+    return any(index.name == VECTOR_INDEX and index.index_type == "IvfRq" for index in indexes)
 
 
 def _joined(column: Any) -> Any:

@@ -41,7 +41,7 @@ from cdesearch.store.lance_manifest import TABLES, check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
-from cdesearch.store.vector_format import VectorFormat
+from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
 from indexer.generations.tables import vector_index_from
 
 BATCH = 4096  # vectors that are read together
@@ -243,8 +243,8 @@ def _try(folder: Path) -> Iterator[Damage]:
 
 def _missing_indexes(chunks: Any, manifest: Manifest) -> Iterator[Damage]:
     least = vector_index_from(VectorFormat(manifest.vectors, manifest.dimension))
-    has_graph = manifest.is_complete and manifest.n_chunks >= least
-    wanted = ["text_idx", *(["vector_idx"] if has_graph else [])]
+    has_vector_index = manifest.is_complete and manifest.n_chunks >= least
+    wanted = ["text_idx", *([VECTOR_INDEX] if has_vector_index else [])]
     for name in wanted:
         stats = chunks.index_stats(name)
         if stats is None:

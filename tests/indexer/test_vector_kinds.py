@@ -16,6 +16,7 @@ from cdesearch.errors import IndexDamagedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.search import nearest
 from cdesearch.search.context_map import ContextMap
+from cdesearch.search.documents import DocumentReader
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.checksums import write_checksums
@@ -192,6 +193,7 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
     for module, name, number in (
         (tables, "VECTOR_INDEX_FROM", 300),
         (tables, "BITS_INDEX_FROM", 300),
+        *([(tables, "ROTATED_FROM", 300)] if kind == "float32" else []),  # of float16 there is a graph
         (nearest, "SMALLEST_PART", 60),
         (nearest, "OF_CHUNKS", 400),
         (nearest, "PARTS_SEARCHED", 3),
@@ -204,6 +206,7 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
         (docs / "new.md").write_text(f"the {WORDS[update]} is new")
         run()
     index = Index.open(docs)
+    assert index.has_rotated_signs == (kind == "float32")
     assert index.chunks.index_stats("vector_idx").num_unindexed_rows == 0
     found = diagnose(docs / ".cdesearch")
     assert found.is_sound, found.damages
@@ -218,6 +221,31 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
             filtered = searcher.search(query, 10, "dense", path="0*.md")
             assert filtered and {hit.chunk.path[0] for hit in filtered} == {"0"}
     assert np.mean(shares) >= 0.6
+
+
+def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, tiny_encoder, monkeypatch):
+    for name in ("VECTOR_INDEX_FROM", "ROTATED_FROM"):
+        monkeypatch.setattr(tables, name, 300)
+    monkeypatch.setattr(nearest, "SMALLEST_PART", 40)
+    lines = [f'{{"_id": "{number}", "text": "the {WORDS[number % 8]} {number * 7919}"}}' for number in range(400)]
+    (docs / "many.jsonl").write_text("\n".join(lines))
+    (docs / "new.md").write_text(long_text(enumerate(WORDS[:4])))
+    run()
+    index = Index.open(docs)
+    assert index.has_rotated_signs and diagnose(docs / ".cdesearch").is_sound
+    decoded, in_file = stored(docs), {chunk.id for chunk in DocumentReader(index).file("new.md")}
+    shares = []
+    with Searcher(index, tiny_encoder) as searcher:
+        for query in QUERIES:
+            vector = tiny_encoder.encode([query], "query", index.context)[0]
+            exact = sorted((float(to_unit(one[None])[0] @ vector) for one in decoded.values()), reverse=True)
+            hits = searcher.search(query, 10, "dense")
+            shares.append(np.mean([hit.dense_score >= exact[9] - 1e-5 for hit in hits]))
+            with monkeypatch.context() as narrow:
+                narrow.setattr(nearest, "parts_to_search", lambda _: 1)
+                filtered = searcher.search(query, 10, "dense", path="new.md")
+            assert {hit.chunk.id for hit in filtered} == in_file
+    assert np.mean(shares) >= 0.6  # the rotation is drawn
 
 
 @pytest.mark.slow

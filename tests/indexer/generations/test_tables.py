@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdesearch.search import nearest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
-from cdesearch.store.vector_format import VectorFormat
+from cdesearch.store.vector_format import VectorFormat, is_rotated
 from indexer.generations import segments
 from indexer.generations import tables as module
 from indexer.generations.segments import has_deleted_rows, segments_to_join
@@ -60,15 +60,18 @@ def segment_files(tables, folder):
     return {file.parent.name: file.stat().st_size for file in folder.rglob("auxiliary.idx")}
 
 
-@pytest.fixture(params=["float32", "int8"])
-def vectors(request):
-    return VectorFormat(request.param, DIMENSION)
+@pytest.fixture(params=["a graph", "signs", "rotated signs"])
+def vectors(request, monkeypatch):
+    """The format of vectors whose index, from 300 chunks on, is of the kind that the parameter names."""
+    for name in ("VECTOR_INDEX_FROM", "BITS_INDEX_FROM"):
+        monkeypatch.setattr(module, name, 300)
+    if request.param == "rotated signs":
+        monkeypatch.setattr(module, "ROTATED_FROM", 300)
+    return VectorFormat("int8" if request.param == "signs" else "float16", DIMENSION)
 
 
 @pytest.fixture
 def tables(tmp_path, monkeypatch, vectors):
-    for name in ("VECTOR_INDEX_FROM", "BITS_INDEX_FROM"):
-        monkeypatch.setattr(module, name, 300)
     monkeypatch.setattr(segments, "JOIN_RATIO", 3)
     tables = Tables(tmp_path, vectors)
     add(tables, range(400))
@@ -109,15 +112,12 @@ def test_the_largest_segment_is_built_again_when_a_fifth_of_the_chunks_is_new(ta
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
 
 
-@pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_an_index_of_several_fragments_is_built_again_only_when_a_fifth_of_the_chunks_is_new(
-    tmp_path, monkeypatch, kind
+    tmp_path, monkeypatch, vectors
 ):
     """Compaction leaves a fragment for every million chunks, and the first index covers all of them."""
-    for name in ("VECTOR_INDEX_FROM", "BITS_INDEX_FROM"):
-        monkeypatch.setattr(module, name, 300)
     monkeypatch.setattr(module, "_compact", lambda table: table.to_lance().optimize.optimize_indices())
-    tables = Tables(tmp_path, VectorFormat(kind, DIMENSION))
+    tables = Tables(tmp_path, vectors)
     for start in (0, 150, 300):
         add(tables, range(start, start + 150))
     tables.finish()
@@ -139,11 +139,11 @@ def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
 
 
-def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monkeypatch):
+@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
+def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monkeypatch, vectors):
     """Lance would join small parts if their number was given, and a search would read more chunks."""
-    monkeypatch.setattr(module, "BITS_INDEX_FROM", 300)
     monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
-    tables = Tables(tmp_path, VectorFormat("int8", DIMENSION))
+    tables = Tables(tmp_path, vectors)
     add(tables, range(1000))
     tables.finish()
     parts = parts_of_largest(tables)
@@ -155,10 +155,9 @@ def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monk
         assert parts_of_largest(tables) == parts
 
 
-def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, monkeypatch):
+@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
+def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, vectors):
     """Lance samples a table with deleted rows very slowly."""
-    monkeypatch.setattr(module, "BITS_INDEX_FROM", 300)
-    vectors = VectorFormat("int8", DIMENSION)
     tables = Tables(tmp_path, vectors)
     add(tables, range(280))
     tables.finish()
@@ -178,6 +177,19 @@ def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, mo
         assert updated.chunks.index_stats(name).num_indexed_rows == len(present)
     (folder,) = tmp_path.rglob("chunks.lance")
     assert len([*(folder / "_versions").iterdir()]) <= 3 and len([*(folder / "data").iterdir()]) == 1
+
+
+@pytest.mark.parametrize("vectors", ["rotated signs"], indirect=True)
+def test_an_index_of_rotated_signs_is_replaced_when_few_of_its_chunks_are_left(tables, monkeypatch):
+    """Its parts stay as many, and a search would read too small a share of them."""
+    monkeypatch.setattr(module, "VECTOR_INDEX_FROM", 100)
+    tables.delete(f"{number:032x}" for number in range(250))
+    tables.finish()
+    assert is_rotated(tables.chunks.list_indices())
+    tables.delete(f"{number:032x}" for number in range(250, 260))
+    tables.finish()
+    assert not is_rotated(tables.chunks.list_indices())
+    assert tables.chunks.index_stats("vector_idx").num_indexed_rows == 140
 
 
 @given(added=st.lists(st.integers(1, 60), max_size=300))
