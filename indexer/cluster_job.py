@@ -16,7 +16,7 @@ from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
 from indexer.cluster.corpus import ClusterCorpus
 from indexer.cluster.embedding import ModelToLoad
-from indexer.cluster.indexing import FRAGMENT_ROWS, ClusterIndexes, finish_on_worker
+from indexer.cluster.indexing import finish_on_worker
 from indexer.cluster.parts import FRAGMENTS
 from indexer.cluster.session import Session, connected
 from indexer.cluster.writing import Target, storage_version
@@ -90,12 +90,7 @@ class ClusterJob(BuildJob):
         return embedded
 
     def _finish_tables(self, tables: Tables) -> None:
-        if tables.chunks.count_rows() > FRAGMENT_ROWS:
-            table = tables.generation / TABLES / "chunks.lance"
-            tables.finish(ClusterIndexes(str(table), self.session.n_workers))
-        else:
-            finish_on_worker(tables.generation, self._vectors, tables.text_language)
-            tables.chunks.checkout_latest()
+        finish_on_worker(tables, self._vectors, self.session.n_workers)
 
     @property
     def _model(self) -> ModelToLoad:

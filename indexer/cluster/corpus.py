@@ -14,7 +14,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.file_account import FileRecord
 from cdesearch.store.schema import document_schema
-from indexer.cluster.dispatch import completed, result_of, task
+from indexer.cluster.dispatch import completed, run_on_worker, task
 from indexer.cluster.embedding import ModelToLoad, embed_windows
 from indexer.cluster.parts import Part, Parts
 from indexer.cluster.places import Whereabouts, locate, vectors_at
@@ -161,5 +161,5 @@ class ClusterCorpus:
 
     @cached_property
     def _whereabouts(self) -> Whereabouts:
-        found: Whereabouts = result_of(task(locate).remote(self._chunks, self._fitted_keys))
+        found: Whereabouts = run_on_worker(locate, self._chunks, self._fitted_keys)
         return found

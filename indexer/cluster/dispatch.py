@@ -30,10 +30,16 @@ def completed(submit: Callable[[Input], Any], inputs: Iterable[Input], at_once: 
         if not running:
             return
         for done in _next_done(list(running)):
-            yield running.pop(done), result_of(done)
+            yield running.pop(done), _result_of(done)
 
 
-def result_of(task: Any) -> Any:
+def run_on_worker(function: Callable[..., Any], *given: Any, **resources: Any) -> Any:
+    """The result of a function that one task calls; raises CdesearchError, also if the head of the cluster ends."""
+    ((_, result),) = completed(lambda given: task(function, **resources).remote(*given), [given], 1)
+    return result
+
+
+def _result_of(task: Any) -> Any:
     """The result of a task; raises what the task has raised, and ClusterError if its worker died again and again."""
     import ray
 

@@ -1,7 +1,7 @@
 """Compact a table on a cluster, and build its indexes there.
 
 A table of up to FRAGMENT_ROWS chunks is one fragment after compaction. One worker finishes it. lance-ray divides the
-work on larger tables by fragments.
+work on larger tables by fragments, for which that worker waits.
 """
 
 from collections.abc import Iterator
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import ClusterError
+from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.vector_format import VectorFormat
-from indexer.cluster.dispatch import CONTINUES, result_of, task
+from indexer.cluster.dispatch import CONTINUES, run_on_worker
 from indexer.generations.tables import GRAPH_OPTIONS, Tables
 
 FRAGMENT_ROWS = 1_048_576  # to which Lance merges smaller fragments
@@ -53,16 +54,21 @@ class ClusterIndexes:
             create_index(self.table, "vector", "IVF_HNSW_SQ", name, metric="cosine", **options, **GRAPH_OPTIONS)
 
 
-def finish_on_worker(generation: Path, vectors: VectorFormat, text_language: str) -> None:
-    """Finish the tables of a generation in one task, so that the driver does not hold the graph of the vectors.
+def finish_on_worker(tables: Tables, vectors: VectorFormat, n_workers: int) -> None:
+    """Finish tables in one task, so that the driver does not hold the index of their vectors; raises ClusterError."""
+    is_large = tables.chunks.count_rows() > FRAGMENT_ROWS
+    # A task that waits for others must not take one of the processors that they need.
+    resources = {"num_cpus": 0} if is_large else {}
+    given = (tables.generation, vectors, tables.text_language, n_workers if is_large else None)
+    run_on_worker(_finish, *given, **resources)
+    tables.chunks.checkout_latest()
 
-    Raises ClusterError.
-    """
-    result_of(task(_finish).remote(generation, vectors, text_language))
 
-
-def _finish(generation: Path, vectors: VectorFormat, text_language: str) -> None:
-    Tables(generation, vectors, text_language).finish()
+def _finish(generation: Path, vectors: VectorFormat, text_language: str, n_workers: int | None) -> None:
+    """Finish the tables of a generation, with lance-ray if `n_workers` are given."""
+    table = generation / TABLES / "chunks.lance"
+    builder = None if n_workers is None else ClusterIndexes(str(table), n_workers)
+    Tables(generation, vectors, text_language).finish(builder)
 
 
 @contextmanager

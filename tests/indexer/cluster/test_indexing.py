@@ -3,7 +3,8 @@ import pytest
 from chunk_rows import rows_of
 
 from cdesearch.store.vector_format import VectorFormat
-from indexer.cluster.indexing import ClusterIndexes
+from indexer.cluster import indexing
+from indexer.cluster.indexing import ClusterIndexes, finish_on_worker
 from indexer.cluster.session import connected
 from indexer.generations import tables as write
 from indexer.generations.tables import Tables
@@ -36,6 +37,13 @@ def fill(generation):
     return tables, vectors
 
 
+def assert_same_scores(local, spread):
+    for words in ("word3", "word40 word41", "the word199"):
+        one, two = (t.chunks.search(words, query_type="fts").limit(2_000).to_arrow() for t in (local, spread))
+        scores = [dict(zip(rows["id"].to_pylist(), rows["_score"].to_pylist(), strict=True)) for rows in (one, two)]
+        assert scores[0] and scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
 def test_indexes_of_several_fragments_find_and_score_like_one(tmp_path, monkeypatch):
     monkeypatch.setattr(write, "VECTOR_INDEX_FROM", 1_000)
     monkeypatch.setattr(write, "_compact", lambda _: None)
@@ -47,10 +55,19 @@ def test_indexes_of_several_fragments_find_and_score_like_one(tmp_path, monkeypa
         "text_idx": 2,
         "vector_idx": 2,
     }
-    for words in ("word3", "word40 word41", "the word199"):
-        one, two = (t.chunks.search(words, query_type="fts").limit(2_000).to_arrow() for t in (local, spread))
-        scores = [dict(zip(rows["id"].to_pylist(), rows["_score"].to_pylist(), strict=True)) for rows in (one, two)]
-        assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+    assert_same_scores(local, spread)
     for vector in vectors[:20]:
         found = spread.chunks.search(vector).distance_type("cosine").limit(1).refine_factor(4).to_arrow()
         np.testing.assert_allclose(found["vector"][0].as_py(), vector, atol=1e-2)
+
+
+def test_lance_ray_finishes_a_large_table_although_the_task_that_waits_for_it_leaves_one_processor(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(indexing, "FRAGMENT_ROWS", 1_000)
+    (local, _), (spread, _) = fill(tmp_path / "local"), fill(tmp_path / "spread")
+    local.finish()
+    with connected(None, 1):
+        finish_on_worker(spread, VectorFormat("float16", DIMENSION), 1)
+    assert len(spread.chunks.to_lance().get_fragments()) == 1
+    assert_same_scores(local, spread)
