@@ -1,11 +1,11 @@
 """Measure how far a corpus has moved away from its context, which is a sample of its chunks."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
@@ -64,7 +64,7 @@ def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat,
     Raises IndexDamagedError.
     """
     # Only an index without text has no drift. A forged one may have chunks whose documents count none.
-    if not any(documents["n_chunks"].to_pylist()) and not chunks.count_rows():
+    if not pc.sum(documents["n_chunks"]).as_py() and not chunks.count_rows():
         mean = sample.mean(axis=0).astype(np.float64)
         return Drift(mean, mean, None)
     corpus_mean = _corpus_mean(chunks, documents, len(sample), vectors, folder)
@@ -82,10 +82,13 @@ def _corpus_mean(chunks: Any, documents: Any, drawn: int, vectors: VectorFormat,
     would use, which is the chunk in the shortest document. If this document has n chunks, the text is drawn with the
     weight 1 / sqrt(n), and its vector is weighted by its probability to be drawn.
     """
-    lengths = dict(zip(documents["id"].to_pylist(), documents["n_chunks"].to_pylist(), strict=True))
-    chosen: dict[str, tuple[int, str, int]] = {}  # by content hash: chunks of the document, chunk id, row id
     some_rows, share = _rows_of_some_texts(chunks)
-    for chunk, document, content, row in some_rows:
+    # A million documents as Python objects would need .25 GB.
+    known = documents.filter(pc.is_in(documents["id"], pc.unique(some_rows["document_id"])))
+    lengths = dict(zip(known["id"].to_pylist(), known["n_chunks"].to_pylist(), strict=True))
+    chosen: dict[str, tuple[int, str, int]] = {}  # by content hash: chunks of the document, chunk id, row id
+    columns = (some_rows[name].to_pylist() for name in ["id", "document_id", "content_hash", "_rowid"])
+    for chunk, document, content, row in zip(*columns, strict=True):
         length = lengths.get(document, 0)
         if length < 1:
             raise IndexDamagedError(f"The documents of {folder} are not those of its chunks.", rebuild_remedy(folder))
@@ -122,8 +125,8 @@ def _inclusion_probabilities(weights: NDArray[np.float64], size: float) -> NDArr
     return probabilities
 
 
-def _rows_of_some_texts(chunks: Any) -> tuple[Iterable[tuple[str, str, str, int]], float]:
-    """Return chunk id, document id, content hash and row id of the chunks of some random texts, and the texts' share.
+def _rows_of_some_texts(chunks: Any) -> tuple[Any, float]:
+    """Return id, document, content hash and row id of the chunks of some random texts, and the texts' share.
 
     Content hashes are uniformly distributed, so the texts with a hash below a bound are a random sample. The share is 1
     for a small corpus, and also if so few texts are below the bound that their mean is too uncertain.
@@ -136,4 +139,4 @@ def _rows_of_some_texts(chunks: Any) -> tuple[Iterable[tuple[str, str, str, int]
     share = DRIFT_SAMPLE / n_chunks if bound else 1.0
     if bound and len(set(rows["content_hash"].to_pylist())) < MIN_VECTORS:
         rows, share = chunks.search().select(columns).with_row_id(True).limit(n_chunks).to_arrow(), 1.0
-    return zip(*(rows[name].to_pylist() for name in [*columns, "_rowid"]), strict=True), share
+    return rows, share
