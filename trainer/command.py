@@ -51,7 +51,7 @@ def mine(
         Path,
         typer.Argument(
             help="Pair file (.jsonl, .jsonl.gz, .parquet), a folder of them, or a folder that the library datasets"
-            " saved."
+            " saved, of which the split train is read."
         ),
     ],
     out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],

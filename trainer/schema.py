@@ -152,7 +152,7 @@ def _plain_value(annotation: Any, value: Any, location: tuple[str, ...], problem
     if annotation is int:
         return value if is_number and isinstance(value, int) else _wrong("a valid integer", location, problems)
     if annotation is Path:
-        is_path = isinstance(value, str | Path) and "\0" not in str(value)
+        is_path = isinstance(value, str | Path) and value != "" and "\0" not in str(value)
         return Path(value) if is_path else _wrong("a path", location, problems)
     if annotation is bool:
         return value if isinstance(value, bool) else _wrong("true or false", location, problems)

@@ -1,6 +1,7 @@
 """The model and the whitening head with which a recipe starts, in training mode."""
 
 from dataclasses import replace
+from typing import Any
 
 from torch import nn
 
@@ -30,8 +31,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         )
     else:
         model = load_checkpoint(choice.start)
-        if reads_context:
-            _check_shape(choice, model.config)
+        _check_shape(choice, model.config, reads_context=reads_context)
     if choice.window_tokens:
         _add_windows(choice, model)
     stage = model.second_stage
@@ -90,17 +90,18 @@ def _add_windows(choice: ModelChoice, model: ContextualModel) -> None:
     model.config = replace(model.config, **windows)  # type: ignore[arg-type] # the values have the types of the fields
 
 
-def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
+def _check_shape(choice: ModelChoice, config: ModelConfig, *, reads_context: bool) -> None:
     """Raise InputError if a recipe asks for another shape than its checkpoint has."""
-    shape = {
-        "context_attention": config.context_attention,
-        "first_stage": config.first_stage,
-        "first_stage_layers": config.first_stage_layers,
-        "n_layers": config.backbone.n_layers,
-        "context_sink": config.context_sink,
-        "context_source": config.context_source,
-        "context_tokens": config.context_tokens,
-    }
+    shape: dict[str, Any] = {"n_layers": config.backbone.n_layers}
+    if reads_context:
+        shape |= {
+            "context_attention": config.context_attention,
+            "first_stage": config.first_stage,
+            "first_stage_layers": config.first_stage_layers,
+            "context_sink": config.context_sink,
+            "context_source": config.context_source,
+            "context_tokens": config.context_tokens,
+        }
     for key, value in shape.items():
         if key in choice.set_keys and getattr(choice, key) not in (None, value):
             raise InputError(

@@ -51,6 +51,7 @@ def test_values_have_the_annotated_types_and_survive_json():
         ({"inner": {"path": "p", "ratio": "much"}}, "inner.ratio: input should be a valid number"),
         ({"inner": {"path": "p", "ratio": True}}, "inner.ratio: input should be a valid number"),
         ({"inner": {"path": "a\0b"}}, "inner.path: input should be a path"),
+        ({"inner": {"path": ""}}, "inner.path: input should be a path"),
         ({"inner": {"path": "p", "ratio": float("nan")}}, "inner.ratio: input should be a finite number"),
         ({"inner": {"path": "p", "ratio": 10**400}}, "inner.ratio: input should be a finite number"),
         ({"inner": {"path": "p", "share": 1.01}}, "inner.share: input should be from 0 to 1"),

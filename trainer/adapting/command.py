@@ -17,12 +17,12 @@ def adapt(
 ) -> None:
     """Adapt the model to an index (experimental).
 
-    A copy of the model is trained on the sentences and headings of the index. A mean of this copy and the model of the
-    index is written if it ranks held-out passages higher for a sentence that was taken from them; otherwise no model is
-    written. With 15 minutes, dense and hybrid search changed by .5 and -.1 points of nDCG@10 on SciFact, by 2.1 and .6
-    on ArguAna, by .7 and .4 on Cranfield, by -.1 and -.6 on CACM, and by .0 and .2 on a textbook. Three sets with few
-    sentences were refused. Sentences and real questions can differ: compare models with `cdesearch eval --labels`.
-    After Ctrl-C, the same command continues.
+    A copy of the model is trained on the sentences and headings of the index. A mean of this copy and the model of
+    the index is written if it ranks held-out passages higher for a sentence that was taken from them; otherwise no
+    model is written. With 15 minutes, dense and hybrid search changed by .5 and -.1 points of nDCG@10 on SciFact,
+    by 2.1 and .6 on ArguAna, by .7 and .4 on Cranfield, by -.1 and -.6 on CACM, and by .0 and .2 on a textbook.
+    Three sets with few sentences were refused; an index needs 300 chunks. Sentences and real questions can differ:
+    compare models with `cdesearch eval --labels`. After Ctrl-C, the same command continues.
     """
     from cdesearch.cli.named_index import named_index
     from cdesearch.store.index import Index

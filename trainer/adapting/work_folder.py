@@ -38,6 +38,8 @@ class WorkFolder:
     def __init__(self, path: Path) -> None:
         """Raises InputError if the folder holds anything but such work."""
         self.path = path
+        if not path.exists():  # a link to a folder is followed, and one to nothing cannot be
+            refuse_link(path)
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is not a folder.", "Name another --out.")
         entries = {entry.name for entry in path.iterdir()} - {LOCK} if path.exists() else set()

@@ -62,6 +62,9 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     prefixes = Prefixes.of_recipe(recipe.data, model.config, map(domain_name, files))
     domains = _read_domains(recipe, files, display)
     _check_scores(recipe, domains)
+    wanted = recipe.batches.hard_negatives
+    if wanted and not any(any(domain.negatives()) for domain in domains.values()):
+        display.note(f"No pair has hard negatives, and batches.hard_negatives is {wanted}: run `cdesearch mine`.")
     tokens = _tokens(recipe, tokenizer, prefixes, domains, display)
     with evaluation_mode(model):
         surrogates = _surrogates(recipe, model, tokenizer, domains, display)

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from cdesearch.errors import InputError
 from cdesearch.models.pplx.folder import MODEL_TYPE, read_folder
+from cdesearch.models.published_fields import read_fields
 from cdesearch.models.transformers_library import load_weights, loading_from
 from trainer.pretraining.recipe import NetworkSizes
 from trainer.replacing import replace_folder
@@ -71,8 +72,14 @@ def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
 def load_network(folder: Path, sizes: NetworkSizes) -> DecoderNetwork:
     """The network of a checkpoint folder in fp32; raises ModelError.
 
-    Raises InputError if it has another size than one that the recipe sets.
+    Raises InputError if it is of another kind, or has another size than one that the recipe sets.
     """
+    kind = read_fields(folder / "config.json").get("model_type")
+    if kind not in (CAUSAL_TYPE, MODEL_TYPE):
+        raise InputError(
+            f"model.start is {folder}, which is no checkpoint of causal or diffusion (its model_type is {kind!s:.40}).",
+            "Name such a checkpoint, or leave model.start out for a new network.",
+        )
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**read_folder(folder).shapes)
         network = DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))

@@ -16,6 +16,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("command")
     make_index(folder / "small", masking_checkpoint(folder / "model"), 12)
     (folder / "empty").mkdir()
+    (folder / "link").symlink_to("nothing")
     return folder
 
 
@@ -38,6 +39,7 @@ def assert_refused(done, message):
         (["nowhere"], "nowhere"),
         (["small/docs"], "The index has 12 chunks"),
         (["small/docs", "--out", "model"], "not of an earlier adapt"),
+        (["small/docs", "--out", "link"], "link is a symbolic link"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(folder, arguments, message):

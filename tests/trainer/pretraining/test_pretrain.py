@@ -219,6 +219,8 @@ def test_a_start_that_does_not_fit_is_refused(tmp_path, start):
         pretrain(recipe_of(tmp_path / "c", start, run__out=start.parent), Silent())
     with pytest.raises(InputError, match=r"model\.start is .*none, and there is no such folder"):
         pretrain(recipe_of(tmp_path / "e", tmp_path / "none"), Silent())
+    with pytest.raises(InputError, match="no checkpoint of causal or diffusion"):
+        pretrain(recipe_of(tmp_path / "f", start, objective__kind="causal"), Silent())
     with pytest.raises(ModelError, match="There is no head"):
         pretrain(recipe_of(tmp_path / "d", start, model__head=tmp_path / "none"), Silent())
 
