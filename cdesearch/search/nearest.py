@@ -22,7 +22,7 @@ SMALLEST_PART, MOST_PARTS = 1_000, 4_096  # chunks of a part, and parts of an in
 # In three times as many chunks, the same share of the nearest ones is in twice as many parts of 1,000: in 8,000, 24,000
 # and 73,000 real texts, 5, 11 and 22 parts hold 95% of them.
 PARTS_SEARCHED, OF_CHUNKS, GROWTH = 100, 200_000, 2 / 3
-ALL_PARTS = 0  # as Lance writes it
+ALL_PARTS = 0  # the value of `maximum_nprobes` that sets no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | No
     most = limit
     if stored.has_bits or index.has_rotated_signs:
         search, most = search.nprobes(parts_to_search(index.manifest.n_chunks)), limit * OVERSAMPLE_SIGNS
-        if condition:  # the nearest parts may have too few chunks that it allows
+        if condition:  # the nearest parts may hold too few chunks that meet it
             search = search.maximum_nprobes(ALL_PARTS)
     else:
         search = search.ef(max(SEARCH_WIDTH, limit))

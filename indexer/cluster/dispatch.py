@@ -34,7 +34,7 @@ def completed(submit: Callable[[Input], Any], inputs: Iterable[Input], at_once: 
 
 
 def run_on_worker(function: Callable[..., Any], *given: Any, **resources: Any) -> Any:
-    """The result of a function that one task calls; raises CdesearchError, also if the head of the cluster ends."""
+    """Return what a function returns in one task; raises CdesearchError, also if the head of the cluster ends."""
     ((_, result),) = completed(lambda given: task(function, **resources).remote(*given), [given], 1)
     return result
 

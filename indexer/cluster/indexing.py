@@ -1,7 +1,7 @@
 """Compact a table on a cluster, and build its indexes there.
 
-A table of up to FRAGMENT_ROWS chunks is one fragment after compaction. One worker finishes it. lance-ray divides the
-work on larger tables by fragments, for which that worker waits.
+One task finishes a table. A table of up to FRAGMENT_ROWS chunks is one fragment after compaction, and the task does all
+of the work itself. For a larger table, it waits while lance-ray divides the work by fragments.
 """
 
 from collections.abc import Iterator

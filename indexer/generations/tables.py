@@ -165,8 +165,8 @@ class Tables:
     def _write_anew(self) -> None:
         """Replace the table by its rows, without the deleted ones and without indexes.
 
-        Lance samples the chunks that the parts of an index are found by. In a table with deleted rows, that
-        takes milliseconds for each of up to MOST_SAMPLED.
+        Lance samples the chunks by which the parts of an index are found. In a table with deleted rows, that takes
+        milliseconds for each of up to MOST_SAMPLED.
         """
         rows = self.chunks.search().limit(self.chunks.count_rows()).to_batches()
         self.chunks = self._database.create_table("chunks", data=rows, schema=self._schema, mode="overwrite")

@@ -60,6 +60,18 @@ def assert_stored_as_encoded(folder, encoder):
             np.testing.assert_allclose(vectors[at], expected, atol=tolerance)
 
 
+def write_many(docs):
+    lines = [f'{{"_id": "{number}", "text": "the {WORDS[number % 8]} {number * 7919}"}}' for number in range(400)]
+    (docs / "many.jsonl").write_text("\n".join(lines))
+
+
+def share_of_best(searcher, query, decoded, encoder):
+    """The share of the ten hits of a query that are as near as the ten nearest of the `decoded` vectors."""
+    vector = encoder.encode([query], "query", searcher.index.context)[0]
+    scores = sorted((float(to_unit(one[None])[0] @ vector) for one in decoded.values()), reverse=True)
+    return np.mean([hit.dense_score >= scores[9] - 1e-5 for hit in searcher.search(query, 10, "dense")])
+
+
 @pytest.fixture(params=KINDS)
 def kind(request):
     return request.param
@@ -199,8 +211,7 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
         (nearest, "PARTS_SEARCHED", 3),
     ):
         monkeypatch.setattr(module, name, number)
-    lines = [f'{{"_id": "{number}", "text": "the {WORDS[number % 8]} {number * 7919}"}}' for number in range(400)]
-    (docs / "many.jsonl").write_text("\n".join(lines))
+    write_many(docs)
     run(vectors=kind)
     for update in range(3):
         (docs / "new.md").write_text(f"the {WORDS[update]} is new")
@@ -214,10 +225,7 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
     shares = []
     with Searcher(index, tiny_encoder) as searcher:
         for query in QUERIES:
-            vector = tiny_encoder.encode([query], "query", index.context)[0]
-            scores = sorted((float(to_unit(one[None])[0] @ vector) for one in decoded.values()), reverse=True)
-            hits = searcher.search(query, 10, "dense")
-            shares.append(np.mean([hit.dense_score >= scores[9] - 1e-5 for hit in hits]))
+            shares.append(share_of_best(searcher, query, decoded, tiny_encoder))
             filtered = searcher.search(query, 10, "dense", path="0*.md")
             assert filtered and {hit.chunk.path[0] for hit in filtered} == {"0"}
     assert np.mean(shares) >= 0.6
@@ -227,8 +235,7 @@ def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, 
     for name in ("VECTOR_INDEX_FROM", "ROTATED_FROM"):
         monkeypatch.setattr(tables, name, 300)
     monkeypatch.setattr(nearest, "SMALLEST_PART", 40)
-    lines = [f'{{"_id": "{number}", "text": "the {WORDS[number % 8]} {number * 7919}"}}' for number in range(400)]
-    (docs / "many.jsonl").write_text("\n".join(lines))
+    write_many(docs)
     (docs / "new.md").write_text(long_text(enumerate(WORDS[:4])))
     run()
     index = Index.open(docs)
@@ -237,10 +244,7 @@ def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, 
     shares = []
     with Searcher(index, tiny_encoder) as searcher:
         for query in QUERIES:
-            vector = tiny_encoder.encode([query], "query", index.context)[0]
-            exact = sorted((float(to_unit(one[None])[0] @ vector) for one in decoded.values()), reverse=True)
-            hits = searcher.search(query, 10, "dense")
-            shares.append(np.mean([hit.dense_score >= exact[9] - 1e-5 for hit in hits]))
+            shares.append(share_of_best(searcher, query, decoded, tiny_encoder))
             with monkeypatch.context() as narrow:
                 narrow.setattr(nearest, "parts_to_search", lambda _: 1)
                 filtered = searcher.search(query, 10, "dense", path="new.md")

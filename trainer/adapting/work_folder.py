@@ -38,7 +38,7 @@ class WorkFolder:
     def __init__(self, path: Path) -> None:
         """Raises InputError if the folder holds anything but such work."""
         self.path = path
-        if not path.exists():  # a link to a folder is followed, and one to nothing cannot be
+        if not path.exists():  # a link to a folder is followed, and a link to nothing is refused
             refuse_link(path)
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is not a folder.", "Name another --out.")
