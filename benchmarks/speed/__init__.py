@@ -16,6 +16,7 @@ scale_process  one stage of `scale` in a process of its own
 simulation     queries and updates of a corpus in many shards
 updating       updates of large folders
 synthetic      indexes of any size
+resembling     vectors like those of an index of many real texts
 sentences      what the texts of such indexes are drawn from
 turns          runs in turns, compared by their medians
 operations     counts arithmetic operations

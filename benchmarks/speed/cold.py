@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.measurement import Measurement
 from benchmarks.speed.searching import search_queries
-from benchmarks.speed.synthetic import draw, grow, source_index
+from benchmarks.speed.synthetic import Material, draw, grow, source_index
 from benchmarks.speed.turns import in_turns
 from cdesearch.store.index import Index
 
@@ -23,7 +23,7 @@ def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS)
     Processes with and without a server alternate, so that changes in the load of the machine affect both.
     """
     source = source_index(corpus, work / "cold")
-    index = grow(source, work / "cold-served", draw(source, size))
+    index = grow(source, work / "cold-served", draw(Material(source), size))
     query = search_queries(corpus)[0]
     with _served(index) as (served, direct):
         took = in_turns(

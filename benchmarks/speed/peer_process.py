@@ -63,7 +63,7 @@ class Cdesearch:
         """Write the tables that `cdesearch index` writes."""
         import numpy as np
 
-        from benchmarks.speed.synthetic import SOURCE_INDEX, draw, grow, read_drawn
+        from benchmarks.speed.synthetic import SOURCE_INDEX, Material, draw, grow, read_drawn
         from cdesearch.store.index import Index
 
         source = drawn.parent / "source" / SOURCE_INDEX
@@ -72,7 +72,7 @@ class Cdesearch:
         else:  # the drawn vectors have more dimensions
             smaller = Index(source.with_name(f"{source.name}-{self.dimension}"))
             n_chunks = len(np.load(drawn / "vectors.npy", mmap_mode="r"))
-            grow(smaller, folder, draw(smaller, n_chunks), self.kind)
+            grow(smaller, folder, draw(Material(smaller), n_chunks), self.kind)
 
     def open(self, folder: Path) -> Search:
         """Open the index; the function searches as `cdesearch query` does."""

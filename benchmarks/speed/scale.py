@@ -13,13 +13,16 @@ from rich.table import Table
 
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, make_results_folder, positive_numbers, show
+from benchmarks.speed.scale_process import LIKE
 from benchmarks.speed.searching import QUERIES, search_queries
 from benchmarks.speed.sentences import SENTENCES, PairTexts
 from benchmarks.speed.synthetic import ROWS, source_index
 from cdesearch.errors import InputError
+from cdesearch.store.index import Index
 from cdesearch.store.vector_format import KINDS
 
 STAGES = ("build", "search", "update")
+LEAST_RESEMBLED = 1_000  # chunks, below which neighbours are far apart
 
 
 def scale(
@@ -29,6 +32,12 @@ def scale(
     pairs: Annotated[
         Path | None,
         typer.Option(help="Folder of pair files to draw the sentences and the queries from; default: CORPUS."),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="Index of many texts, to whose vectors those drawn are similar, so that recall means something."
+        ),
     ] = None,
     chunks_per_file: Annotated[int, typer.Option(help=f"Chunks of each file; divides {ROWS:,}.")] = 10,
     folder: Annotated[
@@ -41,6 +50,7 @@ def scale(
     The last column is the exponent with which a cost grows from the first size to the last: 1 is linear.
     """
     _check(corpus, vectors, chunks_per_file)
+    many = None if like is None else _of_many(like)
     counts = [ceil(number) for number in positive_numbers(sizes, "--sizes")]
     make_results_folder(out)
     queries, sentences = _queries_and_sentences(corpus, pairs)
@@ -49,7 +59,10 @@ def scale(
     for size in counts:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             work = Path(name)
-            source_index(corpus, work / "source")
+            if many is None:
+                source_index(corpus, work / "source")
+            else:
+                (work / LIKE).write_text(str(many), encoding="utf-8")
             (work / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
             if sentences is not None:
                 (work / SENTENCES).write_text(json.dumps(sentences), encoding="utf-8")
@@ -59,8 +72,11 @@ def scale(
                 print(f"{size:,} chunks, {stage}: {columns[size]}", file=sys.stderr)
     _show(columns)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
+    resembled = {} if many is None else {"like": Index(many).manifest.n_chunks}
     texts = {"corpus": corpus.name, "sentences": (pairs or corpus).name, "chunks_per_file": chunks_per_file}
-    file.write_text(json.dumps({"machine": machine, **texts, "sizes": columns}, indent=1) + "\n", encoding="utf-8")
+    file.write_text(
+        json.dumps({"machine": machine, **texts, **resembled, "sizes": columns}, indent=1) + "\n", encoding="utf-8"
+    )
     print(f"Written to {file}")
 
 
@@ -72,6 +88,15 @@ def _check(corpus: Path, vectors: str, chunks_per_file: int) -> None:
         raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
     if unknown := sorted(name for name in ("corpus.jsonl", "queries.jsonl") if not (corpus / name).is_file()):
         raise InputError(f"{corpus} has no {unknown[0]}.", "Name a BEIR folder.")
+
+
+def _of_many(like: Path) -> Path:
+    """The absolute path of an index; raises InputError if it has few chunks, and IndexStateError."""
+    if (n_chunks := Index(like).manifest.n_chunks) < LEAST_RESEMBLED:
+        raise InputError(
+            f"The index {like} has {n_chunks:,} chunks.", f"Name an index of at least {LEAST_RESEMBLED:,} with --like."
+        )
+    return like.resolve()
 
 
 def _queries_and_sentences(corpus: Path, pairs: Path | None) -> tuple[list[str], list[str] | None]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.machine import peak_memory
 from benchmarks.speed.sentences import SENTENCES
-from benchmarks.speed.synthetic import SOURCE_INDEX, grow_folder
+from benchmarks.speed.synthetic import SOURCE_INDEX, Material, grow_folder
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.progress import Silent
 from cdesearch.search import nearest
@@ -33,17 +33,20 @@ from indexer.settings import Options
 K = 10
 WARM_UP = 10
 CHANGED = 1_000  # documents of the update
-EXACT_QUERIES = 100
-SHARES = (2, 5, 10, 20, 50)  # of an index with parts, one in so many is searched
+SHARES = (2, 5, 7, 10, 14, 20, 50)  # of an index with parts, one in so many is searched
+LIKE = "like.txt"  # the file that names the index whose vectors are resembled, if there is one
 
 
 def _build(folder: Path, vectors: VectorKind, n_files: int, chunks_per_file: int) -> dict[str, float]:
     """Draw the files and their index; seconds by stage, memory, and bytes on disk by part."""
-    source, file = Index(folder.parent / "source" / SOURCE_INDEX), folder.parent / SENTENCES
-    sentences = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    work = folder.parent
+    sentences = json.loads((work / SENTENCES).read_text(encoding="utf-8")) if (work / SENTENCES).exists() else None
+    like = work / LIKE
+    resembles = like.exists()
+    source = Index(Path(like.read_text(encoding="utf-8")) if resembles else work / "source" / SOURCE_INDEX)
     started = time.perf_counter()
     with _timed_calls() as seconds:
-        index = grow_folder(source, folder, n_files, chunks_per_file, sentences, vectors)
+        index = grow_folder(Material(source, sentences, resembles), folder, n_files, chunks_per_file, vectors)
     everything = time.perf_counter() - started
     figures = {f"{stage}, s": spent for stage, spent in seconds.items()}
     figures["drawing and checksums, s"] = everything - sum(seconds.values())
@@ -104,16 +107,19 @@ def _search(folder: Path, queries: Sequence[str]) -> dict[str, float]:
             figures |= {f"{mode} p50, ms": median(took), f"{mode} p95, ms": quantiles(took, n=20)[-1]}
             figures[f"{mode} processor, ms"] = 1000 * processor / (WARM_UP + len(queries))
         figures["memory to search, GB"] = peak_memory() / 1e9
-        vectors = searcher.encoder.encode_each(queries[:EXACT_QUERIES], "query", index.context)
+        vectors = searcher.encoder.encode_each(queries, "query", index.context)
     exact = _exact(index, vectors)
+    n_chunks = index.manifest.n_chunks
     has_parts = index.vectors.has_bits or index.has_rotated_signs
-    for share in SHARES if has_parts else SHARES[:1]:
-        searched = max(1, index.manifest.n_chunks // (nearest.chunks_per_part(index.manifest.n_chunks) * share))
-        with patch.object(nearest, "parts_to_search", lambda _, searched=searched: searched):
+    searched = {"as it is": nearest.parts_to_search(n_chunks)}
+    if has_parts:
+        n_parts = n_chunks // nearest.chunks_per_part(n_chunks)
+        searched |= {f"one part in {share} searched": max(1, n_parts // share) for share in SHARES}
+    for label, parts in searched.items():
+        with patch.object(nearest, "parts_to_search", lambda _, parts=parts: parts):
             took = _milliseconds(partial(_nearest, index), list(vectors))
             found = [_nearest(index, vector) for vector in vectors]
         recall = [len(ids & right) / K for ids, right in zip(found, exact, strict=True)]
-        label = f"one part in {share} searched" if has_parts else "graph"
         figures |= {f"{label}: recall@10": float(np.mean(recall)), f"{label}: p50, ms": median(took)}
     return figures
 

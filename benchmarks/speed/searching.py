@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.measurement import Measurement
 from benchmarks.speed.indexing import corpus_file
-from benchmarks.speed.synthetic import draw, grow, source_index
+from benchmarks.speed.synthetic import Material, draw, grow, source_index
 from benchmarks.speed.turns import in_turns
 from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
@@ -34,7 +34,7 @@ def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[
     queries = search_queries(corpus)
     measurements = []
     for size in sizes:
-        index = grow(source, work / f"grown-{size}", draw(source, size))
+        index = grow(source, work / f"grown-{size}", draw(Material(source), size))
         measurements += _warm(index, size, queries)
     largest = work / f"grown-{sizes[-1]}"
     command = [sys.executable, "-m", "cdesearch", "query", "--index", str(largest), queries[0]]

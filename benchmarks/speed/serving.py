@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from benchmarks.measurement import Measurement
 from benchmarks.speed.searching import search_queries
-from benchmarks.speed.synthetic import draw, grow, source_index
+from benchmarks.speed.synthetic import Material, draw, grow, source_index
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -49,7 +49,7 @@ class _Answered:
 def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> list[Measurement]:
     """Measure latencies, errors and memory of a server under load, and its search times without load."""
     source = source_index(corpus, work / "serving")
-    index = grow(source, work / "served", draw(source, size))
+    index = grow(source, work / "served", draw(Material(source), size))
     queries = search_queries(corpus)
     with _serving(index) as port:
         inside, outside = _alone(index, port, queries)

@@ -4,14 +4,16 @@ import io
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.speed.indexing import write_first_lines
+from benchmarks.speed.resembling import Resembling
 from benchmarks.speed.sentences import sentences_in
 from cdesearch import __version__
 from cdesearch.context.document import add_document_context
@@ -55,23 +57,37 @@ def reduced_index(folder: Path, dimension: int) -> None:
     build([folder / "corpus.jsonl"], options, Silent())
 
 
-def draw(
-    source: Index, n_chunks: int, sentences: Sequence[str] | None = None, seed: int = 0
-) -> Iterator[TextsAndVectors]:
-    """Batches of `n_chunks` in all: sentences in new combinations, and vectors around those of `source`.
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What texts and vectors are drawn from."""
 
-    If no sentences are given, they are those of `source`.
-    """
-    columns = ["text", *source.vectors.columns]
-    real = source.chunks.search().select(columns).limit(source.chunks.count_rows()).to_arrow()
-    vectors = source.vectors_in(real)
-    if sentences is None:
-        sentences = sentences_in(real["text"].to_pylist())
+    source: Index
+    sentences: Sequence[str] | None = None  # default: those of `source`
+    resembles: bool = False  # whether vectors are drawn between near neighbours in `source`, which has many
+
+    def vectors(self) -> Callable[[int, np.random.Generator], Floats]:
+        """The function that draws a number of unit vectors (n, d)."""
+        real = self._read(self.source.vectors.columns)
+        vectors = self.source.vectors_in(real)
+        return Resembling(vectors).draw if self.resembles else partial(_around, vectors)
+
+    def _read(self, columns: Sequence[str]) -> pa.Table:
+        chunks = self.source.chunks
+        return chunks.search().select(list(columns)).limit(chunks.count_rows()).to_arrow()
+
+    def all_sentences(self) -> Sequence[str]:
+        """The sentences to draw from."""
+        return sentences_in(self._read(["text"])["text"].to_pylist()) if self.sentences is None else self.sentences
+
+
+def draw(material: Material, n_chunks: int, seed: int = 0) -> Iterator[TextsAndVectors]:
+    """Batches of `n_chunks` in all: sentences in new combinations, and vectors."""
+    sentences, vectors = material.all_sentences(), material.vectors()
     random = np.random.default_rng(seed)
     for start in range(0, n_chunks, ROWS):
         n = min(ROWS, n_chunks - start)
         drawn = random.integers(len(sentences), size=(n, 4))
-        yield [". ".join(sentences[number] for number in row) for row in drawn], _around(vectors, n, random)
+        yield [". ".join(sentences[number] for number in row) for row in drawn], vectors(n, random)
 
 
 def write_drawn(source: Index, folder: Path, n_chunks: int) -> None:
@@ -81,7 +97,7 @@ def write_drawn(source: Index, folder: Path, n_chunks: int) -> None:
     vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (n_chunks, dimension))
     start = 0
     with (folder / "texts.jsonl").open("w", encoding="utf-8") as file:
-        for texts, some in draw(source, n_chunks):
+        for texts, some in draw(Material(source), n_chunks):
             vectors[start : start + len(texts)] = some
             for number, text in enumerate(texts, start):
                 file.write(json.dumps({"_id": str(number), "text": text}) + "\n")
@@ -114,29 +130,25 @@ def grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors], kind: 
 
 
 def grow_folder(
-    source: Index,
-    folder: Path,
-    n_files: int,
-    chunks_per_file: int,
-    sentences: Sequence[str] | None = None,
-    kind: VectorKind = DEFAULT,
+    material: Material, folder: Path, n_files: int, chunks_per_file: int, kind: VectorKind = DEFAULT
 ) -> Index:
     """Write text files of drawn texts, 1,000 in each subfolder, and their index in `folder`/.cdesearch.
 
-    `chunks_per_file` divides ROWS. Texts are drawn from `sentences`; by default, those of `source`. A new build would
-    divide the files at other places, but an update does not read unchanged files.
+    `chunks_per_file` divides ROWS. A new build would divide the files at other places, but an update does not read
+    unchanged files. Vectors that resemble those of an index get no document context, because the source has it.
     """
-    index = folder / ".cdesearch"
+    index, source = folder / ".cdesearch", material.source
     with locked(index, wait=False):
         building, tables = _begin(source, index, kind)
         records, n_written = [], 0
-        for texts, vectors in draw(source, n_files * chunks_per_file, sentences):
+        for texts, vectors in draw(material, n_files * chunks_per_file):
             rows: list[dict[str, str]] = []
             for start in range(0, len(texts), chunks_per_file):
                 some, stop = texts[start : start + chunks_per_file], start + chunks_per_file
                 record = _write_text(folder, n_written, some)
                 records.append(record)
-                vectors[start:stop] = add_document_context(vectors[start:stop], DOCUMENT_WEIGHT)
+                if not material.resembles:
+                    vectors[start:stop] = add_document_context(vectors[start:stop], DOCUMENT_WEIGHT)
                 chunks = (_chunk(n_written * chunks_per_file + k, text, record.path, k) for k, text in enumerate(some))
                 rows += map(chunk_to_row, chunks)
                 n_written += 1

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.measurement import Measurement
 from benchmarks.speed.searching import search_queries
-from benchmarks.speed.synthetic import grow_folder, source_index
+from benchmarks.speed.synthetic import Material, grow_folder, source_index
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -39,7 +39,7 @@ _COMMAND = (
 def update_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:
     """Updates of one file in an index of `n_chunks`: in a new process, and in one that keeps the model like `watch`."""
     source, folder = source_index(corpus, work / "update"), work / f"folder-{n_chunks}"
-    index = grow_folder(source, folder, n_chunks // CHUNKS_PER_FILE, CHUNKS_PER_FILE)
+    index = grow_folder(Material(source), folder, n_chunks // CHUNKS_PER_FILE, CHUNKS_PER_FILE)
     queries = search_queries(corpus)[:100]
     before = _searches(index, queries)
     _change(folder, 0)
@@ -64,7 +64,7 @@ def update_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measure
 def folder_measurements(corpus: Path, work: Path, n_files: int) -> list[Measurement]:
     """Updates of an index of `n_files` small files, of which none or one has changed."""
     source, folder = source_index(corpus, work / "folder"), work / f"files-{n_files}"
-    index = grow_folder(source, folder, n_files, 1)
+    index = grow_folder(Material(source), folder, n_files, 1)
     peak, seconds, processor = _update(index.folder)
     _change(folder, 0)
     changed_peak, changed_seconds, changed_processor = _update(index.folder)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.speed.peers import peers
-from benchmarks.speed.synthetic import draw, grow, read_drawn, source_index, write_drawn
+from benchmarks.speed.synthetic import Material, draw, grow, read_drawn, source_index, write_drawn
 from cdesearch.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_drawn_vectors_replace_the_model(corpus, tmp_path):
 def test_drawn_texts_and_vectors_are_read_as_they_were_written(corpus, tmp_path):
     source = source_index(corpus, tmp_path / "source")
     write_drawn(source, tmp_path / "drawn", 30)
-    ((texts, vectors),) = draw(source, 30)
+    ((texts, vectors),) = draw(Material(source), 30)
     ((same_texts, same_vectors),) = read_drawn(tmp_path / "drawn")
     assert texts == same_texts and np.array_equal(vectors, same_vectors)
     assert grow(source, tmp_path / "grown", read_drawn(tmp_path / "drawn")).chunks.count_rows() == 30
