@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats, to_unit
 
 NEIGHBOURS = 10
-CENTRES_SHARE, SEARCHED_SHARE = 0.5, 12  # centres per square root of the vectors; one part in so many is searched
-TRAINED_PER_CENTRE = 40
+PARTS_SEARCHED = 12  # of the square root of n parts, in which neighbours are looked for
+TRAINED_PER_PART = 40
 
 
 class Resembling:
@@ -36,11 +36,11 @@ def _neighbours(vectors: Floats, k: int) -> NDArray[np.int64]:
     import faiss
 
     n, d = vectors.shape
-    n_parts = max(1, int(CENTRES_SHARE * n**0.5))
+    n_parts = max(1, round(n**0.5))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, n_parts, faiss.METRIC_INNER_PRODUCT)
-    index.train(vectors[: TRAINED_PER_CENTRE * n_parts])
+    index.train(vectors[: TRAINED_PER_PART * n_parts])
     index.add(vectors)
-    index.nprobe = max(4, n_parts // SEARCHED_SHARE)
+    index.nprobe = PARTS_SEARCHED
     found = index.search(vectors, k + 1)[1]
     # A vector need not be its own first neighbour, because others may be equal to it.
     is_other = found != np.arange(n)[:, None]
