@@ -16,7 +16,7 @@ from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
 from indexer.cluster.corpus import ClusterCorpus
 from indexer.cluster.embedding import ModelToLoad
-from indexer.cluster.indexing import finish_on_worker
+from indexer.cluster.indexing import finish_on_worker, write_documents_on_worker
 from indexer.cluster.parts import FRAGMENTS
 from indexer.cluster.session import Session, connected
 from indexer.cluster.writing import Target, storage_version
@@ -88,6 +88,9 @@ class ClusterJob(BuildJob):
         tables.chunks.checkout_latest()
         save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return embedded
+
+    def _write_documents(self, tables: Tables, documents: pa.Table) -> None:
+        write_documents_on_worker(tables, self._vectors, documents)
 
     def _finish_tables(self, tables: Tables) -> None:
         finish_on_worker(tables, self._vectors, self.session.n_workers)

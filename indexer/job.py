@@ -109,7 +109,7 @@ class BuildJob:
             )
         self.progress.stage("Indexing words", None)
         self._count_words(spool, languages, building)
-        tables.write_documents(documents)
+        self._write_documents(tables, documents)
         context = Context.load(building / CONTEXT)
         manifest = self._description.manifest(documents, languages, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
@@ -299,6 +299,9 @@ class BuildJob:
 
     def _open_tables(self, languages: CorpusLanguages, building: Path) -> Tables:
         return self._tables(languages, building)
+
+    def _write_documents(self, tables: Tables, documents: pa.Table) -> None:
+        tables.write_documents(documents)
 
     def _finish_tables(self, tables: Tables) -> None:
         tables.finish()

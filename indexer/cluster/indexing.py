@@ -1,4 +1,4 @@
-"""Compact a table on a cluster, and build its indexes there.
+"""Write the documents table on a cluster, compact the table of chunks there, and build its indexes.
 
 One task finishes a table. A table of up to FRAGMENT_ROWS chunks is one fragment after compaction, and the task does all
 of the work itself. For a larger table, it waits while lance-ray divides the work by fragments.
@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from cdesearch.errors import ClusterError
 from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.vector_format import VectorFormat
 from indexer.cluster.dispatch import CONTINUES, run_on_worker
+from indexer.generations.generation import CLUSTER
 from indexer.generations.tables import GRAPH_OPTIONS, Tables
 
 FRAGMENT_ROWS = 1_048_576  # to which Lance merges smaller fragments
 # Of LanceDB's FTS. Lance has other names for some that are never set.
 WORD_OPTIONS = ("with_position", "base_tokenizer", "language", "max_token_length", "custom_stop_words")
+DOCUMENTS = "documents.arrow"  # the rows of the documents table, for the task that writes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,19 @@ class ClusterIndexes:
         options: dict[str, Any] = {"num_workers": self.n_workers, "num_segments": n_fragments, "num_partitions": 1}
         with _reporting_failure():
             create_index(self.table, "vector", "IVF_HNSW_SQ", name, metric="cosine", **options, **GRAPH_OPTIONS)
+
+
+def write_documents_on_worker(tables: Tables, vectors: VectorFormat, documents: pa.Table) -> None:
+    """Write the documents table in one task, because LanceDB needs twice its memory for that; raises ClusterError."""
+    file = tables.generation / CLUSTER / DOCUMENTS
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, documents.schema) as writer:
+        writer.write_table(documents)
+    run_on_worker(_write_documents, tables.generation, vectors, file)
+
+
+def _write_documents(generation: Path, vectors: VectorFormat, file: Path) -> None:
+    with pa.memory_map(str(file)) as source:
+        Tables(generation, vectors).write_documents(pa.ipc.open_file(source).read_all())
 
 
 def finish_on_worker(tables: Tables, vectors: VectorFormat, n_workers: int) -> None:
