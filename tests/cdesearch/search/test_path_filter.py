@@ -1,10 +1,13 @@
+from unittest.mock import patch
+
 import lancedb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdesearch.errors import QueryError
+from cdesearch.search import path_filter
 from cdesearch.search.path_filter import path_condition
 
 PATHS = ["a.md", "ab.md", "aXmd", "it's.md", "sub/a.md", "sub/deep/a.md", "subway/a.md", "[x].md", "a-b.md", "x\ny.md"]
@@ -61,6 +64,24 @@ def test_every_glob_is_applied_or_refused_with_an_error(table, glob):
         matching(table, glob)
     except QueryError as error:
         assert "range" in str(error)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.text(alphabet=st.sampled_from("abdmsu./*?[]{,}'"), min_size=1, max_size=9), min_size=1, max_size=3))
+@example(["sub/{a,deep/a}.md"])
+@example(["sub{/deep,way}/*"])
+@example(["/*.md", "sub/a*"])
+def test_the_text_with_which_paths_begin_excludes_no_path_that_a_glob_matches(table, globs):
+    def found():
+        condition = path_condition(*globs)
+        return table.search().where(condition).limit(100).to_arrow()["path"].to_pylist()
+
+    try:
+        whole = found()
+    except QueryError:
+        return
+    with patch.object(path_filter, "MOST_STARTS", -1):
+        assert whole == found()
 
 
 @pytest.mark.parametrize("globs", [("",), ("a", "")])
