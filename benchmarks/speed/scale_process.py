@@ -111,12 +111,12 @@ def _search(folder: Path, queries: Sequence[str]) -> dict[str, float]:
     exact = _exact(index, vectors)
     n_chunks = index.manifest.n_chunks
     has_parts = index.vectors.has_bits or index.has_rotated_signs
-    searched = {"as it is": nearest.parts_to_search(n_chunks)}
+    searched = {"as it is": nearest.parts_to_search(n_chunks, is_rotated=index.has_rotated_signs)}
     if has_parts:
         n_parts = n_chunks // nearest.chunks_per_part(n_chunks)
         searched |= {f"one part in {share} searched": max(1, n_parts // share) for share in SHARES}
     for label, parts in searched.items():
-        with patch.object(nearest, "parts_to_search", lambda _, parts=parts: parts):
+        with patch.object(nearest, "parts_to_search", lambda *_, parts=parts, **__: parts):
             took = _milliseconds(partial(_nearest, index), list(vectors))
             found = [_nearest(index, vector) for vector in vectors]
         recall = [len(ids & right) / K for ids, right in zip(found, exact, strict=True)]

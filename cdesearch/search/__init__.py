@@ -5,6 +5,7 @@ model_loader      loads the models that built the indexes, each of them once
 reader            answers queries from one generation: candidates, scores, hits
 several           searches several indexes as one
 pooling           ranks the candidates of several indexes together
+common_rarity     makes BM25 scores of several indexes comparable
 query_vectors     encodes a query once for all indexes in the same context
 nearest           searches for the chunks with the nearest vectors
 lexical           searches for words, and for the parts of a query that are matched as a whole

@@ -70,7 +70,7 @@ def text_search(index: Index, query: str) -> Any:
     """Return the search for the words of a query."""
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
     # LanceDB would take a text in quotation marks for a phrase query, which needs an index with positions.
-    words = _searched(index, query.replace('"', " "))
+    words = searched_words(index, query.replace('"', " "))
     others = compounds(index, words)
     if not others:
         return search.nearest_to_text(words, columns="text")
@@ -142,11 +142,11 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
 
     match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
     every = match(term.text, "text", operator=lance.FullTextOperator.AND)
-    others = match(_searched(index, term.pattern.sub(" ", query, count=1)), "text")
+    others = match(searched_words(index, term.pattern.sub(" ", query, count=1)), "text")
     return search.nearest_to_text(lance.BooleanQuery([(lance.Occur.MUST, every), (lance.Occur.SHOULD, others)]))
 
 
-def _searched(index: Index, query: str) -> str:
+def searched_words(index: Index, query: str) -> str:
     """Return the words for which full text searches in place of a query."""
     words = Languages.of(index.manifest).searched(query)
     others = {ENGLISH: with_other_spellings, ARABIC: with_arabic_forms}.get(index.manifest.text_language)

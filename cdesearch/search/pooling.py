@@ -26,6 +26,10 @@ class Part:
         manifest = self.reader.index.manifest
         return manifest.model_fingerprint, manifest.dimension
 
+    def with_text(self, text: Scores) -> "Part":
+        """Return this part with other BM25 scores (n,) of its candidates."""
+        return replace(self, gathered=replace(self.gathered, candidates=replace(self.gathered.candidates, text=text)))
+
     def chunks(self, rows: Sequence[int]) -> dict[int, Chunk]:
         """Read chunks by their row ids; raises IndexDamagedError."""
         with self.reader.index.checks.reporting_damage():

@@ -2,7 +2,8 @@
 
 Each index encodes the query in its own context. The whitening of the context makes cosines of indexes of one model
 comparable. Cosines of different models become deviations from the cosines between the chunks of each context. BM25
-scores are compared as they are. benchmarks/results/LOG.md compares other rules.
+scores get the weights that the words of the query have in all indexes together. benchmarks/results/LOG.md compares
+other rules.
 """
 
 import time
@@ -15,6 +16,7 @@ from typing import Self
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexDamagedError, IndexStateError, ModelError, QueryError
 from cdesearch.models.endpoint_model import Model
+from cdesearch.search.common_rarity import WordScores, comparable, word_scores
 from cdesearch.search.confidence import with_confidence
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.pooling import Part, Pool, pool
@@ -106,6 +108,8 @@ class SeveralSearcher:
         for name, future in futures.items():
             with _naming(name):
                 parts.append(Part(name, *future.result()))
+        if query.mode != "dense" and len(parts) > 1:
+            parts = self._comparable(parts, query.text)
         pooled = pool(parts, query.mode)
         hits = _without_copies(pooled, query.k)
         if query.mode == "rerank":
@@ -117,6 +121,17 @@ class SeveralSearcher:
             generation=" ".join(part.reader.index.generation.name for part in parts),
             stage=_stage({part.name: part.reader.index.manifest.stage for part in parts}),
         )
+
+    def _comparable(self, parts: Sequence[Part], query: str) -> list[Part]:
+        """Return the parts with BM25 scores that can be compared; raises IndexDamagedError."""
+
+        def counted(part: Part) -> dict[str, WordScores]:
+            with _naming(part.name):
+                return word_scores(part.reader.index, query, part.gathered.rows)
+
+        words = list(self._executor.map(counted, parts))
+        texts = comparable([part.gathered.candidates.text for part in parts], words)
+        return [part.with_text(text) for part, text in zip(parts, texts, strict=True)]
 
 
 def _without_copies(pooled: Pool, k: int) -> list[Hit]:

@@ -246,7 +246,7 @@ def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, 
         for query in QUERIES:
             shares.append(share_of_best(searcher, query, decoded, tiny_encoder))
             with monkeypatch.context() as narrow:
-                narrow.setattr(nearest, "parts_to_search", lambda _: 1)
+                narrow.setattr(nearest, "parts_to_search", lambda *_, **__: 1)
                 filtered = searcher.search(query, 10, "dense", path="new.md")
             assert {hit.chunk.id for hit in filtered} == in_file
     assert np.mean(shares) >= 0.6  # the rotation is drawn

@@ -74,6 +74,27 @@ def test_one_index_has_the_hits_that_it_has_alone(whole, tiny_checkpoint, mode, 
     assert all(hit.index == "docs" for hit in found)
 
 
+@pytest.mark.parametrize("query", ["cat", "cat dog", "water in the river 7", "engine engines"])
+def test_shards_have_the_bm25_scores_of_one_index(whole, shards, tiny_checkpoint, query):
+    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
+        expected = {hit.chunk.path: hit.score for hit in alone.search(query, k=40, mode="text")}
+    found = {hit.chunk.path: hit.score for hit in search(shards, tiny_checkpoint, query, k=40, mode="text")}
+    assert found == pytest.approx(expected, rel=0.02)  # the mean length of a text differs
+
+
+def test_an_index_in_which_a_word_is_rare_is_not_before_one_about_it(tmp_path, tiny_checkpoint):
+    about, other = tmp_path / "about", tmp_path / "other"
+    for folder, text in ((about, "the battery of a car has a capacity"), (other, "bread is baked in the kitchen")):
+        folder.mkdir()
+        for number in range(30):
+            (folder / f"{number}.md").write_text(f"{text} {number}\n")
+    (other / "0.md").write_text("the scale of the kitchen needs a new battery\n")
+    for folder in (about, other):
+        cdesearch.build(folder, model=tiny_checkpoint).close()
+    found = search([about, other], tiny_checkpoint, "battery capacity", k=31, mode="text")
+    assert [hit.index for hit in found] == ["about"] * 30 + ["other"]
+
+
 @pytest.mark.parametrize("query", QUERIES)
 def test_shards_in_the_same_context_have_the_dense_order_of_one_index(whole, shards, tiny_checkpoint, query):
     with cdesearch.open(whole, model=tiny_checkpoint) as alone:
