@@ -49,7 +49,7 @@ def scale(
 
     The last column is the exponent with which a cost grows from the first size to the last: 1 is linear.
     """
-    _check(corpus, vectors, chunks_per_file)
+    _check(corpus, vectors, chunks_per_file, folder)
     many = None if like is None else _of_many(like)
     counts = [ceil(number) for number in positive_numbers(sizes, "--sizes")]
     make_results_folder(out)
@@ -80,10 +80,12 @@ def scale(
     print(f"Written to {file}")
 
 
-def _check(corpus: Path, vectors: str, chunks_per_file: int) -> None:
+def _check(corpus: Path, vectors: str, chunks_per_file: int, folder: Path | None) -> None:
     """Raise InputError for an argument that cannot be used."""
     if vectors not in KINDS:
         raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.", "Make it, or omit --folder.")
     if chunks_per_file < 1 or ROWS % chunks_per_file:
         raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
     if unknown := sorted(name for name in ("corpus.jsonl", "queries.jsonl") if not (corpus / name).is_file()):
@@ -113,7 +115,9 @@ def _queries_and_sentences(corpus: Path, pairs: Path | None) -> tuple[list[str],
 def _run(stage: str, work: Path, vectors: str, n_files: int, chunks_per_file: int) -> dict[str, float]:
     module = "benchmarks.speed.scale_process"
     command = [sys.executable, "-m", module, stage, str(work), vectors, str(n_files), str(chunks_per_file)]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if run.returncode:  # it has said why
+        raise typer.Exit(run.returncode)
     figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
     return figures
 

@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.machine import peak_memory
 from benchmarks.speed.sentences import SENTENCES
 from benchmarks.speed.synthetic import SOURCE_INDEX, Material, grow_folder
+from cdesearch.cli.exits import run_and_exit
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.progress import Silent
 from cdesearch.search import nearest
@@ -185,4 +186,8 @@ def _main(stage: str, work: Path, vectors: Any, n_files: int, chunks_per_file: i
 
 
 if __name__ == "__main__":
-    print(json.dumps(_main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))))
+    run_and_exit(
+        lambda: print(
+            json.dumps(_main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])))
+        )
+    )

@@ -16,8 +16,10 @@ from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import InputError, QueryError
 from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
+from cdesearch.store.bucket_address import original_place
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
+from cdesearch.store.schema import Hit
 from cdesearch.terminal import print_json, printable
 
 if TYPE_CHECKING:
@@ -96,10 +98,11 @@ def _show(options: QueryOptions, answer: Answer) -> None:
     result = answer.result
     shown = Shown(options.text, answer.root, options.full, options.context, answer.around)
     if options.format == "json":
-        print_json(result_as_json(options.text, options.mode, result) | _roots_as_json(answer))
+        hits = {"hits": [_as_json(shown, hit) for hit in result.hits]}
+        print_json(result_as_json(options.text, options.mode, result) | hits | _roots_as_json(answer))
     elif options.format == "jsonl":
         for hit in result.hits:
-            print_json(hit_as_json(hit, options.text))
+            print_json(_as_json(shown, hit))
     elif answer.tokenizer is not None:
         _show_passages(options.text, result, answer.tokenizer)
     elif answer.is_explained:
@@ -125,6 +128,12 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
             open_place(places[0])
             return
     show_hits(shown, groups, has_pager=options.has_pager and options.is_for_people)
+
+
+def _as_json(shown: Shown, hit: Hit) -> dict[str, Any]:
+    """Return a JSON object of a hit, with the URL of its file if that is in a bucket."""
+    url = original_place(shown.root_of(hit) / hit.chunk.path)
+    return hit_as_json(hit, shown.query) | ({} if url is None else {"url": url})
 
 
 def _roots_as_json(answer: Answer) -> dict[str, Any]:

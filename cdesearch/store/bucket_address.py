@@ -17,6 +17,7 @@ from cdesearch.errors import InputError, name_in_messages
 
 SCHEMES = ("s3", "gs", "az")
 WORKING_COPY = "local"  # the folder in which a run builds the index before it is uploaded
+COPIES = "sources"  # the folder in the cache with copies of files in buckets
 _ADDRESS = re.compile(r"(s3|gs|az)://([a-z0-9][a-z0-9._-]{1,61}[a-z0-9])((?:/[\w.=+@-]+)*)/?", re.ASCII)
 _ONE_SLASH = re.compile(r"(s3|gs|az|file):/(?!/)")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # not the letter of a drive
@@ -44,7 +45,7 @@ class BucketAddress:
     @property
     def copied_files(self) -> Path:
         """The folder with copies of the files at this address, which may not exist yet; raises InputError."""
-        folder = _root().with_name("sources") / quote(str(self), safe="")
+        folder = _root().with_name(COPIES) / quote(str(self), safe="")
         name_in_messages(str(folder), str(self))
         return folder
 
@@ -98,8 +99,8 @@ def _parsed(text: str) -> Path | BucketAddress:
     if found is None or {".", ".."} & set(text.split("/")):
         raise InputError(
             f"This {scheme}:// address cannot be that of an index or of files.",
-            f"Write one such as {scheme}://bucket/docs, with letters, digits and . _ - = + @ only. Credentials come"
-            " from the environment or a profile.",
+            f"Write one such as {scheme}://bucket/docs. A bucket has 3 to 63 small letters, digits and . _ -, and what"
+            " follows has letters, digits and . _ - = + @ only. Credentials come from the environment or a profile.",
         )
     address = BucketAddress(found[1], found[2], found[3].strip("/"))
     if len(address.folder.name) > _MAX_NAME:
@@ -109,7 +110,7 @@ def _parsed(text: str) -> Path | BucketAddress:
 
 def address_of_copies(folder: Path) -> BucketAddress | None:
     """The address of the files in a bucket whose copies are in `folder`; None for any other folder."""
-    return _address_in(folder, "sources")
+    return _address_in(folder, COPIES)
 
 
 def original_place(file: Path) -> str | None:
@@ -148,7 +149,9 @@ def shown_place(folder: Path) -> str:
 
 
 def written_place(folder: Path) -> Path:
-    """Where a run that writes the index `folder` writes on this computer: for one in a bucket, the user's cache."""
+    """Where a run that writes the index or the copies in `folder` writes: for those of a bucket, the user's cache."""
+    if address_of_copies(folder) is not None:
+        return _root().with_name(COPIES)
     return folder if address_behind(folder) is None else _root()
 
 

@@ -104,7 +104,7 @@ def _start(ray: Any, n_workers: int | None, folder: str) -> None:
                 _temp_dir=folder,
                 **UNLOGGED,
             )
-    except CONNECTION_ERRORS as error:
+    except Exception as error:  # Ray raises Exception itself if one of its processes ends
         reason = reason_of(error).rstrip(".")
         cause = f"A Ray cluster cannot be started on this machine ({reason})."
         raise ClusterError(cause, "Leave --engine out.") from None

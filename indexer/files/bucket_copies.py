@@ -6,15 +6,16 @@ from pathlib import Path
 from uuid import uuid4
 
 from cdesearch.errors import SourceError
-from cdesearch.progress import Progress
+from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
 from cdesearch.store.bucket_address import BucketAddress, address_of_copies
 from cdesearch.store.write_errors import write_error
 
 UNFINISHED = ".cdesearch-download-"  # begins the name of a file that is being downloaded
+LONGEST_NAME = 255  # bytes
 
 
-def copy_from_buckets(sources: Iterable[Path], progress: Progress) -> None:
+def copy_from_buckets(sources: Iterable[Path], progress: Display) -> None:
     """Bring those of the sources up to date that are copies of files in a bucket.
 
     Raises InputError without the library for buckets, BucketError, StorageError, and SourceError if there are no files.
@@ -28,10 +29,12 @@ def copy_from_buckets(sources: Iterable[Path], progress: Progress) -> None:
                 raise write_error(folder, error) from None
 
 
-def _copy(address: BucketAddress, progress: Progress) -> None:
+def _copy(address: BucketAddress, progress: Display) -> None:
     bucket, folder = bucket_at(address), address.copied_files
     progress.stage(f"Looking for files in {address}", None)
-    objects = _files(bucket.list(""))
+    listed = bucket.list("")
+    objects = _files(listed)
+    _tell_of_others(address, listed, objects, progress)
     if not objects:
         raise SourceError(f"There are no files below {address}.", "Check the spelling. A prefix is named as a folder.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,8 +52,26 @@ def _files(objects: Mapping[str, Stored]) -> dict[str, Stored]:
     return {
         name: stored
         for name, stored in objects.items()
-        if name not in folders and Path(name).as_posix() == name and not {"..", ""} & set(name.split("/"))
+        if name not in folders and Path(name).as_posix() == name and all(map(_is_name, name.split("/")))
     }
+
+
+def _is_name(part: str) -> bool:
+    return part not in ("..", "") and len(os.fsencode(part)) <= LONGEST_NAME
+
+
+def _tell_of_others(
+    address: BucketAddress, listed: Mapping[str, Stored], objects: Mapping[str, Stored], progress: Display
+) -> None:
+    """Note which objects cannot be files. An empty one with the name of a folder stands for that folder."""
+    folders = {parent.as_posix() for name in listed for parent in Path(name).parents}
+    others = sorted(name for name in listed.keys() - objects.keys() if listed[name].size or name not in folders)
+    if others:
+        progress.note(
+            f"{len(others):,} of the objects below {address} cannot be {'a file' if len(others) == 1 else 'files'}"
+            f" beside the others, and {'is' if len(others) == 1 else 'are'} left out: {others[0]:.100}"
+            f"{', ...' if len(others) > 1 else ''}"
+        )
 
 
 def _is_copied(file: Path, stored: Stored) -> bool:

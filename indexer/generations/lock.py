@@ -104,7 +104,7 @@ def _prepare(folder: Path, made: list[Path]) -> None:
     check_not_linked(folder)
     for parent in reversed([folder, *folder.parents]):
         if not parent.exists():
-            parent.mkdir(exist_ok=True)
+            _make(parent)
             made.append(parent)
     if not folder.is_dir():
         raise InputError(f"{folder} is a file, not a folder for an index.", "Name a folder with --index DIR.")
@@ -124,6 +124,16 @@ def _prepare(folder: Path, made: list[Path]) -> None:
     (folder / GENERATIONS).mkdir(exist_ok=True)
     if not os.path.lexists(folder / ".gitignore"):
         write_new(folder / ".gitignore", "*\n")
+
+
+def _make(folder: Path) -> None:
+    """Make a folder; raises InputError if its parent is a file, or a folder in which the system allows none."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except (NotADirectoryError, FileNotFoundError) as error:
+        raise InputError(
+            f"The folder {folder} cannot be made ({error.strerror}).", "Name another folder with --index DIR."
+        ) from None
 
 
 def _is_unmarked(folder: Path) -> bool:

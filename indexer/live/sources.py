@@ -9,6 +9,7 @@ import typer
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.errors import InputError
+from cdesearch.store.bucket_address import parse_source
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
@@ -20,7 +21,10 @@ def sources(
     context: typer.Context,
     action: Annotated[Literal["list", "add", "remove"], typer.Argument(help="What to do.")] = "list",
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH", readable=False, help="Folders and files.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH", parser=parse_source, help="Folders and files, also in a bucket: s3://, gs:// or az://."
+        ),
     ] = None,
     index: IndexOption = None,
     include: Annotated[

@@ -200,6 +200,12 @@ def test_a_missing_folder_leaves_nothing_behind(tmp_path, tiny_checkpoint):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_index_below_a_file_is_refused(docs, tiny_checkpoint):
+    (docs / "file").write_text("the cat")
+    with pytest.raises(InputError, match="file/index cannot be made"):
+        build([docs], Options(index=docs / "file" / "index", model=tiny_checkpoint), Silent())
+
+
 def test_records_are_read_whatever_the_size_of_their_file(docs, run):
     (docs / "many.jsonl").write_text("\n".join(json.dumps({"text": f"the moon {number}"}) for number in range(50)))
     (docs / "long.md").write_text("the moon " * 100)

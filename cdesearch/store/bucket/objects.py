@@ -26,6 +26,7 @@ MOST_REMOVED = 1_000  # objects that one request removes
 _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z ]*)?)")
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist")
+_BAD_NAME = re.compile(r'Path "(.*?)" contained', re.DOTALL)  # an object that the library cannot name
 _CUT = re.compile(r"ListResponseBody|list response body")
 _REASONS = {  # parts of messages in lower case, and what they mean
     "dns error": "the name of its server is unknown",
@@ -185,6 +186,11 @@ class Bucket:
             return BucketError(
                 f"The bucket {self.address.bucket} of {self.address} does not exist.",
                 "Check its name and the region, or make it. Your files and local copies are unchanged.",
+            )
+        if (bad := _BAD_NAME.search(text)) is not None:
+            return BucketError(
+                f"{self.address} has an object whose name is not a path: {bad[1]}.",
+                "Rename or remove it, or name a prefix without it.",
             )
         reason = _reason(text)
         if reason.startswith(("401", "403")):

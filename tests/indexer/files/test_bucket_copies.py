@@ -1,9 +1,14 @@
+import json
+import sys
 import time
+from urllib.request import Request, urlopen
 
 import pytest
+from notes import Notes
 from object_server import SECRET, object_server, store  # noqa: F401 (fixtures)
 
 import cdesearch
+from cdesearch.cli import main
 from cdesearch.cli.hits.render import shown_place
 from cdesearch.errors import BucketError, InputError, SourceError
 from cdesearch.progress import Silent
@@ -104,10 +109,49 @@ def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_f
     (tmp_path / "foreign.md").write_text("foreign")
     (folder / "moon.md").symlink_to(tmp_path / "foreign.md")
     (folder / "linked").symlink_to(tmp_path)
-    copy_from_buckets([folder], Silent())
+    bucket_at(files).write(f"{'n' * 300}.md", b"A name that no file can have.")
+    notes = Notes()
+    copy_from_buckets([folder], notes)
+    assert notes.lines == [
+        f"2 of the objects below {files} cannot be files beside the others, and are left out: moon.md, ..."
+    ]
     files_of_copy = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files_of_copy == {"deep/er/bread.md", "moon.md/part.md"}
     assert (tmp_path / "foreign.md").read_text() == "foreign" and not (folder / "linked").exists()
+
+
+def test_an_object_whose_name_is_not_a_path_is_named(store, files, run):  # noqa: F811
+    request = Request(f"{store.url}/{store.bucket}/files//double.md", b"text", method="PUT")
+    urlopen(request).close()
+    with pytest.raises(BucketError, match=r"whose name is not a path: files//double\.md"):
+        run(parse_source(str(files)))
+
+
+def test_json_has_the_address_of_a_file(files, run, tmp_path, monkeypatch, capsys):
+    run(parse_source(str(files)))
+    monkeypatch.setattr(
+        sys, "argv", ["cdesearch", "query", "moon", "--mode", "text", "--json", "--index", str(tmp_path / "index")]
+    )
+    assert not main.run()
+    (hit,) = json.loads(capsys.readouterr().out)["hits"]
+    assert hit["url"] == f"{files}/moon.md"
+
+
+def test_a_source_in_a_bucket_can_be_added_and_removed(files, tmp_path, tiny_checkpoint, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "cat.md").write_text("The cat is in the house.")
+    build([tmp_path / "docs"], Options(index=tmp_path / "index", model=tiny_checkpoint), Silent())
+    for action, indexed in (("add", 3), ("remove", 1)):
+        arguments = ["sources", action, str(files), "--index", str(tmp_path / "index")]
+        monkeypatch.setattr(sys, "argv", ["cdesearch", *arguments])
+        assert not main.run()
+        assert Index(tmp_path / "index").manifest.n_documents == indexed
+
+
+def test_files_in_a_bucket_cannot_be_watched(files, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["cdesearch", "watch", str(files)])
+    with pytest.raises(InputError, match="cannot be watched"):
+        main.run()
 
 
 def test_hits_show_the_address_of_a_file_and_an_index_has_the_name_of_its_prefix(files, run, tmp_path, capsys):
