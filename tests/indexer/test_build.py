@@ -15,7 +15,7 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import IndexMismatchError, ModelError, SourceError
+from cdesearch.errors import IndexMismatchError, InputError, ModelError, SourceError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
