@@ -95,7 +95,8 @@ def answer(cluster: Cluster, shard: Shard, rate: float, n_queries: int, seed: in
         work = shard.draw(n_queries * cluster.shards, random).reshape(n_queries, cluster.shards)
         busy += float(work.sum()) + n_queries * cluster.encoding
         done = np.maximum(done, _served(arrivals, cluster.encoding, work, cluster.cores))
-    share = busy / (cluster.machines * cluster.cores * arrivals[-1])
+    # Not by the time of the last arrival, which is random: a full cluster could seem to have some time left.
+    share = busy / n_queries * rate / 1000 / (cluster.machines * cluster.cores)
     return (done - arrivals + cluster.merging)[int(WARM_UP * n_queries) :], share
 
 
