@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cdesearch.search.documents import read_candidates
+from cdesearch.languages.shares import ignored_words
+from cdesearch.search.documents import read_tables
 from cdesearch.search.fusion import Scores
 from cdesearch.search.lexical import searched_words
 from cdesearch.search.nearest import RowIds
@@ -46,20 +47,25 @@ def word_scores(index: Index, query: str, rows: RowIds) -> dict[str, WordScores]
 
     Raises IndexDamagedError.
     """
-    order = np.argsort(rows)
+    ignored = ignored_words(index.manifest.text_language)
+    asked = dict.fromkeys(_WORD.findall(searched_words(index, query).lower()))
+    words = [word for word in asked if word not in ignored][:MOST_WORDS]
+    searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in words]
+    wanted = [search.limit(MOST_COUNTED).select(["_score"]).with_row_id() for search in searches]
     found = {}
-    for word in list(dict.fromkeys(_WORD.findall(searched_words(index, query).lower())))[:MOST_WORDS]:
-        search = index.async_chunks.query().nearest_to_text(word, columns="text")
-        table = read_candidates(index, search, ["_score"], MOST_COUNTED, None)
-        if not table.num_rows:
-            continue
-        own = table["_rowid"].to_numpy()
-        scores = np.zeros(len(rows))
-        places = np.searchsorted(rows, own, sorter=order).clip(max=max(0, len(rows) - 1))
-        is_candidate = rows[order[places]] == own if len(rows) else np.zeros(len(own), bool)
-        scores[order[places[is_candidate]]] = table["_score"].to_numpy()[is_candidate]
-        found[word] = WordScores(max(index.manifest.n_chunks, len(own)), len(own), scores)
+    for word, table in zip(words, read_tables(index, wanted), strict=True):
+        if n_found := table.num_rows:
+            scores = _scores_of(rows, table["_rowid"].to_numpy(), table["_score"].to_numpy())
+            found[word] = WordScores(max(index.manifest.n_chunks, n_found), n_found, scores)
     return found
+
+
+def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
+    """Return the scores of `rows` (n,) among the rows that were found; 0 for the others."""
+    own = np.zeros(len(rows))
+    _, places, others = np.intersect1d(rows, found, assume_unique=True, return_indices=True)
+    own[places] = scores[others]
+    return own
 
 
 def comparable(text: Sequence[Scores], words: Sequence[Mapping[str, WordScores]]) -> list[Scores]:

@@ -3,6 +3,7 @@
 All texts come from the tables of the index. No file outside the index is read, whatever name a caller passes.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,8 +92,18 @@ def read_table(index: Index, query: Any) -> Any:
 
     Raises IndexDamagedError if files of the index are missing or broken.
     """
+    return read_tables(index, [query])[0]
+
+
+def read_tables(index: Index, queries: Sequence[Any]) -> list[Any]:
+    """Run several queries at the same time, and return what `read_table` returns for each; raises IndexDamagedError."""
+
+    async def read() -> list[Any]:
+        return list(await asyncio.gather(*(query.to_arrow() for query in queries)))
+
     with index.checks.reading_tables():
-        return run_async(query.to_arrow())
+        found: list[Any] = run_async(read())
+    return found
 
 
 def read_candidates(index: Index, search: Any, columns: Sequence[str], limit: int, condition: str | None) -> Any:
