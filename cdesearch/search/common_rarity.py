@@ -5,6 +5,7 @@ something else would count more there than in an index that is full of it.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,37 +28,31 @@ _WORD = re.compile(r"[^\W_]+")
 class WordScores:
     """A word of the query in one index."""
 
-    n_chunks: int  # of the index
     n_found: int  # chunks with the word, at most MOST_COUNTED
     scores: Scores  # (n,) its BM25 scores for the n candidates of the index; 0 without the word
 
-    @property
-    def idf(self) -> float:
-        """The weight that the index gives to the word."""
-        return idf(self.n_chunks, self.n_found)
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The words of the query that one index contains."""
+
+    n_chunks: int  # of the index
+    words: Mapping[str, WordScores]
 
 
-def idf(n_chunks: int, n_found: int) -> float:
-    """Return the weight of a word in BM25, as LanceDB computes it."""
-    return float(np.log1p((n_chunks - n_found + 0.5) / (n_found + 0.5)))
-
-
-def word_scores(index: Index, query: str, rows: RowIds) -> dict[str, WordScores]:
-    """Return the words of a query that an index contains, with their scores for the candidates `rows` (n,).
-
-    Raises IndexDamagedError.
-    """
+def count_words(index: Index, query: str, rows: RowIds) -> Counted:
+    """Count the chunks with each word of a query, and score the candidates `rows` (n,); raises IndexDamagedError."""
     ignored = ignored_words(index.manifest.text_language)
     asked = dict.fromkeys(_WORD.findall(searched_words(index, query).lower()))
     words = [word for word in asked if word not in ignored][:MOST_WORDS]
     searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in words]
     wanted = [search.limit(MOST_COUNTED).select(["_score"]).with_row_id() for search in searches]
-    found = {}
-    for word, table in zip(words, read_tables(index, wanted), strict=True):
-        if n_found := table.num_rows:
-            scores = _scores_of(rows, table["_rowid"].to_numpy(), table["_score"].to_numpy())
-            found[word] = WordScores(max(index.manifest.n_chunks, n_found), n_found, scores)
-    return found
+    found = {
+        word: WordScores(table.num_rows, _scores_of(rows, table["_rowid"].to_numpy(), table["_score"].to_numpy()))
+        for word, table in zip(words, read_tables(index, wanted), strict=True)
+        if table.num_rows
+    }
+    return Counted(max([index.manifest.n_chunks, *(one.n_found for one in found.values())]), found)
 
 
 def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
@@ -68,27 +63,32 @@ def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
     return own
 
 
-def comparable(text: Sequence[Scores], words: Sequence[Mapping[str, WordScores]]) -> list[Scores]:
+def comparable(text: Sequence[Scores], counted: Sequence[Counted]) -> list[Scores]:
     """Return the BM25 scores (n,) of the candidates of each index, with the weights of words in all indexes together.
 
-    `text` are those with the weights of the own index; what words do not explain, such as quoted phrases, stays as it
+    `text` are those with the weights of the own index. What words do not explain, such as quoted phrases, stays as it
     is. NaN stays NaN.
     """
-    n_chunks = [max((one.n_chunks for one in own.values()), default=0) for own in words]
-    common = {
-        word: idf(sum(n_chunks), sum(own[word].n_found for own in words if word in own))
-        for word in dict.fromkeys(word for own in words for word in own)
-    }
-    return [_reweighted(scores, own, common) for scores, own in zip(text, words, strict=True)]
+    n_chunks = sum(one.n_chunks for one in counted)
+    n_found = Counter[str]()
+    for one in counted:
+        n_found.update({word: scores.n_found for word, scores in one.words.items()})
+    common = {word: _idf(n_chunks, number) for word, number in n_found.items()}
+    return [_reweighted(scores, one, common) for scores, one in zip(text, counted, strict=True)]
 
 
-def _reweighted(text: Scores, own: Mapping[str, WordScores], common: Mapping[str, float]) -> Scores:
-    counted = {word: one for word, one in own.items() if one.n_found < MOST_COUNTED}
+def _reweighted(text: Scores, counted: Counted, common: Mapping[str, float]) -> Scores:
     known, changed = np.zeros_like(text), np.zeros_like(text)
-    for word, one in counted.items():
-        known += one.scores
-        changed += one.scores * (common[word] / one.idf)
+    for word, one in counted.words.items():
+        if one.n_found < MOST_COUNTED:
+            known += one.scores
+            changed += one.scores * (common[word] / _idf(counted.n_chunks, one.n_found))
     # Two forms of one word have equal scores, which the query counts once.
     share = np.minimum(1, np.divide(text, known, out=np.ones_like(text), where=known > 0))
     reweighted: Scores = text + share * (changed - known)
     return reweighted
+
+
+def _idf(n_chunks: int, n_found: int) -> float:
+    """Return the weight of a word in BM25, as LanceDB computes it."""
+    return float(np.log1p((n_chunks - n_found + 0.5) / (n_found + 0.5)))

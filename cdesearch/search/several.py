@@ -16,7 +16,7 @@ from typing import Self
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexDamagedError, IndexStateError, ModelError, QueryError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.common_rarity import WordScores, comparable, word_scores
+from cdesearch.search.common_rarity import Counted, comparable, count_words
 from cdesearch.search.confidence import with_confidence
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.pooling import Part, Pool, pool
@@ -125,12 +125,12 @@ class SeveralSearcher:
     def _comparable(self, parts: Sequence[Part], query: str) -> list[Part]:
         """Return the parts with BM25 scores that can be compared; raises IndexDamagedError."""
 
-        def counted(part: Part) -> dict[str, WordScores]:
+        def count(part: Part) -> Counted:
             with _naming(part.name):
-                return word_scores(part.reader.index, query, part.gathered.rows)
+                return count_words(part.reader.index, query, part.gathered.rows)
 
-        words = list(self._executor.map(counted, parts))
-        texts = comparable([part.gathered.candidates.text for part in parts], words)
+        counted = list(self._executor.map(count, parts))
+        texts = comparable([part.gathered.candidates.text for part in parts], counted)
         return [part.with_text(text) for part, text in zip(parts, texts, strict=True)]
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import cdesearch
@@ -80,6 +81,19 @@ def test_shards_have_the_bm25_scores_of_one_index(whole, shards, tiny_checkpoint
         expected = {hit.chunk.path: hit.score for hit in alone.search(query, k=40, mode="text")}
     found = {hit.chunk.path: hit.score for hit in search(shards, tiny_checkpoint, query, k=40, mode="text")}
     assert found == pytest.approx(expected, rel=0.02)  # the mean length of a text differs
+
+
+def test_a_third_index_without_the_words_makes_them_rarer(tmp_path, tiny_checkpoint):
+    folders = []
+    for name, text in (("cats", "the cat is in the house"), ("dogs", "a dog"), ("empty", "water in the river")):
+        (tmp_path / name).mkdir()
+        folders.append(tmp_path / name)
+        for number in range(20):
+            (tmp_path / name / f"{number}.md").write_text(f"{text} {number}\n")
+        cdesearch.build(tmp_path / name, model=tiny_checkpoint).close()
+    two, three = (search(some, tiny_checkpoint, "cat", k=1, mode="text")[0] for some in (folders[:2], folders))
+    ratio = np.log1p((60 - 20 + 0.5) / 20.5) / np.log1p((40 - 20 + 0.5) / 20.5)
+    assert three.score / two.score == pytest.approx(ratio, rel=1e-4)
 
 
 def test_an_index_in_which_a_word_is_rare_is_not_before_one_about_it(tmp_path, tiny_checkpoint):
