@@ -38,7 +38,8 @@ def _neighbours(vectors: Floats, k: int) -> NDArray[np.int64]:
     n, d = vectors.shape
     n_parts = max(1, round(n**0.5))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, n_parts, faiss.METRIC_INNER_PRODUCT)
-    index.train(vectors[: TRAINED_PER_PART * n_parts])
+    sample = np.random.default_rng(0).permutation(n)[: TRAINED_PER_PART * n_parts]
+    index.train(vectors[sample])
     index.add(vectors)
     index.nprobe = PARTS_SEARCHED
     found = index.search(vectors, k + 1)[1]

@@ -116,6 +116,10 @@ def _run(stage: str, work: Path, vectors: str, n_files: int, chunks_per_file: in
     module = "benchmarks.speed.scale_process"
     command = [sys.executable, "-m", module, stage, str(work), vectors, str(n_files), str(chunks_per_file)]
     run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if run.returncode < 0:
+        raise InputError(
+            f"The stage {stage} was ended by signal {-run.returncode}.", "Free memory, or name fewer chunks."
+        )
     if run.returncode:  # it has said why
         raise typer.Exit(run.returncode)
     figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])

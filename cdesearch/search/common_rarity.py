@@ -4,32 +4,35 @@ LanceDB weights a word by the inverse document frequency (idf) in its own index.
 something else would count more there than in an index that is full of it.
 """
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from unicodedata import category
 
 import numpy as np
 
 from cdesearch.languages.shares import ignored_words
 from cdesearch.search.documents import read_tables
+from cdesearch.search.exact import idf
 from cdesearch.search.fusion import Scores
 from cdesearch.search.lexical import searched_words
 from cdesearch.search.nearest import RowIds
 from cdesearch.store.index import Index
 
-# Chunks with a word that are counted at most, which takes 70 ms. A more common word keeps the weight in its own index.
-MOST_COUNTED = 50_000
+MOST_COUNTED = 10_000  # chunks with a word that are read; the number of further ones is estimated
 MOST_WORDS = 32  # of a query that are counted; the others keep their weights
-_WORD = re.compile(r"[^\W_]+")
+# BM25 multiplies the weight of a word by less than k1 + 1 = 2.2. A text with a higher score contains several words that
+# full text has found in one, as in scripts without spaces.
+MOST_FREQUENCY = 2.3
+TYPICAL_BEST = 2.0  # this factor in the best of MOST_COUNTED texts
 
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
     """A word of the query in one index."""
 
-    n_found: int  # chunks with the word, at most MOST_COUNTED
-    scores: Scores  # (n,) its BM25 scores for the n candidates of the index; 0 without the word
+    n_found: int  # chunks with the word
+    scores: Scores  # (n,) its BM25 scores for the n candidates of the index; 0 without the word, or if it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +45,36 @@ class Counted:
 
 def count_words(index: Index, query: str, rows: RowIds) -> Counted:
     """Count the chunks with each word of a query, and score the candidates `rows` (n,); raises IndexDamagedError."""
-    ignored = ignored_words(index.manifest.text_language)
-    asked = dict.fromkeys(_WORD.findall(searched_words(index, query).lower()))
-    words = [word for word in asked if word not in ignored][:MOST_WORDS]
-    searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in words]
+    asked = _asked(index, query)
+    searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in asked]
     wanted = [search.limit(MOST_COUNTED).select(["_score"]).with_row_id() for search in searches]
-    found = {
-        word: WordScores(table.num_rows, _scores_of(rows, table["_rowid"].to_numpy(), table["_score"].to_numpy()))
-        for word, table in zip(words, read_tables(index, wanted), strict=True)
-        if table.num_rows
-    }
-    return Counted(max([index.manifest.n_chunks, *(one.n_found for one in found.values())]), found)
+    n_chunks, found = index.manifest.n_chunks, {}
+    for (word, times), table in zip(asked.items(), read_tables(index, wanted), strict=True):
+        scores = table["_score"].to_numpy()
+        if len(scores) and scores.max() <= MOST_FREQUENCY * idf(len(scores), n_chunks):
+            own = times * _scores_of(rows, table["_rowid"].to_numpy(), scores)
+            found[word] = WordScores(_number(len(scores), float(scores.max()), n_chunks), own)
+    return Counted(n_chunks, found)
+
+
+def _asked(index: Index, query: str) -> dict[str, int]:
+    """Return the words that full text looks for, and how often the query has each, because BM25 counts all of them."""
+    ignored = ignored_words(index.manifest.text_language)
+    words = Counter(word for word in _words_in(searched_words(index, query).lower()) if word not in ignored)
+    return dict(list(words.items())[:MOST_WORDS])
+
+
+def _words_in(text: str) -> Iterator[str]:
+    """Yield the runs of letters, marks and digits."""
+    yield from "".join(one if category(one)[0] in "LMN" else " " for one in text).split()
+
+
+def _number(n_read: int, best: float, n_chunks: int) -> int:
+    """Return how many chunks contain a word, estimated from its best score if not all of them were read."""
+    if n_read < MOST_COUNTED:
+        return n_read
+    weight = best / TYPICAL_BEST
+    return int(min(n_chunks, max(n_read, n_chunks / np.exp(weight))))
 
 
 def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
@@ -73,22 +95,16 @@ def comparable(text: Sequence[Scores], counted: Sequence[Counted]) -> list[Score
     n_found = Counter[str]()
     for one in counted:
         n_found.update({word: scores.n_found for word, scores in one.words.items()})
-    common = {word: _idf(n_chunks, number) for word, number in n_found.items()}
+    common = {word: idf(number, n_chunks) for word, number in n_found.items()}
     return [_reweighted(scores, one, common) for scores, one in zip(text, counted, strict=True)]
 
 
 def _reweighted(text: Scores, counted: Counted, common: Mapping[str, float]) -> Scores:
     known, changed = np.zeros_like(text), np.zeros_like(text)
     for word, one in counted.words.items():
-        if one.n_found < MOST_COUNTED:
-            known += one.scores
-            changed += one.scores * (common[word] / _idf(counted.n_chunks, one.n_found))
-    # Two forms of one word have equal scores, which the query counts once.
+        known += one.scores
+        changed += one.scores * (common[word] / idf(one.n_found, counted.n_chunks))
+    # Full text may have divided the query otherwise, and have found less than the words explain.
     share = np.minimum(1, np.divide(text, known, out=np.ones_like(text), where=known > 0))
     reweighted: Scores = text + share * (changed - known)
     return reweighted
-
-
-def _idf(n_chunks: int, n_found: int) -> float:
-    """Return the weight of a word in BM25, as LanceDB computes it."""
-    return float(np.log1p((n_chunks - n_found + 0.5) / (n_found + 0.5)))

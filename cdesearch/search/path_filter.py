@@ -34,7 +34,7 @@ def path_condition(*globs: str) -> str:
         expression for glob in globs for expression in (*map(_whole, alternatives(glob)), _exactly(glob))
     )
     matches = f"regexp_like(path, '(?s){'|'.join(expressions)}')"  # `_code` has escaped all quotes
-    starts = {_literal_start(glob) for glob in globs}
+    starts = {_literal_start(one) for glob in globs for one in (glob, *alternatives(glob))}
     if None in starts or len(starts) > MOST_STARTS:
         return matches
     begins = " OR ".join(f"starts_with(path, {quoted(start)})" for start in sorted(filter(None, starts)))

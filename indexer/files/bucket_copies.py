@@ -10,6 +10,7 @@ from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
 from cdesearch.store.bucket_address import BucketAddress, address_of_copies
 from cdesearch.store.write_errors import write_error
+from cdesearch.terminal import counted
 
 UNFINISHED = ".cdesearch-download-"  # begins the name of a file that is being downloaded
 LONGEST_NAME = 255  # bytes
@@ -48,12 +49,13 @@ def _copy(address: BucketAddress, progress: Display) -> None:
 
 def _files(objects: Mapping[str, Stored]) -> dict[str, Stored]:
     """The objects that can be files: a name must be a relative path, and no folder of another one."""
-    folders = {parent.as_posix() for name in objects for parent in Path(name).parents}
-    return {
-        name: stored
-        for name, stored in objects.items()
-        if name not in folders and Path(name).as_posix() == name and all(map(_is_name, name.split("/")))
-    }
+    named = [name for name in objects if Path(name).as_posix() == name and all(map(_is_name, name.split("/")))]
+    folders = _folders(named)
+    return {name: objects[name] for name in named if name not in folders}
+
+
+def _folders(names: Iterable[str]) -> set[str]:
+    return {parent.as_posix() for name in names for parent in Path(name).parents}
 
 
 def _is_name(part: str) -> bool:
@@ -64,13 +66,12 @@ def _tell_of_others(
     address: BucketAddress, listed: Mapping[str, Stored], objects: Mapping[str, Stored], progress: Display
 ) -> None:
     """Note which objects cannot be files. An empty one with the name of a folder stands for that folder."""
-    folders = {parent.as_posix() for name in listed for parent in Path(name).parents}
+    folders = _folders(listed)
     others = sorted(name for name in listed.keys() - objects.keys() if listed[name].size or name not in folders)
     if others:
         progress.note(
-            f"{len(others):,} of the objects below {address} cannot be {'a file' if len(others) == 1 else 'files'}"
-            f" beside the others, and {'is' if len(others) == 1 else 'are'} left out: {others[0]:.100}"
-            f"{', ...' if len(others) > 1 else ''}"
+            f"{counted(len(others), 'object')} below {address} cannot be files of this computer and are left out, such"
+            f" as {others[0]:.100}"
         )
 
 

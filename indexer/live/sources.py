@@ -9,7 +9,7 @@ import typer
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.errors import InputError
-from cdesearch.store.bucket_address import parse_source
+from cdesearch.store.bucket_address import address_of_copies, parse_source
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
@@ -86,7 +86,7 @@ def _list(opened: "Index") -> None:
         globs = own_globs.get(source)
         chosen = f"  ({_as_options(globs)})" if globs else ""
         state = "" if source not in missing else "  (not mounted)" if source.exists() else "  (does not exist)"
-        print_text(printable(f"{source}{chosen}") + state)
+        print_text(printable(f"{address_of_copies(source) or source}{chosen}") + state)
 
 
 def _as_options(globs: "Globs") -> str:

@@ -189,7 +189,7 @@ class Bucket:
             )
         if (bad := _BAD_NAME.search(text)) is not None:
             return BucketError(
-                f"{self.address} has an object whose name is not a path: {bad[1]}.",
+                f"{self.address} has an object whose name is not a path: {bad[1]:.200}.",
                 "Rename or remove it, or name a prefix without it.",
             )
         reason = _reason(text)

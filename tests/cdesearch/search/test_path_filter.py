@@ -70,6 +70,7 @@ def test_every_glob_is_applied_or_refused_with_an_error(table, glob):
 @given(st.lists(st.text(alphabet=st.sampled_from("abdmsu./*?[]{,}'"), min_size=1, max_size=9), min_size=1, max_size=3))
 @example(["sub/{a,deep/a}.md"])
 @example(["sub{/deep,way}/*"])
+@example(["sub/{,deep}"])
 @example(["/*.md", "sub/a*"])
 def test_the_text_with_which_paths_begin_excludes_no_path_that_a_glob_matches(table, globs):
     def found():

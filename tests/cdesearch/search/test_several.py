@@ -12,6 +12,7 @@ import pytest
 import cdesearch
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexStateError, QueryError
+from cdesearch.search import common_rarity
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.several import SeveralSearcher
 from cdesearch.store.index import Index
@@ -81,6 +82,43 @@ def test_shards_have_the_bm25_scores_of_one_index(whole, shards, tiny_checkpoint
         expected = {hit.chunk.path: hit.score for hit in alone.search(query, k=40, mode="text")}
     found = {hit.chunk.path: hit.score for hit in search(shards, tiny_checkpoint, query, k=40, mode="text")}
     assert found == pytest.approx(expected, rel=0.02)  # the mean length of a text differs
+
+
+def of_texts(folder, texts, model):
+    folder.mkdir()
+    for number, text in enumerate(texts):
+        (folder / f"{number}.md").write_text(f"{text}\n")
+    cdesearch.build(folder, model=model).close()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("common", "rare", "query"),
+    [
+        ("the engine is light", "the engine of the engine", "engine of an engine"),
+        ("手册 在 这里", "密码 手册 在 这里", "手册密码"),
+        ("कूटशब्द घर में है", "कूटशब्द बदलें", "कूटशब्द बदलें"),
+    ],
+)
+def test_two_indexes_rank_words_like_one(tmp_path, tiny_checkpoint, common, rare, query):
+    texts = [[common] * 19 + [rare], [common] * 5 + [rare] * 15]
+    whole = of_texts(tmp_path / "whole", [*texts[0], *texts[1]], tiny_checkpoint)
+    parts = [of_texts(tmp_path / f"part{n}", own, tiny_checkpoint) for n, own in enumerate(texts)]
+    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
+        best = alone.search(query, k=1, mode="text")[0].score
+    found = search(parts, tiny_checkpoint, query, k=40, mode="text")
+    assert found[0].score < 3 * best
+
+
+def test_the_number_of_chunks_with_a_frequent_word_is_estimated(tmp_path, tiny_checkpoint, monkeypatch):
+    parts = [
+        of_texts(tmp_path / "one", [f"the engine {number}" for number in range(60)], tiny_checkpoint),
+        of_texts(tmp_path / "two", [f"the house {number}" for number in range(59)] + ["the engine"], tiny_checkpoint),
+    ]
+    exact = search(parts, tiny_checkpoint, "engine", k=61, mode="text")
+    monkeypatch.setattr(common_rarity, "MOST_COUNTED", 50)
+    estimated = search(parts, tiny_checkpoint, "engine", k=61, mode="text")
+    assert estimated[0].score == pytest.approx(exact[0].score, rel=0.2)
 
 
 def test_a_third_index_without_the_words_makes_them_rarer(tmp_path, tiny_checkpoint):

@@ -113,7 +113,7 @@ def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_f
     notes = Notes()
     copy_from_buckets([folder], notes)
     assert notes.lines == [
-        f"2 of the objects below {files} cannot be files beside the others, and are left out: moon.md, ..."
+        f"2 objects below {files} cannot be files of this computer and are left out, such as moon.md"
     ]
     files_of_copy = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files_of_copy == {"deep/er/bread.md", "moon.md/part.md"}
