@@ -15,16 +15,19 @@ from cdesearch.languages.shares import ignored_words
 from cdesearch.search.documents import read_tables
 from cdesearch.search.exact import idf
 from cdesearch.search.fusion import Scores
-from cdesearch.search.lexical import searched_words
+from cdesearch.search.lexical import MAX_SEARCHED, searched_words
 from cdesearch.search.nearest import RowIds
 from cdesearch.store.index import Index
 
 MOST_COUNTED = 10_000  # chunks with a word that are read; the number of further ones is estimated
+# The same in an index of more than MAX_SEARCHED chunks, where it halves the time. The weights of words in such an index
+# hardly change by adding a smaller one.
+MOST_IN_LARGE = 200
 MOST_WORDS = 32  # of a query that are counted; the others keep their weights
 # BM25 multiplies the weight of a word by less than k1 + 1 = 2.2. A text with a higher score contains several words that
 # full text has found in one, as in scripts without spaces.
 MOST_FREQUENCY = 2.3
-TYPICAL_BEST = 2.0  # this factor in the best of MOST_COUNTED texts
+TYPICAL_BEST = 2.0  # this factor in the best of many texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,15 @@ def count_words(index: Index, query: str, rows: RowIds) -> Counted:
     """Count the chunks with each word of a query, and score the candidates `rows` (n,); raises IndexDamagedError."""
     asked = _asked(index, query)
     searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in asked]
-    wanted = [search.limit(MOST_COUNTED).select(["_score"]).with_row_id() for search in searches]
     n_chunks, found = index.manifest.n_chunks, {}
+    most = MOST_COUNTED if n_chunks <= MAX_SEARCHED else MOST_IN_LARGE
+    wanted = [search.limit(most).select(["_score"]).with_row_id() for search in searches]
     for (word, times), table in zip(asked.items(), read_tables(index, wanted), strict=True):
         scores = table["_score"].to_numpy()
         if len(scores) and scores.max() <= MOST_FREQUENCY * idf(len(scores), n_chunks):
             own = times * _scores_of(rows, table["_rowid"].to_numpy(), scores)
-            found[word] = WordScores(_number(len(scores), float(scores.max()), n_chunks), own)
+            n_found = _estimate(float(scores.max()), n_chunks) if len(scores) == most else 0
+            found[word] = WordScores(max(len(scores), n_found), own)
     return Counted(n_chunks, found)
 
 
@@ -69,12 +74,9 @@ def _words_in(text: str) -> Iterator[str]:
     yield from "".join(one if category(one)[0] in "LMN" else " " for one in text).split()
 
 
-def _number(n_read: int, best: float, n_chunks: int) -> int:
-    """Return how many chunks contain a word, estimated from its best score if not all of them were read."""
-    if n_read < MOST_COUNTED:
-        return n_read
-    weight = best / TYPICAL_BEST
-    return int(min(n_chunks, max(n_read, n_chunks / np.exp(weight))))
+def _estimate(best: float, n_chunks: int) -> int:
+    """Return how many chunks contain a word, from its best score."""
+    return round(min(n_chunks, n_chunks / np.exp(best / TYPICAL_BEST)))
 
 
 def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
