@@ -4,6 +4,7 @@ LanceDB weights a word by the inverse document frequency (idf) in its own index.
 something else would count more there than in an index that is full of it.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def _words_in(text: str) -> Iterator[str]:
 
 def _estimate(best: float, n_chunks: int) -> int:
     """Return how many chunks contain a word, from its best score."""
-    return round(min(n_chunks, n_chunks / np.exp(best / TYPICAL_BEST)))
+    return round(n_chunks / math.exp(best / TYPICAL_BEST))
 
 
 def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
