@@ -45,22 +45,25 @@ class Counted:
 
     n_chunks: int  # of the index
     words: Mapping[str, WordScores]
+    divided: frozenset[str]  # those words in which full text has found several
 
 
 def count_words(index: Index, query: str, rows: RowIds) -> Counted:
     """Count the chunks with each word of a query, and score the candidates `rows` (n,); raises IndexDamagedError."""
     asked = _asked(index, query)
     searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in asked]
-    n_chunks, found = index.manifest.n_chunks, {}
+    n_chunks, found, divided = index.manifest.n_chunks, {}, set()
     most = MOST_COUNTED if n_chunks <= MAX_SEARCHED else MOST_IN_LARGE
     wanted = [search.limit(most).select(["_score"]).with_row_id() for search in searches]
     for (word, times), table in zip(asked.items(), read_tables(index, wanted), strict=True):
         scores = table["_score"].to_numpy()
-        if len(scores) and scores.max() <= MOST_FREQUENCY * idf(len(scores), n_chunks):
+        if len(scores) and scores.max() > MOST_FREQUENCY * idf(len(scores), n_chunks):
+            divided.add(word)
+        elif len(scores):
             own = times * _scores_of(rows, table["_rowid"].to_numpy(), scores)
             n_found = _estimate(float(scores.max()), n_chunks) if len(scores) == most else 0
             found[word] = WordScores(max(len(scores), n_found), own)
-    return Counted(n_chunks, found)
+    return Counted(n_chunks, found, frozenset(divided))
 
 
 def _asked(index: Index, query: str) -> dict[str, int]:
@@ -92,12 +95,13 @@ def comparable(text: Sequence[Scores], counted: Sequence[Counted]) -> list[Score
     """Return the BM25 scores (n,) of the candidates of each index, with the weights of words in all indexes together.
 
     `text` are those with the weights of the own index. What words do not explain, such as quoted phrases, stays as it
-    is. NaN stays NaN.
+    is, and so does what divided words explain. NaN stays NaN.
     """
     n_chunks = sum(one.n_chunks for one in counted)
+    divided = frozenset[str]().union(*(one.divided for one in counted))
     n_found = Counter[str]()
     for one in counted:
-        n_found.update({word: scores.n_found for word, scores in one.words.items()})
+        n_found.update({word: scores.n_found for word, scores in one.words.items() if word not in divided})
     common = {word: idf(number, n_chunks) for word, number in n_found.items()}
     return [_reweighted(scores, one, common) for scores, one in zip(text, counted, strict=True)]
 
@@ -105,8 +109,9 @@ def comparable(text: Sequence[Scores], counted: Sequence[Counted]) -> list[Score
 def _reweighted(text: Scores, counted: Counted, common: Mapping[str, float]) -> Scores:
     known, changed = np.zeros_like(text), np.zeros_like(text)
     for word, one in counted.words.items():
-        known += one.scores
-        changed += one.scores * (common[word] / idf(one.n_found, counted.n_chunks))
+        if word in common:
+            known += one.scores
+            changed += one.scores * (common[word] / idf(one.n_found, counted.n_chunks))
     # Full text may have divided the query otherwise, and have found less than the words explain.
     share = np.minimum(1, np.divide(text, known, out=np.ones_like(text), where=known > 0))
     reweighted: Scores = text + share * (changed - known)
