@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cdesearch.context.context import Context, ContextSample, FittedContext
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel
@@ -16,11 +17,16 @@ from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
 from indexer.cluster.corpus import ClusterCorpus
 from indexer.cluster.embedding import ModelToLoad
-from indexer.cluster.indexing import finish_on_worker, write_documents_on_worker
+from indexer.cluster.indexing import (
+    drift_on_worker,
+    finish_on_worker,
+    sample_vectors_on_worker,
+    write_documents_on_worker,
+)
 from indexer.cluster.parts import FRAGMENTS
 from indexer.cluster.session import Session, connected
 from indexer.cluster.writing import Target, storage_version
-from indexer.embedding.context import load_or_make, sample_of, sample_vectors, save_part
+from indexer.embedding.context import load_or_make, sample_of, save_part
 from indexer.embedding.languages import CorpusLanguages
 from indexer.embedding.spool import Chunks
 from indexer.generations.generation import CLUSTER, FITTED, SAMPLE
@@ -86,8 +92,12 @@ class ClusterJob(BuildJob):
         target = Target(str(table), version, self._vectors, corpus.vector_files, fitted.whitening, weight)
         corpus.write(table, fitted, target)
         tables.chunks.checkout_latest()
-        save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
+        sampled = sample_vectors_on_worker(tables, self._vectors, sample)
+        save_part(Context.of(fitted, sampled), building / CONTEXT)
         return embedded
+
+    def _drift(self, tables: Tables, sample: Floats, documents: pa.Table) -> float | None:
+        return drift_on_worker(tables, self._vectors, sample, self.folder)
 
     def _write_documents(self, tables: Tables, documents: pa.Table) -> None:
         write_documents_on_worker(tables, self._vectors, documents)

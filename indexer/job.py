@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch.context.context import Context, ContextSample, FittedContext
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
@@ -113,9 +114,7 @@ class BuildJob:
         context = Context.load(building / CONTEXT)
         manifest = self._description.manifest(documents, languages, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
-            drift = drift_of(
-                context.sample_vectors, tables.chunks, documents, self._vectors, self.folder
-            ).standard_errors
+            drift = self._drift(tables, context.sample_vectors, documents)
             del documents, fresh  # of a million records; the indexes need the memory now
             self._finish_tables(tables)
         self._finish(building, replace(manifest, drift=drift))
@@ -299,6 +298,10 @@ class BuildJob:
 
     def _open_tables(self, languages: CorpusLanguages, building: Path) -> Tables:
         return self._tables(languages, building)
+
+    def _drift(self, tables: Tables, sample: Floats, documents: pa.Table) -> float | None:
+        """The drift of the tables from the vectors `sample` (n, d), in standard errors."""
+        return drift_of(sample, tables.chunks, documents, self._vectors, self.folder).standard_errors
 
     def _write_documents(self, tables: Tables, documents: pa.Table) -> None:
         tables.write_documents(documents)

@@ -10,6 +10,6 @@ scanning    sampled texts, token counts and languages of the corpus
 places      where the vector of each chunk is, or in which window it is embedded
 embedding   pass 2: embeds windows of chunks
 writing     whitens vectors, adds document context, and writes fragments of the table
-indexing    writes the documents table, compacts that of chunks, and builds its indexes
+indexing    reads and finishes the tables on a worker: documents, drift, and the indexes
 corpus      the state of one build between these steps
 """

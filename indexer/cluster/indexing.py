@@ -1,4 +1,4 @@
-"""Write the documents table on a cluster, compact the table of chunks there, and build its indexes.
+"""Read and finish the tables of a generation on a worker of a cluster: LanceDB needs much memory for that.
 
 One task finishes a table. A table of up to FRAGMENT_ROWS chunks is one fragment after compaction, and the task does all
 of the work itself. For a larger table, it waits while lance-ray divides the work by fragments.
@@ -12,10 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from cdesearch.context.context import ContextSample
+from cdesearch.context.vectors import Floats
 from cdesearch.errors import ClusterError
+from cdesearch.search.drift import drift_of
 from cdesearch.store.lance_manifest import TABLES
+from cdesearch.store.open_tables import connect
 from cdesearch.store.vector_format import VectorFormat
 from indexer.cluster.dispatch import CONTINUES, run_on_worker
+from indexer.embedding.context import sample_vectors
 from indexer.generations.generation import CLUSTER
 from indexer.generations.tables import GRAPH_OPTIONS, Tables
 
@@ -69,6 +74,27 @@ def write_documents_on_worker(tables: Tables, vectors: VectorFormat, documents: 
 def _write_documents(generation: Path, vectors: VectorFormat, file: Path) -> None:
     with pa.memory_map(str(file)) as source:
         Tables(generation, vectors).write_documents(pa.ipc.open_file(source).read_all())
+
+
+def sample_vectors_on_worker(tables: Tables, vectors: VectorFormat, sample: ContextSample) -> Floats:
+    """Return what `sample_vectors` returns, because LanceDB reads ahead in a column of all chunks."""
+    found: Floats = run_on_worker(_sample_vectors, tables.generation, vectors, sample)
+    return found
+
+
+def _sample_vectors(generation: Path, vectors: VectorFormat, sample: ContextSample) -> Floats:
+    return sample_vectors(Tables(generation, vectors), sample)
+
+
+def drift_on_worker(tables: Tables, vectors: VectorFormat, sample: Floats, folder: Path) -> float | None:
+    """Return the drift of tables from the vectors `sample` (n, d), in standard errors; their documents are written."""
+    found: float | None = run_on_worker(_drift, tables.generation, vectors, sample, folder)
+    return found
+
+
+def _drift(generation: Path, vectors: VectorFormat, sample: Floats, folder: Path) -> float | None:
+    documents = connect(generation).open_table("documents").to_arrow()
+    return drift_of(sample, Tables(generation, vectors).chunks, documents, vectors, folder).standard_errors
 
 
 def finish_on_worker(tables: Tables, vectors: VectorFormat, n_workers: int) -> None:
