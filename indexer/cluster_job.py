@@ -96,7 +96,7 @@ class ClusterJob(BuildJob):
         save_part(Context.of(fitted, sampled), building / CONTEXT)
         return embedded
 
-    def _drift(self, tables: Tables, sample: Floats, documents: pa.Table) -> float | None:
+    def _drift(self, tables: Tables, sample: Floats, *_: Any) -> float | None:
         return drift_on_worker(tables, self._vectors, sample, self.folder)
 
     def _write_documents(self, tables: Tables, documents: pa.Table) -> None:
