@@ -13,10 +13,9 @@ from rich.table import Table
 
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, make_results_folder, positive_numbers, show
-from benchmarks.speed.scale_process import LIKE
 from benchmarks.speed.searching import QUERIES, search_queries
 from benchmarks.speed.sentences import SENTENCES, PairTexts
-from benchmarks.speed.synthetic import ROWS, source_index
+from benchmarks.speed.synthetic import LIKE, ROWS, source_index
 from cdesearch.errors import InputError
 from cdesearch.store.index import Index
 from cdesearch.store.vector_format import KINDS
@@ -62,7 +61,7 @@ def scale(
             if many is None:
                 source_index(corpus, work / "source")
             else:
-                (work / LIKE).write_text(str(many), encoding="utf-8")
+                (work / LIKE).write_text(str(many.folder.resolve()), encoding="utf-8")
             (work / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
             if sentences is not None:
                 (work / SENTENCES).write_text(json.dumps(sentences), encoding="utf-8")
@@ -72,7 +71,7 @@ def scale(
                 print(f"{size:,} chunks, {stage}: {columns[size]}", file=sys.stderr)
     _show(columns)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
-    resembled = {} if many is None else {"like": Index(many).manifest.n_chunks}
+    resembled = {} if many is None else {"like": many.manifest.n_chunks}
     texts = {"corpus": corpus.name, "sentences": (pairs or corpus).name, "chunks_per_file": chunks_per_file}
     file.write_text(
         json.dumps({"machine": machine, **texts, **resembled, "sizes": columns}, indent=1) + "\n", encoding="utf-8"
@@ -92,13 +91,14 @@ def _check(corpus: Path, vectors: str, chunks_per_file: int, folder: Path | None
         raise InputError(f"{corpus} has no {unknown[0]}.", "Name a BEIR folder.")
 
 
-def _of_many(like: Path) -> Path:
-    """The absolute path of an index; raises InputError if it has few chunks, and IndexStateError."""
-    if (n_chunks := Index(like).manifest.n_chunks) < LEAST_RESEMBLED:
+def _of_many(like: Path) -> Index:
+    """The index in a folder; raises InputError if it has few chunks, and IndexStateError."""
+    index = Index(like)
+    if (n_chunks := index.manifest.n_chunks) < LEAST_RESEMBLED:
         raise InputError(
             f"The index {like} has {n_chunks:,} chunks.", f"Name an index of at least {LEAST_RESEMBLED:,} with --like."
         )
-    return like.resolve()
+    return index
 
 
 def _queries_and_sentences(corpus: Path, pairs: Path | None) -> tuple[list[str], list[str] | None]:

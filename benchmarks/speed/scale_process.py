@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.machine import peak_memory
 from benchmarks.speed.sentences import SENTENCES
-from benchmarks.speed.synthetic import SOURCE_INDEX, Material, grow_folder
+from benchmarks.speed.synthetic import LIKE, SOURCE_INDEX, Material, grow_folder
 from cdesearch.cli.exits import run_and_exit
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.progress import Silent
@@ -35,7 +35,6 @@ K = 10
 WARM_UP = 10
 CHANGED = 1_000  # documents of the update
 SHARES = (2, 5, 7, 10, 14, 20, 50)  # of an index with parts, one in so many is searched
-LIKE = "like.txt"  # the file that names the index whose vectors are resembled, if there is one
 
 
 def _build(folder: Path, vectors: VectorKind, n_files: int, chunks_per_file: int) -> dict[str, float]:

@@ -39,6 +39,7 @@ ROWS = 10_000
 DOCUMENT_WEIGHT = 0.6  # of the default model
 SOURCE_DOCUMENTS = 600
 SOURCE_INDEX = "index"  # in the folder of `source_index`
+LIKE = "like.txt"  # the file that names the index whose vectors are resembled, for another process
 
 TextsAndVectors = tuple[list[str], Floats]  # texts and their unit vectors (n, d)
 

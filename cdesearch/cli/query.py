@@ -98,11 +98,13 @@ def _show(options: QueryOptions, answer: Answer) -> None:
     result = answer.result
     shown = Shown(options.text, answer.root, options.full, options.context, answer.around)
     if options.format == "json":
-        hits = {"hits": [_as_json(shown, hit) for hit in result.hits]}
-        print_json(result_as_json(options.text, options.mode, result) | hits | _roots_as_json(answer))
+        values = result_as_json(options.text, options.mode, result)
+        for one, hit in zip(values["hits"], result.hits, strict=True):
+            one.update(_url(shown, hit))
+        print_json(values | _roots_as_json(answer))
     elif options.format == "jsonl":
         for hit in result.hits:
-            print_json(_as_json(shown, hit))
+            print_json(hit_as_json(hit, options.text) | _url(shown, hit))
     elif answer.tokenizer is not None:
         _show_passages(options.text, result, answer.tokenizer)
     elif answer.is_explained:
@@ -130,10 +132,10 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
     show_hits(shown, groups, has_pager=options.has_pager and options.is_for_people)
 
 
-def _as_json(shown: Shown, hit: Hit) -> dict[str, Any]:
-    """Return a JSON object of a hit, with the URL of its file if that is in a bucket."""
+def _url(shown: Shown, hit: Hit) -> dict[str, str]:
+    """Return the URL of the file of a hit if that is in a bucket."""
     url = original_place(shown.root_of(hit) / hit.chunk.path)
-    return hit_as_json(hit, shown.query) | ({} if url is None else {"url": url})
+    return {} if url is None else {"url": url}
 
 
 def _roots_as_json(answer: Answer) -> dict[str, Any]:
