@@ -9,17 +9,15 @@ from cdesearch.builders import builder
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import group_hits, group_of
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
-from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json
+from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json, url_as_json
 from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.query_answer import Answer, answer_of
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import InputError, QueryError
 from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
-from cdesearch.store.bucket_address import original_place
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
-from cdesearch.store.schema import Hit
 from cdesearch.terminal import print_json, printable
 
 if TYPE_CHECKING:
@@ -100,11 +98,11 @@ def _show(options: QueryOptions, answer: Answer) -> None:
     if options.format == "json":
         values = result_as_json(options.text, options.mode, result)
         for one, hit in zip(values["hits"], result.hits, strict=True):
-            one.update(_url(shown, hit))
+            one.update(url_as_json(hit, shown.root_of(hit)))
         print_json(values | _roots_as_json(answer))
     elif options.format == "jsonl":
         for hit in result.hits:
-            print_json(hit_as_json(hit, options.text) | _url(shown, hit))
+            print_json(hit_as_json(hit, options.text) | url_as_json(hit, shown.root_of(hit)))
     elif answer.tokenizer is not None:
         _show_passages(options.text, result, answer.tokenizer)
     elif answer.is_explained:
@@ -130,12 +128,6 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
             open_place(places[0])
             return
     show_hits(shown, groups, has_pager=options.has_pager and options.is_for_people)
-
-
-def _url(shown: Shown, hit: Hit) -> dict[str, str]:
-    """Return the URL of the file of a hit if that is in a bucket."""
-    url = original_place(shown.root_of(hit) / hit.chunk.path)
-    return {} if url is None else {"url": url}
 
 
 def _roots_as_json(answer: Answer) -> dict[str, Any]:

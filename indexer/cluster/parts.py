@@ -78,8 +78,9 @@ class Parts:
             begin = end - part.n_chunks
             if end <= self.start or begin >= stop:
                 continue
-            with pa.memory_map(str(self.folder / PARTS / f"{part.name}.arrow")) as stream:
-                reader = pa.ipc.open_file(stream)
+            # Not mapped: the pages of a mapped file count as memory of the process.
+            with pa.OSFile(str(self.folder / PARTS / f"{part.name}.arrow")) as stream:
+                reader = _reader(stream, columns)
                 # Every batch of a file but the last has WINDOW rows.
                 first = max(0, self.start - begin) // WINDOW
                 for number in range(first, reader.num_record_batches):
@@ -87,9 +88,18 @@ class Parts:
                     if row >= stop:
                         break
                     batch = reader.get_batch(number)
-                    batch = batch.select(columns) if columns else batch
+                    batch = batch.select(columns) if columns else batch  # in this order
                     low, high = max(0, self.start - row), min(batch.num_rows, stop - row)
                     yield batch.slice(low, high - low)
+
+
+def _reader(stream: pa.NativeFile, columns: list[str] | None) -> pa.RecordBatchFileReader:
+    """A reader of an Arrow file that reads only the `columns`, or all of them."""
+    reader = pa.ipc.open_file(stream)
+    if columns is None:
+        return reader
+    chosen = [reader.schema.get_field_index(column) for column in columns]
+    return pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=chosen))
 
 
 def is_whole(file: Path, n_chunks: int) -> bool:

@@ -110,6 +110,15 @@ def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
     }
 
 
+def url_as_json(hit: Hit, root: Path) -> dict[str, str]:
+    """Return a JSON object with the URL of the file of a hit if that is in a bucket, and otherwise an empty one.
+
+    The path of the hit is relative to `root`.
+    """
+    url = original_place(root / hit.chunk.path)
+    return {} if url is None else {"url": url}
+
+
 class _Place(Protocol):
     """The properties of a location that chunks and passages have in common."""
 

@@ -64,6 +64,7 @@ def test_windows_are_those_of_one_spool(parts, tmp_path, monkeypatch):
     assert parts.count() == spool.count() == sum(SIZES)
     third = next(parts.in_windows(2, 3).windows(["id"]))
     assert third.to_pylist() == list(spool.windows(["id"]))[2].to_pylist()
+    assert next(parts.windows(["text", "id"])).equals(next(spool.windows(["text", "id"])))
 
 
 def test_every_text_is_embedded_once_and_every_chunk_finds_its_vector(parts):

@@ -6,6 +6,7 @@ from urllib.request import Request, urlopen
 import pytest
 from notes import Notes
 from object_server import SECRET, object_server, store  # noqa: F401 (fixtures)
+from running_server import running_server
 
 import cdesearch
 from cdesearch.cli import main
@@ -127,13 +128,16 @@ def test_an_object_whose_name_is_not_a_path_is_named(store, files, run):  # noqa
         run(parse_source(str(files)))
 
 
-def test_json_has_the_address_of_a_file(files, run, tmp_path, monkeypatch, capsys):
+def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, run, tmp_path, monkeypatch, capsys):
     run(parse_source(str(files)))
     monkeypatch.setattr(
         sys, "argv", ["cdesearch", "query", "moon", "--mode", "text", "--json", "--index", str(tmp_path / "index")]
     )
     assert not main.run()
     (hit,) = json.loads(capsys.readouterr().out)["hits"]
+    assert hit["url"] == f"{files}/moon.md"
+    with running_server([tmp_path / "index"]) as server:
+        (hit,) = server.json("search", q="moon", mode="text")["hits"]
     assert hit["url"] == f"{files}/moon.md"
 
 
