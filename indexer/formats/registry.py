@@ -73,6 +73,7 @@ def _attached_format(name: str) -> Format | None:
 
 FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format))
 IMAGE = Image()
+_SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
 def format_of(name: str) -> Format:
@@ -93,7 +94,8 @@ def is_known(name: str) -> bool:
 
     Images do not count, because they are read only if text recognition is switched on.
     """
-    return _find(name, FORMATS) is not None
+    # Most files have such a suffix. A search of all formats would take a tenth of the time of a walk.
+    return suffix_of(name) in _SUFFIXES or _find(name, FORMATS) is not None
 
 
 def is_packed(name: str) -> bool:
