@@ -14,7 +14,7 @@ import numpy as np
 
 from cdesearch.languages.shares import ignored_words
 from cdesearch.search.documents import read_tables
-from cdesearch.search.exact import idf
+from cdesearch.search.exact import TermEvidence, idf
 from cdesearch.search.fusion import Scores
 from cdesearch.search.lexical import MAX_SEARCHED, searched_words
 from cdesearch.search.nearest import RowIds
@@ -44,12 +44,15 @@ class Counted:
     """The words of the query that one index contains."""
 
     n_chunks: int  # of the index
-    words: Mapping[str, WordScores]
+    words: Mapping[str, WordScores]  # also names and phrases, and definitions of names, which count as words do
     divided: frozenset[str]  # those words in which full text has found several
 
 
-def count_words(index: Index, query: str, rows: RowIds) -> Counted:
-    """Count the chunks with each word of a query, and score the candidates `rows` (n,); raises IndexDamagedError."""
+def count_words(index: Index, query: str, rows: RowIds, evidence: Sequence[TermEvidence]) -> Counted:
+    """Count the chunks with each word of a query, and score the candidates `rows` (n,); raises IndexDamagedError.
+
+    `evidence` is that of names and phrases in this index, which have been counted already.
+    """
     asked = _asked(index, query)
     searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in asked]
     n_chunks, found, divided = index.manifest.n_chunks, {}, set()
@@ -63,6 +66,9 @@ def count_words(index: Index, query: str, rows: RowIds) -> Counted:
             own = times * _scores_of(rows, table["_rowid"].to_numpy(), scores)
             n_found = _estimate(float(scores.max()), n_chunks) if len(scores) == most else 0
             found[word] = WordScores(max(len(scores), n_found), own)
+    for one in evidence:
+        if one.n_texts:
+            found[one.name] = WordScores(one.n_texts, _scores_of(rows, one.rows, one.scores))
     return Counted(n_chunks, found, frozenset(divided))
 
 
@@ -94,8 +100,8 @@ def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
 def comparable(text: Sequence[Scores], counted: Sequence[Counted]) -> list[Scores]:
     """Return the BM25 scores (n,) of the candidates of each index, with the weights of words in all indexes together.
 
-    `text` are those with the weights of the own index. What words do not explain, such as quoted phrases, stays as it
-    is, and so does what divided words explain. NaN stays NaN.
+    `text` are those with the weights of the own index. What words do not explain stays as it is, and so does what
+    divided words explain. NaN stays NaN.
     """
     n_chunks = sum(one.n_chunks for one in counted)
     divided = frozenset[str]().union(*(one.divided for one in counted))

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cdesearch.languages.known import ENGLISH
 from cdesearch.languages.stop_words import STOP_WORDS
 
@@ -156,20 +159,34 @@ def demands_phrases(query: str) -> bool:
     return len(query.split()) <= MAX_SEARCH_WORDS
 
 
-def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> list[float]:
-    """Return for each text what the term adds to its BM25 score; 0 if the text does not contain it.
+@dataclass(frozen=True, slots=True)
+class TermEvidence:
+    """What a property of m texts, such as that they define a name, adds to the BM25 scores of some of them."""
+
+    name: str  # of the property, with a space, which no word has
+    n_texts: int  # with the property, on which the weight depends
+    rows: NDArray[np.uint64]  # (m,) row ids
+    scores: NDArray[np.float64]  # (m,) 0 for a text without it
+
+
+def exact_evidence(
+    term: ExactTerm, rows: NDArray[np.uint64], bodies: Sequence[tuple[str, str]], n_chunks: int
+) -> tuple[TermEvidence, TermEvidence]:
+    """Return what the term adds to the BM25 scores of texts that contain it, and of those that define it.
 
     A text is given as a pair of its headings and its body, of which only the body can be a definition. The texts are
-    all that contain the term, of a corpus of `n_chunks`.
+    all that contain the term, of a corpus of `n_chunks`; `rows` are their ids.
     """
     counts = [term.count(header) + term.count(body) for header, body in bodies]
     defined = [count > 0 and term.is_defined_in(body) for count, (_, body) in zip(counts, bodies, strict=True)]
-    whole = 0.0 if term.is_one_word else idf(sum(count > 0 for count in counts), n_chunks)
-    definition = DEFINITION_WEIGHT * idf(sum(defined), n_chunks)
-    return [
-        whole * count * (SATURATION + 1) / (count + SATURATION) + definition * is_defined
-        for count, is_defined in zip(counts, defined, strict=True)
-    ]
+    n_whole, n_defined = sum(count > 0 for count in counts), sum(defined)
+    whole = 0.0 if term.is_one_word else idf(n_whole, n_chunks)
+    saturated = [whole * count * (SATURATION + 1) / (count + SATURATION) for count in counts]
+    definition = DEFINITION_WEIGHT * idf(n_defined, n_chunks) * np.array(defined, np.float64)
+    return (
+        TermEvidence(f"use of {term.text}", n_whole, rows, np.array(saturated, np.float64)),
+        TermEvidence(f"definition of {term.text}", n_defined, rows, definition),
+    )
 
 
 def idf(n_texts: int, n_chunks: int) -> float:

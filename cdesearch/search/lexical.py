@@ -13,7 +13,7 @@ from cdesearch.languages.known import ARABIC, ENGLISH
 from cdesearch.languages.shares import ignored_words
 from cdesearch.search.arabic_forms import with_arabic_forms
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.exact import ExactTerm, TermEvidence, demands_phrases, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
 from cdesearch.search.query_language import Languages
 from cdesearch.search.spellings import with_other_spellings
@@ -39,17 +39,30 @@ class ExactHits:
     """The n chunks that contain a term as a whole."""
 
     table: "pa.Table"  # (n rows) `_rowid`, the columns of the search, and as `_score` the BM25 score of the whole query
-    evidence: Scores  # (n,) to add to the BM25 scores
+    parts: Sequence[TermEvidence]  # whose sum is added to the BM25 scores
+
+    @property
+    def evidence(self) -> Scores:
+        """What is added to the BM25 scores (n,)."""
+        added: Scores = np.sum([part.scores for part in self.parts], axis=0)
+        return added
 
 
-def lexical_hits(
-    index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int
-) -> tuple["pa.Table", bool]:
-    """Return the `limit` chunks with the highest lexical scores in the column `_score`, and their `_rowid`.
+@dataclass(frozen=True, slots=True)
+class LexicalHits:
+    """The chunks with the highest lexical scores."""
 
-    Also returns whether no other chunk may be a hit: every hit must contain one of the quoted phrases of the query if
-    the query has no other words, or if it is short and any chunk contains one. The lexical score is BM25 plus the
-    evidence of the terms that are matched as a whole. `condition` is SQL.
+    table: "pa.Table"  # `_rowid`, the columns of the search, and `_score`
+    evidence: Sequence[TermEvidence]  # contained in the scores, which are BM25 without it
+    is_complete: bool  # whether no other chunk may be a hit
+
+
+def lexical_hits(index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int) -> LexicalHits:
+    """Return the `limit` chunks with the highest lexical scores.
+
+    Every hit must contain one of the quoted phrases of the query if the query has no other words, or if it is short and
+    any chunk contains one. The lexical score is BM25 plus the evidence of the terms that are matched as a whole.
+    `condition` is SQL.
     """
     exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
     search = text_search(index, with_parts(query, exact))
@@ -58,7 +71,8 @@ def lexical_hits(
     is_found = any(hits.table.num_rows for hits in phrases)
     if not is_quoted(query) and not (is_found and demands_phrases(query)):
         phrases = []
-    return _with_exact(found, phrases, [*exact.values()], limit) if exact else found, bool(phrases)
+    table = _with_exact(found, phrases, [*exact.values()], limit) if exact else found
+    return LexicalHits(table, [part for hits in exact.values() for part in hits.parts], bool(phrases))
 
 
 def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
@@ -111,9 +125,10 @@ def exact_hits(
         bodies = [(text[:start], text[start:]) for text, start in zip(texts, starts, strict=True)]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise damaged(index.folder, "a chunk's place has an impossible value") from None
-    evidence = np.array(exact_evidence(term, bodies, index.manifest.n_chunks))
     kept = np.array([term.count(text) > 0 for text in texts], bool)
-    return ExactHits(found.drop_columns(["text", "place"]).filter(pa.array(kept)), evidence[kept])
+    table = found.drop_columns(["text", "place"]).filter(pa.array(kept))
+    bodies = [body for body, is_kept in zip(bodies, kept, strict=True) if is_kept]
+    return ExactHits(table, exact_evidence(term, table["_rowid"].to_numpy(), bodies, index.manifest.n_chunks))
 
 
 def _with_all_words(

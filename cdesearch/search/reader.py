@@ -14,6 +14,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.documents import read_table
+from cdesearch.search.exact import TermEvidence
 from cdesearch.search.file_conditions import FileConditions
 from cdesearch.search.file_filter import ALL_FILES, FileFilter
 from cdesearch.search.fusion import TEXT_WEIGHT, Candidates, EvidenceFusion, Fusion, Scores, noise_of
@@ -50,6 +51,7 @@ class Gathered:
     candidates: Candidates  # in the modes `dense` and `text`, the scores of the other side are NaN
     truncated_to: int | None = None  # as in `SearchResult`
     is_complete: bool = False  # whether no other chunk may be a hit, because these contain a quoted phrase
+    evidence: Sequence[TermEvidence] = ()  # of names and phrases, which the lexical scores contain
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +162,11 @@ class GenerationReader:
         Those of the mode `rerank` are those of `hybrid`. Raises what `search` raises.
         """
         if not self.index.manifest.n_chunks:
-            return _without_model(np.empty(0, np.uint64), np.empty(0), is_complete=False)
+            return _without_model(Found(np.empty(0, np.uint64), np.empty(0), np.empty((0, 0), np.float32), ()))
         with self.index.checks.reporting_damage(), _offering_text():
             condition = self.files.of(query.files)
             if query.mode == "text" or (query.mode != "dense" and self.index.manifest.n_vectors == 0):
-                words = self._lexical_hits(query, condition, [])
-                return _without_model(words.rows, words.scores, is_complete=words.is_complete)
+                return _without_model(self._lexical_hits(query, condition, []))
             # Full text is searched while the model encodes.
             searched = (
                 self._executor.submit(self._lexical_hits, query, condition, self._columns)
@@ -176,7 +177,8 @@ class GenerationReader:
             nearest = self._dense_hits(vector, query.k, condition)
             if searched is not None:
                 words = searched.result()
-                return Gathered(*self._candidates(query, vector, nearest, words), truncated_to, words.is_complete)
+                rows, candidates = self._candidates(query, vector, nearest, words)
+                return Gathered(rows, candidates, truncated_to, words.is_complete, words.evidence)
             null = (self.index.context.sample_vectors @ vector).astype(np.float64)
             cosines = nearest.cosines(vector)
             candidates = Candidates(cosines, np.full(len(cosines), np.nan), null)
@@ -284,8 +286,9 @@ class GenerationReader:
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> Found:
         """Return the chunks with the highest lexical scores, as many as the fusion needs."""
         limit = self._fusion.text_depth(query.k)
-        found, is_complete = lexical_hits(self.index, query.text, condition, columns, limit)
-        return replace(Found.from_table(self.index, found, "_score"), is_complete=is_complete)
+        hits = lexical_hits(self.index, query.text, condition, columns, limit)
+        found = Found.from_table(self.index, hits.table, "_score")
+        return replace(found, evidence=hits.evidence, is_complete=hits.is_complete)
 
     def chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
         """Read chunks by their row ids; raises IndexDamagedError."""
@@ -310,8 +313,9 @@ def _offering_text() -> Iterator[None]:
         raise ModelServerError(error.cause, f"{error.remedy} Until then, search with --mode text.") from None
 
 
-def _without_model(rows: RowIds, scores: Scores, *, is_complete: bool) -> Gathered:
-    return Gathered(rows, Candidates(np.full(len(rows), np.nan), scores, np.empty(0)), is_complete=is_complete)
+def _without_model(words: Found) -> Gathered:
+    candidates = Candidates(np.full(len(words.rows), np.nan), words.scores, np.empty(0))
+    return Gathered(words.rows, candidates, is_complete=words.is_complete, evidence=words.evidence)
 
 
 def _hits(ranking: _Ranking, chunks: Mapping[int, Chunk]) -> tuple[Hit, ...]:

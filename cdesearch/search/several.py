@@ -127,7 +127,7 @@ class SeveralSearcher:
 
         def count(part: Part) -> Counted:
             with _naming(part.name):
-                return count_words(part.reader.index, query, part.gathered.rows)
+                return count_words(part.reader.index, query, part.gathered.rows, part.gathered.evidence)
 
         counted = list(self._executor.map(count, parts))
         texts = comparable([part.gathered.candidates.text for part in parts], counted)

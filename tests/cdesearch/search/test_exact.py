@@ -1,5 +1,6 @@
 import time
 
+import numpy as np
 import pytest
 
 from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_terms, is_quoted
@@ -76,11 +77,16 @@ def test_a_use_is_no_definition(name, text):
     assert not ExactTerm(name).is_defined_in(f"something\n{text}\nmore")
 
 
+def evidence_of(texts):
+    rows = np.arange(len(texts), dtype=np.uint64)
+    return sum(part.scores for part in exact_evidence(ExactTerm("should_strip_auth"), rows, texts, 100))
+
+
 def test_a_definition_has_more_evidence_than_a_use_and_a_chunk_without_the_name_has_none():
     texts = [("", "it should strip auth"), ("", "x = should_strip_auth()"), ("", "def should_strip_auth(")]
-    none, use, definition = exact_evidence(ExactTerm("should_strip_auth"), texts, 100)
+    none, use, definition = evidence_of(texts)
     assert none == 0 < use < definition
-    (in_header,) = exact_evidence(ExactTerm("should_strip_auth"), [("def should_strip_auth()\n", "pass")], 100)
+    (in_header,) = evidence_of([("def should_strip_auth()\n", "pass")])
     assert 0 < in_header < definition
 
 

@@ -110,6 +110,19 @@ def test_two_indexes_rank_words_like_one(tmp_path, tiny_checkpoint, common, rare
     assert found[0].score < 3 * best
 
 
+@pytest.mark.parametrize("query", ['"cold water"', 'river "cold water"', "read_water", "use read_water here"])
+def test_names_and_phrases_weigh_as_in_one_index(tmp_path, tiny_checkpoint, query):
+    use, definition, phrase = "the read_water of it", "def read_water(it): x", "cold water in river"
+    other, reverse = "a stone in house", "water cold in river"
+    texts = [[use] * 9 + [definition, phrase, reverse] + [other] * 8, [use, phrase] + [reverse, definition] * 5]
+    whole = of_texts(tmp_path / "whole", [*texts[0], *texts[1]], tiny_checkpoint)
+    parts = [of_texts(tmp_path / f"part{n}", own, tiny_checkpoint) for n, own in enumerate(texts)]
+    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
+        expected = {hit.chunk.body: hit.score for hit in alone.search(query, k=40, mode="text")}
+    found = {hit.chunk.body: hit.score for hit in search(parts, tiny_checkpoint, query, k=40, mode="text")}
+    assert found == pytest.approx(expected, rel=0.06)  # the mean length of a text differs
+
+
 def test_the_number_of_chunks_with_a_frequent_word_is_estimated(tmp_path, tiny_checkpoint, monkeypatch):
     parts = [
         of_texts(tmp_path / "one", [f"the engine {number}" for number in range(60)], tiny_checkpoint),
