@@ -115,10 +115,12 @@ def address_of_copies(folder: Path) -> BucketAddress | None:
 
 def original_place(file: Path) -> str | None:
     """The URL of the object of which `file` is a copy; None for any other file."""
-    for folder in file.parents:
-        if address := address_of_copies(folder):
-            return f"{address}/{file.relative_to(folder).as_posix()}"
-    return None
+    try:
+        parts = file.relative_to(_root().with_name(COPIES)).parts
+    except (InputError, ValueError):  # no home folder, or not below the copies
+        return None
+    address = address_of_copies(file.parents[len(parts) - 2]) if len(parts) > 1 else None
+    return None if address is None else f"{address}/{'/'.join(parts[1:])}"
 
 
 def address_of(folder: Path) -> BucketAddress | None:
