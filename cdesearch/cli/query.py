@@ -9,7 +9,7 @@ from cdesearch.builders import builder
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import group_hits, group_of
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
-from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json, url_as_json
+from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json
 from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.cli.query_answer import Answer, answer_of
 from cdesearch.cli.query_options import QueryOptions
@@ -96,13 +96,10 @@ def _show(options: QueryOptions, answer: Answer) -> None:
     result = answer.result
     shown = Shown(options.text, answer.root, options.full, options.context, answer.around)
     if options.format == "json":
-        values = result_as_json(options.text, options.mode, result)
-        for one, hit in zip(values["hits"], result.hits, strict=True):
-            one.update(url_as_json(hit, shown.root_of(hit)))
-        print_json(values | _roots_as_json(answer))
+        print_json(result_as_json(options.text, options.mode, result, shown.root_of) | _roots_as_json(answer))
     elif options.format == "jsonl":
         for hit in result.hits:
-            print_json(hit_as_json(hit, options.text) | url_as_json(hit, shown.root_of(hit)))
+            print_json(hit_as_json(hit, options.text, shown.root_of))
     elif answer.tokenizer is not None:
         _show_passages(options.text, result, answer.tokenizer)
     elif answer.is_explained:

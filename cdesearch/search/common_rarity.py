@@ -1,20 +1,22 @@
-"""Make BM25 scores of several indexes comparable: a word is as rare as it is in all of them together.
+"""Make lexical scores of several indexes comparable: words and terms are weighted by their rarity in all of them.
 
 LanceDB weights a word by the inverse document frequency (idf) in its own index. A word that is rare in an index about
-something else would count more there than in an index that is full of it.
+something else would count more there than in an index that is full of it. So would the evidence of names and phrases,
+which `exact.py` adds to BM25.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from unicodedata import category
 
 import numpy as np
 
 from cdesearch.languages.shares import ignored_words
 from cdesearch.search.documents import read_tables
-from cdesearch.search.exact import TermEvidence, idf
+from cdesearch.search.exact import ExactTerm, TermEvidence, idf
 from cdesearch.search.fusion import Scores
 from cdesearch.search.lexical import MAX_SEARCHED, searched_words
 from cdesearch.search.nearest import RowIds
@@ -30,13 +32,15 @@ MOST_WORDS = 32  # of a query that are counted; the others keep their weights
 MOST_FREQUENCY = 2.3
 TYPICAL_BEST = 2.0  # this factor in the best of many texts
 
+Key = TypeVar("Key", str, tuple[ExactTerm, bool])  # a word, or a term and whether it is defined
+
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """A word of the query in one index."""
+    """A word of the query in one index, or the use or the definition of a term."""
 
     n_found: int  # chunks with the word
-    scores: Scores  # (n,) its BM25 scores for the n candidates of the index; 0 without the word, or if it is not known
+    scores: Scores  # (n,) its part in the scores of the n candidates of the index; 0 without the word, or if not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,15 @@ class Counted:
     """The words of the query that one index contains."""
 
     n_chunks: int  # of the index
-    words: Mapping[str, WordScores]  # also names and phrases, and definitions of names, which count as words do
+    words: Mapping[str, WordScores]
     divided: frozenset[str]  # those words in which full text has found several
+    terms: Mapping[tuple[ExactTerm, bool], WordScores]  # by the term, and whether it is defined
 
 
 def count_words(index: Index, query: str, rows: RowIds, evidence: Sequence[TermEvidence]) -> Counted:
     """Count the chunks with each word of a query, and score the candidates `rows` (n,); raises IndexDamagedError.
 
-    `evidence` is that of names and phrases in this index, which have been counted already.
+    `evidence` is that of names and phrases in this index, which have been counted already, at most MAX_EXACT of each.
     """
     asked = _asked(index, query)
     searches = [index.async_chunks.query().nearest_to_text(word, columns="text") for word in asked]
@@ -66,10 +71,12 @@ def count_words(index: Index, query: str, rows: RowIds, evidence: Sequence[TermE
             own = times * _scores_of(rows, table["_rowid"].to_numpy(), scores)
             n_found = _estimate(float(scores.max()), n_chunks) if len(scores) == most else 0
             found[word] = WordScores(max(len(scores), n_found), own)
-    for one in evidence:
-        if one.n_texts:
-            found[one.name] = WordScores(one.n_texts, _scores_of(rows, one.rows, one.scores))
-    return Counted(n_chunks, found, frozenset(divided))
+    terms = {
+        (one.term, one.is_definition): WordScores(one.n_texts, _scores_of(rows, one.rows, one.scores))
+        for one in evidence
+        if one.scores.any()
+    }
+    return Counted(n_chunks, found, frozenset(divided), terms)
 
 
 def _asked(index: Index, query: str) -> dict[str, int]:
@@ -98,27 +105,46 @@ def _scores_of(rows: RowIds, found: RowIds, scores: Scores) -> Scores:
 
 
 def comparable(text: Sequence[Scores], counted: Sequence[Counted]) -> list[Scores]:
-    """Return the BM25 scores (n,) of the candidates of each index, with the weights of words in all indexes together.
+    """Return the lexical scores (n,) of the candidates of each index, with weights in all indexes together.
 
-    `text` are those with the weights of the own index. What words do not explain stays as it is, and so does what
-    divided words explain. NaN stays NaN.
+    `text` are those with the weights of the own index. What words and terms do not explain stays as it is, and so does
+    what divided words explain. NaN stays NaN.
     """
     n_chunks = sum(one.n_chunks for one in counted)
     divided = frozenset[str]().union(*(one.divided for one in counted))
-    n_found = Counter[str]()
-    for one in counted:
-        n_found.update({word: scores.n_found for word, scores in one.words.items() if word not in divided})
-    common = {word: idf(number, n_chunks) for word, number in n_found.items()}
-    return [_reweighted(scores, one, common) for scores, one in zip(text, counted, strict=True)]
+    words = _common_weights([one.words for one in counted], n_chunks)
+    words = {word: weight for word, weight in words.items() if word not in divided}
+    terms = _common_weights([one.terms for one in counted], n_chunks)
+    return [_reweighted(scores, one, words, terms) for scores, one in zip(text, counted, strict=True)]
 
 
-def _reweighted(text: Scores, counted: Counted, common: Mapping[str, float]) -> Scores:
-    known, changed = np.zeros_like(text), np.zeros_like(text)
-    for word, one in counted.words.items():
-        if word in common:
-            known += one.scores
-            changed += one.scores * (common[word] / idf(one.n_found, counted.n_chunks))
-    # Full text may have divided the query otherwise, and have found less than the words explain.
-    share = np.minimum(1, np.divide(text, known, out=np.ones_like(text), where=known > 0))
-    reweighted: Scores = text + share * (changed - known)
+def _common_weights(found: Sequence[Mapping[Key, WordScores]], n_chunks: int) -> dict[Key, float]:
+    """Return the idf of each word or term in all indexes, which have `n_chunks` together."""
+    n_found = Counter[Key]()
+    for one in found:
+        n_found.update({key: scores.n_found for key, scores in one.items()})
+    return {key: idf(number, n_chunks) for key, number in n_found.items()}
+
+
+def _reweighted(
+    text: Scores, counted: Counted, words: Mapping[str, float], terms: Mapping[tuple[ExactTerm, bool], float]
+) -> Scores:
+    known, changed = _sums(counted.words, words, counted.n_chunks, len(text))
+    evidence, changed_evidence = _sums(counted.terms, terms, counted.n_chunks, len(text))
+    bm25 = np.maximum(0, text - evidence)
+    # Full text may have divided the query otherwise, or have found only terms, and have less than the words explain.
+    share = np.minimum(1, np.divide(bm25, known, out=np.ones_like(text), where=known > 0))
+    reweighted: Scores = text + share * (changed - known) + (changed_evidence - evidence)
     return reweighted
+
+
+def _sums(
+    found: Mapping[Key, WordScores], common: Mapping[Key, float], n_chunks: int, n_candidates: int
+) -> tuple[Scores, Scores]:
+    """Return the sums (n,) of the scores of words or terms with their own weights, and with the common ones."""
+    own, changed = np.zeros(n_candidates), np.zeros(n_candidates)
+    for key, one in found.items():
+        if key in common:
+            own += one.scores
+            changed += one.scores * (common[key] / idf(one.n_found, n_chunks))
+    return own, changed

@@ -161,21 +161,22 @@ def demands_phrases(query: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TermEvidence:
-    """What a property of m texts, such as that they define a name, adds to the BM25 scores of some of them."""
+    """The evidence of the use or of the definition of a term, which is added to BM25 scores."""
 
-    name: str  # of the property, with a space, which no word has
-    n_texts: int  # with the property, on which the weight depends
-    rows: NDArray[np.uint64]  # (m,) row ids
-    scores: NDArray[np.float64]  # (m,) 0 for a text without it
+    term: ExactTerm
+    is_definition: bool
+    n_texts: int  # that use or define the term; the rarer, the more each of them counts
+    rows: NDArray[np.uint64]  # (m,) ids of the texts that contain the term
+    scores: NDArray[np.float64]  # (m,) added to their BM25 scores; 0 for a text without a definition
 
 
 def exact_evidence(
     term: ExactTerm, rows: NDArray[np.uint64], bodies: Sequence[tuple[str, str]], n_chunks: int
 ) -> tuple[TermEvidence, TermEvidence]:
-    """Return what the term adds to the BM25 scores of texts that contain it, and of those that define it.
+    """Return the evidence of the use and of the definition of a term in texts with the ids `rows` (m,).
 
     A text is given as a pair of its headings and its body, of which only the body can be a definition. The texts are
-    all that contain the term, of a corpus of `n_chunks`; `rows` are their ids.
+    those that contain the term, of a corpus of `n_chunks`.
     """
     counts = [term.count(header) + term.count(body) for header, body in bodies]
     defined = [count > 0 and term.is_defined_in(body) for count, (_, body) in zip(counts, bodies, strict=True)]
@@ -184,8 +185,8 @@ def exact_evidence(
     saturated = [whole * count * (SATURATION + 1) / (count + SATURATION) for count in counts]
     definition = DEFINITION_WEIGHT * idf(n_defined, n_chunks) * np.array(defined, np.float64)
     return (
-        TermEvidence(f"use of {term.text}", n_whole, rows, np.array(saturated, np.float64)),
-        TermEvidence(f"definition of {term.text}", n_defined, rows, definition),
+        TermEvidence(term, False, n_whole, rows, np.array(saturated, np.float64)),
+        TermEvidence(term, True, n_defined, rows, definition),
     )
 
 

@@ -205,7 +205,7 @@ def _count(word: str, text: str) -> int:
 def _terms(exact: Mapping[ExactTerm, ExactHits], chunk: _Found, n_chunks: int) -> Iterator[Word]:
     """Explain the terms in a chunk whose evidence is added to the score, in quotation marks."""
     for term, hits in exact.items():
-        evidence = float(hits.evidence[hits.table["_rowid"].to_numpy() == chunk.row].sum())
+        evidence = float(hits.added[hits.table["_rowid"].to_numpy() == chunk.row].sum())
         if evidence:
             n_found = hits.table.num_rows
             yield Word(f'"{term.text}"', n_found, idf(n_found, n_chunks), term.count(chunk.text), evidence)

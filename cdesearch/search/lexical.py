@@ -39,12 +39,12 @@ class ExactHits:
     """The n chunks that contain a term as a whole."""
 
     table: "pa.Table"  # (n rows) `_rowid`, the columns of the search, and as `_score` the BM25 score of the whole query
-    parts: Sequence[TermEvidence]  # whose sum is added to the BM25 scores
+    evidence: Sequence[TermEvidence]  # of the same n chunks
 
     @property
-    def evidence(self) -> Scores:
-        """What is added to the BM25 scores (n,)."""
-        added: Scores = np.sum([part.scores for part in self.parts], axis=0)
+    def added(self) -> Scores:
+        """The evidence (n,), which is added to the BM25 scores."""
+        added: Scores = np.sum([one.scores for one in self.evidence], axis=0)
         return added
 
 
@@ -53,7 +53,7 @@ class LexicalHits:
     """The chunks with the highest lexical scores."""
 
     table: "pa.Table"  # `_rowid`, the columns of the search, and `_score`
-    evidence: Sequence[TermEvidence]  # contained in the scores, which are BM25 without it
+    evidence: Sequence[TermEvidence]  # of names and phrases; `_score` is the sum of BM25 and this
     is_complete: bool  # whether no other chunk may be a hit
 
 
@@ -72,7 +72,7 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     if not is_quoted(query) and not (is_found and demands_phrases(query)):
         phrases = []
     table = _with_exact(found, phrases, [*exact.values()], limit) if exact else found
-    return LexicalHits(table, [part for hits in exact.values() for part in hits.parts], bool(phrases))
+    return LexicalHits(table, [evidence for hits in exact.values() for evidence in hits.evidence], bool(phrases))
 
 
 def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
@@ -186,7 +186,7 @@ def _with_exact(found: "pa.Table", phrases: Sequence[ExactHits], exact: Sequence
     np.maximum.at(scores, members, every["_score"].to_numpy())
     for one in exact:
         own, is_kept = one.table["_rowid"].to_numpy(), np.isin(one.table["_rowid"].to_numpy(), rows)
-        scores[np.searchsorted(rows, own[is_kept])] += one.evidence[is_kept]
+        scores[np.searchsorted(rows, own[is_kept])] += one.added[is_kept]
     best = np.lexsort((rows, -scores))[:limit]
     kept = every.take(pa.array(first[best]))
     at = kept.column_names.index("_score")

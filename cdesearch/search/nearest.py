@@ -37,7 +37,7 @@ class Found:
     scores: Scores  # (n,)
     vectors: Floats  # (n, d), or (n, 0) if the query did not select them
     documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
-    evidence: Sequence[TermEvidence] = ()  # of names and phrases, which lexical scores contain
+    evidence: Sequence[TermEvidence] = ()  # of names and phrases; lexical scores include it
     is_complete: bool = False  # whether no other chunk may be a hit
 
     @classmethod

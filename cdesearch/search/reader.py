@@ -51,7 +51,7 @@ class Gathered:
     candidates: Candidates  # in the modes `dense` and `text`, the scores of the other side are NaN
     truncated_to: int | None = None  # as in `SearchResult`
     is_complete: bool = False  # whether no other chunk may be a hit, because these contain a quoted phrase
-    evidence: Sequence[TermEvidence] = ()  # of names and phrases, which the lexical scores contain
+    evidence: Sequence[TermEvidence] = ()  # of names and phrases; the lexical scores include it
 
 
 @dataclass(frozen=True, slots=True)

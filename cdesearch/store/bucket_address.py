@@ -116,11 +116,12 @@ def address_of_copies(folder: Path) -> BucketAddress | None:
 def original_place(file: Path) -> str | None:
     """The URL of the object of which `file` is a copy; None for any other file."""
     try:
-        parts = file.relative_to(_root().with_name(COPIES)).parts
+        root = _root().with_name(COPIES)
+        name, *inner = file.relative_to(root).parts
     except (InputError, ValueError):  # no home folder, or not below the copies
         return None
-    address = address_of_copies(file.parents[len(parts) - 2]) if len(parts) > 1 else None
-    return None if address is None else f"{address}/{'/'.join(parts[1:])}"
+    address = address_of_copies(root / name) if inner else None
+    return None if address is None else f"{address}/{'/'.join(inner)}"
 
 
 def address_of(folder: Path) -> BucketAddress | None:

@@ -88,7 +88,7 @@ class Parts:
                     if row >= stop:
                         break
                     batch = reader.get_batch(number)
-                    batch = batch.select(columns) if columns else batch  # in this order
+                    batch = batch.select(columns) if columns else batch  # the reader keeps the order of the file
                     low, high = max(0, self.start - row), min(batch.num_rows, stop - row)
                     yield batch.slice(low, high - low)
 
@@ -96,7 +96,7 @@ class Parts:
 def _reader(stream: pa.NativeFile, columns: list[str] | None) -> pa.RecordBatchFileReader:
     """A reader of an Arrow file that reads only the `columns`, or all of them."""
     reader = pa.ipc.open_file(stream)
-    if columns is None:
+    if not columns:
         return reader
     chosen = [reader.schema.get_field_index(column) for column in columns]
     return pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=chosen))

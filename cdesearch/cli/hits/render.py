@@ -62,10 +62,11 @@ def shortened(line: Line, *, full: bool) -> str:
     return text.expandtabs(TAB)
 
 
-def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
+def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
     """Return a JSON object with the query, the time that it took, and its hits.
 
     The line, the anchor and the headings of a hit are those of the line with most words in the passage that is shown.
+    `root_of` returns the folder to which the path of a hit is relative.
     """
     return {
         "query": query,
@@ -73,12 +74,12 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,
         "answered": result.seems_answered,
-        "hits": [hit_as_json(hit, query) for hit in result.hits],
+        "hits": [hit_as_json(hit, query, root_of) for hit in result.hits],
     }
 
 
-def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
-    """Return a JSON object with the scores, the place and the text of a hit.
+def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
+    """Return a JSON object with the scores, the place and the text of a hit, and the URL of a file in a bucket.
 
     In a search of several indexes, it has the name of the index of the hit, and the places of its copies.
     """
@@ -87,10 +88,12 @@ def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
     several: dict[str, Any] = {}
     if hit.index is not None:
         copies = [
-            {"index": copy.index, "path": copy.chunk.path, "location": copy.chunk.location} for copy in hit.copies
+            {"index": copy.index, "path": copy.chunk.path, "location": copy.chunk.location}
+            | _url_as_json(copy, root_of(copy))
+            for copy in hit.copies
         ]
         several = {"index": hit.index, "copies": copies}
-    return several | {
+    fields = {
         "rank": hit.rank,
         "score": hit.score,
         "dense_score": hit.dense_score,
@@ -108,13 +111,10 @@ def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
         "trail": list(hit.chunk.trail_at(best.row)),
         "text": hit.chunk.body,
     }
+    return several | fields | _url_as_json(hit, root_of(hit))
 
 
-def url_as_json(hit: Hit, root: Path) -> dict[str, str]:
-    """Return a JSON object with the URL of the file of a hit if that is in a bucket, and otherwise an empty one.
-
-    The path of the hit is relative to `root`.
-    """
+def _url_as_json(hit: Hit, root: Path) -> dict[str, Any]:
     url = original_place(root / hit.chunk.path)
     return {} if url is None else {"url": url}
 

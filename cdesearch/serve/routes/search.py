@@ -1,12 +1,13 @@
 """`GET /api/v1/search` returns the hits of a query."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.passage_lines import best_row, query_words
-from cdesearch.cli.hits.render import hit_as_json, result_as_json, url_as_json
+from cdesearch.cli.hits.render import hit_as_json, result_as_json
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
 from cdesearch.serve.routes.parameters import MAX_OFFSET, IndexNames, MinConfidence, NumberOfHits, QueryText, Scope
@@ -44,11 +45,14 @@ async def search(
 def _answer(
     served: ServedIndex | ServedTogether, query: str, mode: str, offset: int, k: int, result: SearchResult
 ) -> dict[str, Any]:
-    values = result_as_json(query, mode, result)
+    def root_of(hit: Hit) -> Path:
+        return served.of(hit).index.root
+
+    values = result_as_json(query, mode, result, root_of)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
-        shown.update(_places(served, hit, query))
+        shown.update(_places(hit, query))
         if hit.index is not None:
-            shown["copies"] = [hit_as_json(copy, query) | _places(served, copy, query) for copy in hit.copies]
+            shown["copies"] = [hit_as_json(copy, query, root_of) | _places(copy, query) for copy in hit.copies]
     most = sum(member.index.manifest.n_chunks for member in served.members)
     return {
         "query": query,
@@ -64,9 +68,9 @@ def _answer(
     }
 
 
-def _places(served: ServedIndex | ServedTogether, hit: Hit, query: str) -> dict[str, Any]:
+def _places(hit: Hit, query: str) -> dict[str, Any]:
     """Return the id of a hit, the place of its passage, and what clients need to find the places of other lines."""
-    return url_as_json(hit, served.of(hit).index.root) | {
+    return {
         "chunk": hit.chunk.id,
         "location": hit.chunk.location_at(best_row(hit, query_words(query))),
         "places": places_as_json(hit.chunk),

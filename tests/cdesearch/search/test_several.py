@@ -110,7 +110,17 @@ def test_two_indexes_rank_words_like_one(tmp_path, tiny_checkpoint, common, rare
     assert found[0].score < 3 * best
 
 
-@pytest.mark.parametrize("query", ['"cold water"', 'river "cold water"', "read_water", "use read_water here"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"cold water"',
+        'river "cold water"',
+        "read_water",
+        "use read_water here",
+        '"read_water" read_water',
+        'river "of it"',
+    ],
+)
 def test_names_and_phrases_weigh_as_in_one_index(tmp_path, tiny_checkpoint, query):
     use, definition, phrase = "the read_water of it", "def read_water(it): x", "cold water in river"
     other, reverse = "a stone in house", "water cold in river"
