@@ -123,8 +123,11 @@ def test_two_indexes_rank_words_like_one(tmp_path, tiny_checkpoint, common, rare
 )
 def test_names_and_phrases_weigh_as_in_one_index(tmp_path, tiny_checkpoint, query):
     use, definition, phrase = "the read_water of it", "def read_water(it): x", "cold water in river"
-    other, reverse = "a stone in house", "water cold in river"
-    texts = [[use] * 9 + [definition, phrase, reverse] + [other] * 8, [use, phrase] + [reverse, definition] * 5]
+    other, reverse, common = "a stone in house", "water cold in river", "the stone of it in river"
+    texts = [
+        [use] * 3 + [definition, phrase, reverse, common] + [other] * 13,
+        [use, phrase, other] + [reverse, definition, common] * 5,
+    ]
     whole = of_texts(tmp_path / "whole", [*texts[0], *texts[1]], tiny_checkpoint)
     parts = [of_texts(tmp_path / f"part{n}", own, tiny_checkpoint) for n, own in enumerate(texts)]
     with cdesearch.open(whole, model=tiny_checkpoint) as alone:
