@@ -70,8 +70,10 @@ def _tell_of_others(
     others = sorted(name for name in listed.keys() - objects.keys() if listed[name].size or name not in folders)
     if others:
         progress.note(
-            f"{counted(len(others), 'object')} below {address} cannot be files of this computer and are left out, such"
-            f" as {others[0]:.100}"
+            f"This computer cannot store {counted(len(others), 'object')} below {address} as files, such as"
+            f" {others[0]:.100}. They are not indexed."
+            if len(others) > 1
+            else f"This computer cannot store {others[0]:.100} below {address} as a file, so it is not indexed."
         )
 
 

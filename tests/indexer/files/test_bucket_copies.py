@@ -114,7 +114,7 @@ def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_f
     notes = Notes()
     copy_from_buckets([folder], notes)
     assert notes.lines == [
-        f"2 objects below {files} cannot be files of this computer and are left out, such as moon.md"
+        f"This computer cannot store 2 objects below {files} as files, such as moon.md. They are not indexed."
     ]
     files_of_copy = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files_of_copy == {"deep/er/bread.md", "moon.md/part.md"}
