@@ -108,7 +108,8 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         with _offering_default(folder, options):
             options = replace(options, model=complete_model(options.model, stored, folder, progress))
             settings = complete_settings(paths, options, stored, folder)
-        copy_from_buckets([one for one in settings.sources if one not in (*paths, *settings.missing)], progress)
+        others = [one for one in settings.sources if one not in (*paths, *settings.missing)]
+        copy_from_buckets(others if options.changed is None else (), progress)
         if stored is not None:
             for source in settings.missing:
                 progress.note(still_answering(source, settings.sources, folder, stored.manifest))

@@ -10,11 +10,12 @@ from typing import Literal
 
 from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.progress import Silent
+from cdesearch.store.bucket_address import address_of_copies
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Globs
 from cdesearch.terminal import counted
 from indexer.build import Report, build
-from indexer.live.watched import Watched
+from indexer.live.watched import WHOLE_SECONDS, Watched
 from indexer.settings import Options
 from indexer.warm import Warm
 
@@ -31,11 +32,13 @@ def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, 
     """Update the index in `folder` whenever its files change, until `stop` is set.
 
     `say` is called with one line for each update and each new error, for each source that disappears or exists again,
-    and if changes will be found later because the system does not report all of them.
+    and if changes will be found later because the system or a bucket does not report all of them.
     If the context no longer fits the documents, `refresh` decides: "auto" samples a new context, "advise" prints a
     line that advises it, and "off" does nothing.
     """
     watched = Watched(*_files(Index(folder)))
+    for address in filter(None, map(address_of_copies, watched.sources)):
+        say(f"A bucket does not report changes, so {address} is looked up every {WHOLE_SECONDS / 60:g} minutes.")
     problem = _announce(watched, (), None, say)
     updates = _Updates(folder, tools, say, refresh)
     seconds = updates.run(watched)  # for changes before the watch began

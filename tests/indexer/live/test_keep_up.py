@@ -10,9 +10,12 @@ import time
 import pytest
 from built import assert_same, contents
 from lancedb.index import FTS
+from object_server import object_server, store  # noqa: F401 (fixtures)
 
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
+from cdesearch.store.bucket.objects import bucket_at
+from cdesearch.store.bucket_address import BucketAddress, parse_source
 from cdesearch.store.index import Index
 from indexer import build as building
 from indexer.build import build
@@ -95,6 +98,20 @@ def test_saved_moved_and_deleted_files_are_followed(docs, run, tiny_checkpoint, 
         assert all(line.startswith("Updated: ") for line in keeping.lines)
     build([docs], Options(index=tmp_path / "same", model=tiny_checkpoint), Silent())
     assert contents(docs)[0].drop_columns("place").equals(contents(tmp_path / "same")[0].drop_columns("place"))
+
+
+@pytest.mark.slow
+def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_path, tiny_checkpoint, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(watched, "WHOLE_SECONDS", 0.0)
+    address = BucketAddress("s3", store.bucket, "files")
+    bucket_at(address).write("moon.md", b"The moon is a stone.")
+    folder = tmp_path / "index"
+    build([parse_source(str(address))], Options(index=folder, model=tiny_checkpoint), Silent())
+    with Keeping(folder) as keeping:
+        bucket_at(address).write("new.md", b"xylophone")
+        keeping.wait_for(lambda: "new.md" in contents(folder)[0]["path"].to_pylist())
+        assert keeping.lines[0] == f"A bucket does not report changes, so {address} is looked up every 10 minutes."
 
 
 @pytest.mark.slow
