@@ -43,6 +43,7 @@ ROTATED_FROM = 4_000_000
 ROTATED_DIMENSIONS = 8  # a multiple of which Lance can rotate
 # Rounds in which the parts are found. Recall is no higher with Lance's default, 50 (439,282 real texts: .957 and .962).
 ROUNDS = 10
+MOST_ROUNDS_OF_PARTS = 5  # in which Lance splits and joins parts; ten million chunks in many tight groups took two
 # Scripts that put no spaces between words. Lance's "simple" tokenizer takes a whole clause in them for one word.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
 # Bytes of the longest word that full text keeps. Lance's default, 40, leaves out German compounds, Russian words of 20
@@ -160,6 +161,8 @@ class Tables:
         self._index_words(indexes.get("text_idx"), builder)
         if lacks_vectors:
             self._index_vectors(n_chunks, builder)
+            if self._has_parts(n_chunks):
+                self._balance_parts()
         self.chunks.checkout_latest()
 
     def _write_anew(self) -> None:
@@ -196,6 +199,18 @@ class Tables:
             graphs = max(1, n_chunks // CHUNKS_PER_GRAPH)
             config = HnswSq(distance_type="cosine", num_partitions=graphs, **GRAPH_OPTIONS)
         self.chunks.create_index(self._vectors.searched, config=config, name=VECTOR_INDEX)
+
+    def _balance_parts(self) -> None:
+        """Let Lance split the large parts of a new index and join the small ones, until nothing changes.
+
+        Otherwise, the first updates would do this, and each writes the whole index again: minutes of ten million chunks.
+        """
+        for _ in range(MOST_ROUNDS_OF_PARTS):
+            before = self.chunks.version
+            _compact(self.chunks)
+            self.chunks.checkout_latest()
+            if self.chunks.version == before:
+                return
 
     def _has_parts(self, n_chunks: int) -> bool:
         """Whether a new index of so many vectors is divided into parts. Otherwise it is a graph."""

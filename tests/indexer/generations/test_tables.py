@@ -41,7 +41,7 @@ def vector(number):
     return drawn / np.linalg.norm(drawn)
 
 
-def add(tables, numbers):
+def add(tables, numbers, vector=vector):
     rows = pa.RecordBatch.from_pylist([chunk_to_row(chunk(number)) for number in numbers], schema=chunk_schema(None))
     tables.add(rows, np.stack([vector(number) for number in numbers]))
 
@@ -50,9 +50,10 @@ def n_segments(tables):
     return {index.name: index.num_segments for index in tables.chunks.list_indices()}.get("vector_idx", 0)
 
 
-def parts_of_largest(tables):
+def part_sizes(tables):
+    """The sizes of the parts of the largest segment."""
     segments = tables.chunks.to_lance().stats.index_stats("vector_idx")["segments"]
-    return max(segments, key=lambda one: sum(part["size"] for part in one["partitions"]))["num_partitions"]
+    return max(([part["size"] for part in one["partitions"]] for one in segments), key=sum)
 
 
 def segment_files(tables, folder):
@@ -146,13 +147,33 @@ def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monk
     tables = Tables(tmp_path, vectors)
     add(tables, range(1000))
     tables.finish()
-    parts = parts_of_largest(tables)
+    parts = len(part_sizes(tables))
     assert parts == 20
     for update in range(3):
         tables.delete(f"{number:032x}" for number in range(5 * update, 5 * update + 5))
         add(tables, range(2000 + 5 * update, 2005 + 5 * update))
         tables.finish()
-        assert parts_of_largest(tables) == parts
+        assert len(part_sizes(tables)) == parts
+
+
+@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
+def test_large_parts_of_a_new_index_are_split_before_its_first_update(tmp_path, monkeypatch, vectors):
+    """Lance would split them in the first update and write the whole index again."""
+    monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
+
+    def in_groups(number):
+        """The vector of a chunk, of which half are near to each other."""
+        drawn = vector(0) + 0.7 * vector(number) if number % 2 else vector(number)
+        return drawn / np.linalg.norm(drawn)
+
+    tables = Tables(tmp_path, vectors)
+    add(tables, range(2000), in_groups)
+    tables.finish()
+    assert 13 <= min(part_sizes(tables)) and max(part_sizes(tables)) <= 200
+    (large,) = segment_files(tables, tmp_path)
+    add(tables, range(3000, 3010), in_groups)
+    tables.finish()
+    assert large in segment_files(tables, tmp_path)
 
 
 @pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
