@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
+from cdesearch.store.bucket_address import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_folder, find_index
 from cdesearch.store.folder import FOLDER
@@ -34,7 +35,7 @@ class Places:
         missing = tuple(
             source
             for source in sources
-            if source in absent or not is_available(source, was_mount=source in were_mounts)
+            if source in absent or not (_is_downloaded(source) or is_available(source, was_mount=source in were_mounts))
         )
         mounts = tuple(
             source for source in sources if (source in were_mounts if source in missing else is_mount(source))
@@ -57,6 +58,11 @@ class Places:
                 f"{first} {state}, and this run would have to read it.",
                 f"Put it back, or first run {removal_command(first, stored.sources, stored.folder, stored.manifest)}.",
             )
+
+
+def _is_downloaded(source: Path) -> bool:
+    """Whether a run downloads the files of the source before it reads them."""
+    return address_of_copies(source) is not None
 
 
 def index_folder(paths: Sequence[Path], named: Path | None) -> Path:

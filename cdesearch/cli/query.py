@@ -16,6 +16,7 @@ from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import InputError, QueryError
 from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
+from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 from cdesearch.terminal import print_json, printable
@@ -68,7 +69,7 @@ def _note_filters(options: QueryOptions, indexes: Mapping[str, Index], *, matche
         raise QueryError(f"No indexed file matches --path {printable(damaged)}, whose [ has no ].", "Add the ].")
     line = f"No indexed file matches {options.filters}."
     if options.paths:
-        roots = ", ".join(str(index.root) for index in indexes.values())
+        roots = ", ".join(shown_source(index.root) for index in indexes.values())
         line += f" Patterns are relative to {roots}, or to the working directory."
     _note(printable(line))
 
@@ -130,7 +131,7 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
 def _roots_as_json(answer: Answer) -> dict[str, Any]:
     """Return the indexed folders of several indexes by name."""
     root = answer.root
-    return {"indexes": {name: str(one) for name, one in root.items()}} if isinstance(root, Mapping) else {}
+    return {"indexes": {name: shown_source(one) for name, one in root.items()}} if isinstance(root, Mapping) else {}
 
 
 def _updated(index: Index, name: str) -> Index:

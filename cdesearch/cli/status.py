@@ -13,7 +13,7 @@ from cdesearch.search.corpus_languages import unfit_text_language, unread_langua
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.file_account import OUTCOMES, FileRecord
-from cdesearch.store.folder import shown_path
+from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.text_weight import read_text_weight
 from cdesearch.store.trust import request_of, require_trust, unconfirmed
@@ -38,7 +38,7 @@ def _facts(index: Index) -> dict[str, Any]:
     index.checks.require_tables()  # the status may not read a table, but must not call a damaged index sound
     changes = _changes(index) if reads_sources else {}
     return {
-        "root": shown_path(index.root),
+        "root": shown_source(index.root),
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
         "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
@@ -60,7 +60,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,
         **{f"{kind}_files": count for kind, count in changes.items()},
-        "missing_sources": [*map(shown_path, index.missing_sources if reads_sources else ())],
+        "missing_sources": [*map(shown_source, index.missing_sources if reads_sources else ())],
         "drift": _drift(index),
     }
 
@@ -130,7 +130,7 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
     records = (file for file in index.file_records() if not only_skipped or _is_unread(file))
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
-        print_json({"root": shown_path(index.root), "files": rows})
+        print_json({"root": shown_source(index.root), "files": rows})
         return
     is_empty = True
     for file in records:

@@ -9,8 +9,9 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import quote, unquote, urlsplit
 
 from cdesearch.errors import InputError, name_in_messages
@@ -18,6 +19,7 @@ from cdesearch.errors import InputError, name_in_messages
 SCHEMES = ("s3", "gs", "az")
 WORKING_COPY = "local"  # the folder in which a run builds the index before it is uploaded
 COPIES = "sources"  # the folder in the cache with copies of files in buckets
+_COPIES_OF_ANYBODY = ("cdesearch", COPIES)  # the last parts of its path
 _ADDRESS = re.compile(r"(s3|gs|az)://([a-z0-9][a-z0-9._-]{1,61}[a-z0-9])((?:/[\w.=+@-]+)*)/?", re.ASCII)
 _ONE_SLASH = re.compile(r"(s3|gs|az|file):/(?!/)")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # not the letter of a drive
@@ -79,7 +81,8 @@ def _parsed(text: str) -> Path | BucketAddress:
         if (slip := _ONE_SLASH.match(text)) and not Path(f"{slip[1]}:").exists():
             raise InputError(f"An address begins with {slip[1]}:// and two slashes.", f"Write {slip[1]}://...")
         return Path(text)
-    scheme = found_scheme[1]
+    scheme = found_scheme[1].lower()
+    text = scheme + text[len(scheme) :]
     if scheme == "file":
         parts = urlsplit(text)
         if parts.netloc not in ("", "localhost") or not parts.path:
@@ -111,6 +114,28 @@ def _parsed(text: str) -> Path | BucketAddress:
 def address_of_copies(folder: Path) -> BucketAddress | None:
     """The address of the files in a bucket whose copies are in `folder`; None for any other folder."""
     return _address_in(folder, COPIES)
+
+
+def on_this_computer(root: Path, sources: Sequence[str]) -> Path:
+    """The root of an index of files in buckets, in the cache of this user, if another user or computer has built it.
+
+    `sources` are the paths of its sources below the root. The root of any other index is returned as it is.
+    """
+    for number, part in enumerate(root.parts):
+        if root.parts[max(0, number - 2) : number] == _COPIES_OF_ANYBODY and _ADDRESS.fullmatch(unquote(part)):
+            return _copies_of_this_user(root).joinpath(*root.parts[number:])
+    # The parent of the copies is the root of files in several buckets.
+    are_copies = all(_ADDRESS.fullmatch(unquote(PurePath(source).parts[0])) for source in sources if source != ".")
+    if root.parts[-2:] == _COPIES_OF_ANYBODY and sources and are_copies:
+        return _copies_of_this_user(root)
+    return root
+
+
+def _copies_of_this_user(default: Path) -> Path:
+    try:
+        return _root().with_name(COPIES)
+    except InputError:  # no home folder
+        return default
 
 
 def original_place(file: Path) -> str | None:

@@ -19,7 +19,7 @@ from cdesearch.errors import (
     IndexUntrustedError,
     InputError,
 )
-from cdesearch.store.bucket_address import shown_place
+from cdesearch.store.bucket_address import address_of_copies, shown_place
 from cdesearch.store.filesystem import put_in_place
 
 FOLDER = ".cdesearch"
@@ -119,6 +119,11 @@ def absolute(path: Path) -> Path:
 def shown_path(path: Path) -> str:
     """The path as valid Unicode: bytes that are not UTF-8 become escapes such as `\\xff`."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def shown_source(path: Path) -> str:
+    """A source or root as the user names it: the address of files in a bucket, or what `shown_path` returns."""
+    return str(address_of_copies(path) or shown_path(path))
 
 
 def finished_generations(folder: Path) -> list[Path]:

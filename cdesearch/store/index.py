@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError, ModelError
 from cdesearch.models.endpoint_model import DEFAULT_NAME, Model
-from cdesearch.store.bucket_address import BucketAddress, address_of
+from cdesearch.store.bucket_address import BucketAddress, address_of, on_this_computer
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.file_account import FILES, FileRecord, read_files
@@ -135,10 +135,10 @@ class Index:
         """Open the index that `folder` names, see `opened_folder`; raises IndexStateError."""
         return cls(opened_folder(folder))
 
-    @property
+    @cached_property
     def root(self) -> Path:
         """The folder that chunk paths are relative to. If it contains the index, both can be moved together."""
-        return absolute(self.folder / self.manifest.root)
+        return on_this_computer(absolute(self.folder / self.manifest.root), self.manifest.sources)
 
     @property
     def sources(self) -> tuple[Path, ...]:

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from cdesearch.store.bucket_address import address_of_copies
-from cdesearch.store.folder import shown_path
+from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
 
@@ -26,7 +25,6 @@ def open_each(folders: Iterable[Path | None]) -> dict[str, Index]:
 
 def free_name(index: Index, taken: Collection[str]) -> str:
     """Return the name of the indexed folder, with a number appended if another index already has this name."""
-    root = Path(str(address_of_copies(index.root) or index.root))
-    base = shown_path(Path(root.name)) if root.name else "index"
+    base = Path(shown_source(index.root)).name or "index"
     names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

@@ -19,7 +19,7 @@ from cdesearch.errors import IndexUntrustedError, InputError
 from cdesearch.models.endpoint_model import is_url
 from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.filesystem import lock_of
-from cdesearch.store.folder import replace_file
+from cdesearch.store.folder import replace_file, shown_source
 from cdesearch.store.index import Index
 from cdesearch.terminal import printable
 
@@ -49,16 +49,20 @@ class TrustRequest:
             return f"a model at {printable(self.server)}, to which texts and queries are sent"
         return f"the model {printable(self.model or '')}"
 
+    @property
+    def _shown_folders(self) -> list[str]:
+        return [shown_source(Path(folder)) for folder in self.folders]
+
     def describe(self) -> str:
         """The model and folders as part of a sentence, with escapes for unsafe characters."""
         parts = [] if self.model is None else [self._shown_model]
-        parts += [f"the content of {printable(folder)}" for folder in self.folders]
+        parts += [f"the content of {printable(folder)}" for folder in self._shown_folders]
         return ", ".join(parts)
 
     def permission(self) -> str:
         """What an index may do with the model and folders, such as "may read /notes", with escapes."""
         parts = [] if self.model is None else [f"may use {self._shown_model}"]
-        parts += [f"may read {', '.join(map(printable, self.folders))}"] if self.folders else []
+        parts += [f"may read {', '.join(map(printable, self._shown_folders))}"] if self.folders else []
         return " and ".join(parts)
 
 

@@ -9,6 +9,7 @@ from cdesearch.errors import SourceError
 from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
 from cdesearch.store.bucket_address import BucketAddress, address_of_copies
+from cdesearch.store.folder import CURRENT, MARKER
 from cdesearch.store.write_errors import write_error
 from cdesearch.terminal import counted
 
@@ -33,11 +34,14 @@ def copy_from_buckets(sources: Iterable[Path], progress: Display) -> None:
 def _copy(address: BucketAddress, progress: Display) -> None:
     bucket, folder = bucket_at(address), address.copied_files
     progress.stage(f"Looking for files in {address}", None)
-    listed = bucket.list("")
+    listed = _without_indexes(address, bucket.list(""), progress)
     objects = _files(listed)
     _tell_of_others(address, listed, objects, progress)
     if not objects:
-        raise SourceError(f"There are no files below {address}.", "Check the spelling. A prefix is named as a folder.")
+        raise SourceError(
+            f"There are no files below {address}.",
+            "Check the spelling. To index a single object, name the prefix above it and --include NAME.",
+        )
     folder.mkdir(parents=True, exist_ok=True)
     _remove_others(folder, objects)
     todo = [name for name, stored in objects.items() if not _is_copied(folder / name, stored)]
@@ -45,6 +49,18 @@ def _copy(address: BucketAddress, progress: Display) -> None:
     for name in todo:
         _download(bucket, name, objects[name], folder / name)
         advance(1)
+
+
+def _without_indexes(address: BucketAddress, listed: Mapping[str, Stored], progress: Display) -> dict[str, Stored]:
+    """The objects that do not belong to an index, which would index itself otherwise. Notes which indexes there are."""
+    indexes = sorted(
+        name.removesuffix(MARKER)
+        for name in listed
+        if name.rpartition("/")[2] == MARKER and name.removesuffix(MARKER) + CURRENT in listed
+    )
+    for prefix in indexes:
+        progress.note(f"The index in {address}{'/' * bool(prefix)}{prefix.removesuffix('/')} is not indexed itself.")
+    return {name: stored for name, stored in listed.items() if not name.startswith(tuple(indexes))}
 
 
 def _files(objects: Mapping[str, Stored]) -> dict[str, Stored]:
@@ -65,9 +81,9 @@ def _is_name(part: str) -> bool:
 def _tell_of_others(
     address: BucketAddress, listed: Mapping[str, Stored], objects: Mapping[str, Stored], progress: Display
 ) -> None:
-    """Note which objects cannot be files. An empty one with the name of a folder stands for that folder."""
+    """Note which objects cannot be files. An empty one with the name of a folder, or none, stands for that folder."""
     folders = _folders(listed)
-    others = sorted(name for name in listed.keys() - objects.keys() if listed[name].size or name not in folders)
+    others = sorted(name for name in listed.keys() - objects.keys() if listed[name].size or name not in folders | {""})
     if others:
         progress.note(
             f"This computer cannot store {counted(len(others), 'object')} below {address} as files, such as"
@@ -93,7 +109,9 @@ def _download(bucket: Bucket, name: str, stored: Stored, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_name(f"{UNFINISHED}{uuid4().hex[:12]}")
     try:
-        if bucket.download(name, fresh, stored.size) is None or fresh.stat().st_size != stored.size:
+        if not stored.size:  # it may be the sign of an empty folder, which has no content to download
+            fresh.touch()
+        elif bucket.download(name, fresh, stored.size) is None or fresh.stat().st_size != stored.size:
             return  # removed or replaced since the listing; the next run removes or replaces its copy
         os.utime(fresh, ns=(_changed_ns(stored), _changed_ns(stored)))
         fresh.replace(file)

@@ -203,7 +203,7 @@ class Tables:
     def _balance_parts(self) -> None:
         """Let Lance split the large parts of a new index and join the small ones, until nothing changes.
 
-        Otherwise, the first updates would do this, and each writes the whole index again: minutes of ten million chunks.
+        Otherwise, the first updates would do this, and each writes the whole index again, for minutes.
         """
         for _ in range(MOST_ROUNDS_OF_PARTS):
             before = self.chunks.version

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from cdesearch.cli.exits import raise_on_signal
-from cdesearch.errors import InputError
-from cdesearch.store.bucket_address import address_of_copies, parse_place, parse_source, require_on_disk
+from cdesearch.store.bucket_address import parse_place, parse_source, require_on_disk
 from cdesearch.store.folder import absolute
 
 
@@ -21,7 +20,7 @@ def watch(
         typer.Argument(
             metavar="paths",
             parser=parse_source,
-            help="Folders and files. Without any, the nearest index upward is watched.",
+            help="Folders and files, also in a bucket. Without any, the nearest index upward is watched.",
         ),
     ] = None,
     folder: Annotated[
@@ -44,10 +43,6 @@ def watch(
 
     if folder is not None:
         require_on_disk(absolute(folder), "watch")
-    if address := next(filter(None, map(address_of_copies, paths or [])), None):
-        raise InputError(
-            f"Changes of {address} cannot be watched.", "`cdesearch index` looks at a bucket once; repeat it."
-        )
     raise_on_signal(signal.SIGTERM)
     leave_out_rest_client()
     # NumPy reads this when it is imported. On a busy machine, whitening with two threads takes many times as long.

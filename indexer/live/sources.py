@@ -105,8 +105,10 @@ def _check_removable(opened: "Index", named: list[Path]) -> None:
                 "`cdesearch sources` lists them. A line in a .cdesearchignore file leaves out a part of one.",
             )
     if sources <= set(named):
-        folder = shlex.quote(str(opened.folder))
-        raise InputError("An index needs a source.", f"Run `cdesearch clear {folder}` to remove the index.")
+        remedy = f"Run `cdesearch clear {shlex.quote(str(opened.folder))}` to remove the index."
+        if opened.address is not None:
+            remedy = f"To remove the index, delete all objects below {opened.address}."
+        raise InputError("An index needs a source.", remedy)
 
 
 def _update(paths: list[Path], options: "Options") -> None:

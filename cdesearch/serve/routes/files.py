@@ -12,7 +12,7 @@ from cdesearch.serve.indexes import ServedIndex, ServedTogether
 from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.store.file_account import FileRecord, Outcome
-from cdesearch.store.folder import shown_path
+from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
 
 MAX_FILES = 1_000  # files in one response
@@ -90,7 +90,7 @@ def _facets(index: Index) -> dict[str, Any]:
             types[path.suffix.removeprefix(".")] += 1
     types.pop("", None)
     return {
-        "root": shown_path(index.root),
+        "root": shown_source(index.root),
         "documents": index.manifest.n_documents,
         "chunks": index.manifest.n_chunks,
         "folders": [{"path": path, "files": files} for path, files in sorted(folders.items())[:MAX_FACETS]],

@@ -90,6 +90,8 @@ def _profile(address: BucketAddress) -> Any:
     try:
         return Boto3CredentialProvider(ttl=timedelta(seconds=KEYS_SECONDS))
     except Exception as error:  # boto3's errors about profiles share no root with the one about their absence
+        if type(error).__name__ == "ProfileNotFound":
+            raise BucketError(f"There are no credentials for {address}: {error}.", "Correct AWS_PROFILE.") from None
         raise BucketError(
             f"There are no credentials for {address} ({type(error).__name__}).",
             "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket"

@@ -1,6 +1,7 @@
 import json
 import sys
 import time
+from dataclasses import replace
 from urllib.request import Request, urlopen
 
 import pytest
@@ -11,13 +12,14 @@ from running_server import running_server
 import cdesearch
 from cdesearch.cli import main
 from cdesearch.cli.hits.render import shown_place
-from cdesearch.errors import BucketError, InputError, SourceError
+from cdesearch.errors import BucketError, IndexUntrustedError, InputError, SourceError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket_address import BucketAddress, address_of_copies, parse_source
+from cdesearch.store.bucket_address import BucketAddress, address_of_copies, parse_place, parse_source
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
+from cdesearch.store.trust import confirm, request_of
 from indexer.build import build
 from indexer.files.bucket_copies import copy_from_buckets
 from indexer.settings import Options
@@ -164,9 +166,63 @@ def test_a_source_in_a_bucket_can_be_added_and_removed(files, tmp_path, tiny_che
         assert Index(tmp_path / "index").manifest.n_documents == indexed
 
 
-def test_files_in_a_bucket_cannot_be_watched(files, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["cdesearch", "watch", str(files)])
-    with pytest.raises(InputError, match="cannot be watched"):
+def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_bucket(
+    store,  # noqa: F811
+    files,
+    tmp_path,
+    tiny_checkpoint,
+    monkeypatch,
+):
+    others = BucketAddress("s3", store.bucket, "others")
+    bucket_at(others).write("river.md", b"# River\nThe river is in the house.")
+    for name, sources in (("one", [files]), ("both", [files, others])):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the first computer"))
+        options = Options(index=parse_place(f"s3://{store.bucket}/{name}"), model=tiny_checkpoint)
+        n_documents = build([parse_source(str(one)) for one in sources], options, Silent()).n_documents
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / f"cache of another computer for {name}"))
+        options = replace(options, index=parse_place(f"s3://{store.bucket}/{name}"))
+        index = Index(options.index)
+        assert index.sources == tuple(parse_source(str(one)) for one in sources)
+        with Searcher(index) as searcher:
+            (hit, *_) = searcher.search("moon", mode="text")
+        assert shown_place(hit.chunk, hit.chunk.location, index.root) == f"{files}/moon.md:1"
+        bucket_at(files).write(f"{name}.md", b"A new file in the house.")
+        with pytest.raises(IndexUntrustedError, match=f"asks for the content of {files}"):
+            build([], options, Silent())
+        if name == "both":
+            confirm(index.folder, request_of(index))
+        named = [parse_source(str(one)) for one in sources if name == "one"]
+        report = build(named, options, Silent())
+        assert (report.embedded, report.n_documents) == (1, n_documents + 1)
+
+
+def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_checkpoint):  # noqa: F811
+    source, place = parse_source(str(files)), parse_place(f"{files}/index")
+    notes = Notes()
+    for number, new in enumerate(("The cat is in the house.", "The dog is in the house.")):
+        bucket_at(files).write(f"indexes/{number}.md", new.encode())
+        build([source], Options(index=place, model=tiny_checkpoint), notes)
+        assert Index(place).manifest.n_documents == 3 + number
+    assert f"The index in {files}/index is not indexed itself." in notes.lines
+    with pytest.raises(SourceError, match="There are no files below"):
+        copy_from_buckets([parse_source(f"{files}/index")], Silent())
+
+
+def test_empty_objects_are_not_downloaded(store, files):  # noqa: F811
+    for name in ("files/", "files/deep/", "files/lone/"):
+        urlopen(Request(f"{store.url}/{store.bucket}/{name}", b"", method="PUT")).close()
+    notes = Notes()
+    for _ in range(2):
+        copy_from_buckets([files.copied_files], notes)
+    assert not notes.lines and len(downloads(store)) == 2
+    assert (files.copied_files / "lone").read_bytes() == b""
+
+
+def test_the_last_source_of_an_index_in_a_bucket_is_not_removed(store, files, tiny_checkpoint, monkeypatch):  # noqa: F811
+    place = f"s3://{store.bucket}/index"
+    build([parse_source(str(files))], Options(index=parse_place(place), model=tiny_checkpoint), Silent())
+    monkeypatch.setattr(sys, "argv", ["cdesearch", "sources", "remove", str(files), "--index", place])
+    with pytest.raises(InputError, match=f"delete all objects below {place}"):
         main.run()
 
 

@@ -187,7 +187,7 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
     assert store.keys == {"AKIAPROFILE/eu-central-1"}
     monkeypatch.setenv("AWS_PROFILE", "absent")
     bucket_at.cache_clear()
-    with pytest.raises(BucketError, match=r"There are no credentials for s3://.*ProfileNotFound"):
+    with pytest.raises(BucketError, match=r"There are no credentials for s3://.*profile \(absent\) could not be found"):
         Index.open(store.place)
     bucket_at.cache_clear()
 
