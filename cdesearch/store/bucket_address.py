@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from cdesearch.errors import InputError, name_in_messages
@@ -125,7 +125,7 @@ def on_this_computer(root: Path, sources: Sequence[str]) -> Path:
         if root.parts[max(0, number - 2) : number] == _COPIES_OF_ANYBODY and _ADDRESS.fullmatch(unquote(part)):
             return _copies_of_this_user(root).joinpath(*root.parts[number:])
     # The parent of the copies is the root of files in several buckets.
-    are_copies = all(_ADDRESS.fullmatch(unquote(PurePath(source).parts[0])) for source in sources if source != ".")
+    are_copies = all(_ADDRESS.fullmatch(unquote(source.partition("/")[0])) for source in sources)
     if root.parts[-2:] == _COPIES_OF_ANYBODY and sources and are_copies:
         return _copies_of_this_user(root)
     return root

@@ -176,6 +176,11 @@ def _is_utf8(name: str) -> bool:
     return True
 
 
+def _build_remedy(folder: Path) -> str:
+    named = "" if folder.name == FOLDER else f" --index {shlex.quote(str(folder))}"
+    return f"Run `cdesearch index FOLDER{named}`."
+
+
 def check_marker(folder: Path) -> None:
     """Raise IndexStateError unless `folder` is an index of this format; reads only its marker."""
     check_enterable(folder)
@@ -189,9 +194,9 @@ def check_marker(folder: Path) -> None:
         )
     if not os.path.lexists(folder):
         where = folder.parent if folder.name == FOLDER else folder
-        raise IndexNotFoundError(f"There is no index in {where}.", "Run `cdesearch index FOLDER`.")
+        raise IndexNotFoundError(f"There is no index in {where}.", _build_remedy(folder))
     if not os.path.lexists(folder / CURRENT):
-        raise IndexNotFoundError(f"{folder} holds no index.", "Run `cdesearch index FOLDER`.")
+        raise IndexNotFoundError(f"{folder} holds no index.", _build_remedy(folder))
     if os.path.lexists(folder / MARKER):
         _check_readable(folder / MARKER)
         raise IndexDamagedError(f"{folder / MARKER} is not the marker of an index.", _remove_and_index(folder))

@@ -83,5 +83,6 @@ def unreachable(address: str, reason: str) -> ClusterError:
     else:
         cause = f"No Ray cluster answers at {address} ({reason.rstrip('.')})."
     return ClusterError(
-        cause, "Start one with `ray start --head`, correct --address, or leave it out to use this machine alone."
+        cause,
+        "Start one with `ray start --head`, name one as --address HOST:PORT, or omit it to use this machine alone.",
     )

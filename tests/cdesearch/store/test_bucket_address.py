@@ -3,7 +3,15 @@ from pathlib import Path
 import pytest
 
 from cdesearch.errors import CdesearchError, InputError
-from cdesearch.store.bucket_address import BucketAddress, address_behind, address_of, parse_place, shown_place
+from cdesearch.store.bucket_address import (
+    BucketAddress,
+    address_behind,
+    address_of,
+    on_this_computer,
+    parse_place,
+    parse_source,
+    shown_place,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +56,18 @@ def test_a_file_url_is_a_path():
         parse_place("file://host/data")
 
 
+def test_the_case_of_a_scheme_does_not_matter():
+    assert parse_place("S3://bucket/docs") == parse_place("s3://bucket/docs")
+
+
+def test_the_root_of_files_in_buckets_is_in_the_cache_of_this_user():
+    copies = parse_source("s3://bucket/docs")
+    assert on_this_computer(Path("/home/ann/.cache/cdesearch/sources") / copies.name, ["."]) == copies
+    assert on_this_computer(Path("/home/ann/.cache/cdesearch/sources"), [copies.name]) == copies.parent
+    for other in ("/home/ann/cdesearch/sources/docs", f"/home/ann/{copies.name}", "/home/ann/cdesearch/sources"):
+        assert on_this_computer(Path(other), ["."]) == on_this_computer(Path(other), ["notes"]) == Path(other)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -60,7 +80,6 @@ def test_a_file_url_is_a_path():
         "s3://bucket/docs?token=secret",
         "s3://bucket/a b",
         "s3://bucket/" + "a" * 250,
-        "S3://bucket/docs",
         "http://host/docs",
         "file:///tmp/secret%00x",
     ],
