@@ -67,8 +67,9 @@ def scale(
                 (work / SENTENCES).write_text(json.dumps(sentences), encoding="utf-8")
             columns[size] = {}
             for stage in STAGES:
-                columns[size] |= _run(stage, work, vectors, size // chunks_per_file, chunks_per_file)
-                print(f"{size:,} chunks, {stage}: {columns[size]}", file=sys.stderr)
+                figures = _run(stage, work, vectors, size // chunks_per_file, chunks_per_file)
+                print(f"{size:,} chunks, {stage}: {figures}", file=sys.stderr)
+                columns[size] |= figures
     _show(columns)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
     resembled = {} if many is None else {"like": many.manifest.n_chunks}
