@@ -32,10 +32,11 @@ class Places:
         The root of the `stored` index is kept if `keeps_root`, or if a source is missing, and if all sources are in it.
         """
         were_mounts = frozenset() if stored is None else stored.mounts
+        on_disk = {source for source in sources if address_of_copies(source) is None}  # others are downloaded first
         missing = tuple(
             source
             for source in sources
-            if source in absent or not (_is_downloaded(source) or is_available(source, was_mount=source in were_mounts))
+            if source in absent or (source in on_disk and not is_available(source, was_mount=source in were_mounts))
         )
         mounts = tuple(
             source for source in sources if (source in were_mounts if source in missing else is_mount(source))
@@ -58,11 +59,6 @@ class Places:
                 f"{first} {state}, and this run would have to read it.",
                 f"Put it back, or first run {removal_command(first, stored.sources, stored.folder, stored.manifest)}.",
             )
-
-
-def _is_downloaded(source: Path) -> bool:
-    """Whether a run downloads the files of the source before it reads them."""
-    return address_of_copies(source) is not None
 
 
 def index_folder(paths: Sequence[Path], named: Path | None) -> Path:
