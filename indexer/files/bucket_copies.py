@@ -9,6 +9,7 @@ from cdesearch.errors import SourceError
 from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
 from cdesearch.store.bucket_address import BucketAddress, address_of_copies
+from cdesearch.store.filesystem import lock_of
 from cdesearch.store.folder import CURRENT, MARKER
 from cdesearch.store.write_errors import write_error
 from cdesearch.terminal import counted
@@ -26,7 +27,9 @@ def copy_from_buckets(sources: Iterable[Path], progress: Display) -> None:
         address = address_of_copies(folder)
         if address is not None:
             try:
-                _copy(address, progress)
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                with lock_of(folder.with_name(f"{folder.name}.lock"), wait=True):  # other indexes may have this source
+                    _copy(address, progress)
             except OSError as error:
                 raise write_error(folder, error) from None
 

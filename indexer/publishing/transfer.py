@@ -62,7 +62,7 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
             if not place.exists() and file in checksums_of and checksums_of[file].sha256 == entry.sha256:
                 with suppress(OSError):
                     link_or_copy(other / file, place)
-        if not (place.exists() and sha256_of(place) == entry.sha256):
+        if not (place.is_file() and sha256_of(place) == entry.sha256):
             part = place.with_name(f"{place.name}{_PART}")
             part.unlink(missing_ok=True)
             digest = bucket.download(object_name(generation.name, file), part, entry.size)

@@ -120,7 +120,7 @@ class WorkingCopy:
                 self._bucket.remove(there.get(own, ()))
             raise IndexBusyError(
                 f"Another run has written {self._bucket.address} since this run began, so this one is not published.",
-                "Run the same command again: it adds your changes to the newest index.",
+                "Run the same command again: it adds your changes to the newest index if its folders are here too.",
             )
         self._record_base(own)
         try:

@@ -6,6 +6,7 @@ as the context after an update, is not downloaded again.
 
 import os
 import shutil
+import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -90,8 +91,10 @@ def fetch(bucket: Bucket, generation: Path, file: str, entry: Entry) -> None:
     """Put one file of a generation in its place in the cache, unless it is there as it was written."""
     place = generation / file
     with suppress(OSError):
-        if sha256_of(place) == entry.sha256:
+        if stat.S_ISREG(place.lstat().st_mode) and sha256_of(place) == entry.sha256:  # opening a pipe would not end
             return
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(mkdtemp(dir=generation, prefix=_SCRATCH))
     try:

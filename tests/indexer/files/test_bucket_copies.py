@@ -1,9 +1,12 @@
 import json
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from urllib.parse import unquote
 from urllib.request import Request, urlopen
 
+import boto3
 import pytest
 from notes import Notes
 from object_server import SECRET, object_server, store  # noqa: F401 (fixtures)
@@ -135,11 +138,21 @@ def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_f
     assert (tmp_path / "foreign.md").read_text() == "foreign" and not (folder / "linked").exists()
 
 
-def test_an_object_whose_name_is_not_a_path_is_named(store, files, run):  # noqa: F811
-    request = Request(f"{store.url}/{store.bucket}/files//double.md", b"text", method="PUT")
-    urlopen(request).close()
-    with pytest.raises(BucketError, match=r"whose name is not a path: files//double\.md"):
+@pytest.mark.parametrize("name", ["files//double.md", "files/%2E%2E/up.md", "files/tab%09.md"])
+def test_an_object_whose_name_is_not_a_path_is_named(store, files, run, name):  # noqa: F811
+    client = boto3.client("s3", endpoint_url=store.url)
+    client.put_object(Bucket=store.bucket, Key=unquote(name), Body=b"text")
+    with pytest.raises(BucketError, match=r"whose name is not a path: files/"):
         run(parse_source(str(files)))
+
+
+def test_runs_with_the_same_files_in_a_bucket_wait_for_each_other(store, files, monkeypatch):  # noqa: F811
+    for number in range(20):
+        bucket_at(files).write(f"{number}/light.md", b"The light is in the river.")
+    with ThreadPoolExecutor() as threads:
+        for copied in [threads.submit(copy_from_buckets, [files.copied_files], Silent()) for _ in range(3)]:
+            copied.result()
+    assert len(downloads(store)) == 22
 
 
 def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, run, tmp_path, monkeypatch, capsys):

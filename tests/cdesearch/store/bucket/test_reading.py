@@ -1,7 +1,10 @@
 import json
+import os
+import sys
 import threading
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from command import cdesearch
@@ -82,6 +85,18 @@ def test_a_damaged_file_of_the_cache_is_downloaded_again(store, run, tiny_encode
             file.unlink()
             file.write_bytes(b"damaged")
     assert hits(Index.open(store.place), tiny_encoder) == first
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+def test_a_pipe_or_folder_in_place_of_a_file_of_the_cache_is_replaced(store, run, tiny_encoder):
+    run()
+    first = hits(Index.open(store.place), tiny_encoder)
+    (manifest,) = [one for one in (store.place / "generations").rglob("manifest.json") if "local" not in one.parts]
+    for make in (os.mkfifo, Path.mkdir):
+        manifest.unlink()
+        make(manifest)
+        assert hits(Index.open(store.place), tiny_encoder) == first
+        assert manifest.is_file()
 
 
 @pytest.mark.slow
