@@ -90,7 +90,9 @@ def _check_owner(folder: Path) -> None:
 
 def common_folder(paths: Sequence[Path]) -> Path:
     """The deepest folder that contains all of `paths`."""
-    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
+    # The folder of files in a bucket may not have been made yet.
+    is_folder = {path: path.is_dir() or address_of_copies(path) is not None for path in paths}
+    return Path(os.path.commonpath([path if is_folder[path] else path.parent for path in paths]))
 
 
 def joined_sources(paths: Sequence[Path], stored: Index | None, removed: Collection[Path]) -> tuple[Path, ...]:

@@ -201,8 +201,8 @@ def status(
     missing = report.pop("missing_sources")
     show_status(report)
     sources = opened.sources
-    for source in missing:
-        typer.echo(printable(still_answering(Path(source), sources, opened.folder, opened.manifest)), err=True)
+    for source in opened.missing_sources if missing else ():
+        typer.echo(printable(still_answering(source, sources, opened.folder, opened.manifest)), err=True)
 
 
 app.command("models")(models)

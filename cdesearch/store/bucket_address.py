@@ -2,7 +2,7 @@
 
 Everything that takes the folder of an index takes this folder too. Its name is the address, so nothing that an index
 contains can make a folder stand for a bucket: a command contacts only the bucket that its user has named. Files in a
-bucket are indexed from another such folder, which holds copies of them.
+bucket are indexed from another such folder, which holds copies of them. Those that an index names must be confirmed.
 """
 
 import os

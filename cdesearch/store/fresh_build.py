@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel
-from cdesearch.store.bucket_address import shown_place
+from cdesearch.store.bucket_address import address_of_copies, shown_place
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.trust import TrustRequest, unconfirmed
 
@@ -34,6 +34,9 @@ def removal_command(source: Path, sources: Sequence[Path], folder: Path, manifes
 
 def still_answering(source: Path, sources: Sequence[Path], folder: Path, manifest: Manifest) -> str:
     """The line about one of the `sources` of the index in `folder` that does not exist or is not mounted."""
+    if (address := address_of_copies(source)) is not None:
+        update = f"`cdesearch index --index {shlex.quote(shown_place(folder))}`"
+        return f"{address} was not yet downloaded to this computer. {update} does that, and updates its documents."
     command = removal_command(source, sources, folder, manifest)
     state = "is not mounted" if os.path.lexists(source) else "no longer exists"
     return f"{source} {state}. Its documents stay in the index until you run {command}."

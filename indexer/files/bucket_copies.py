@@ -1,7 +1,9 @@
 """Copy files of a bucket into the user's cache, where they are indexed like the files of any folder."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,7 +12,7 @@ from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
 from cdesearch.store.bucket_address import BucketAddress, address_of_copies
 from cdesearch.store.filesystem import lock_of
-from cdesearch.store.folder import CURRENT, MARKER
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER
 from cdesearch.store.write_errors import write_error
 from cdesearch.terminal import counted
 
@@ -27,11 +29,28 @@ def copy_from_buckets(sources: Iterable[Path], progress: Display) -> None:
         address = address_of_copies(folder)
         if address is not None:
             try:
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                with lock_of(folder.with_name(f"{folder.name}.lock"), wait=True):  # other indexes may have this source
+                with _copying_alone(address, folder, progress):
                     _copy(address, progress)
             except OSError as error:
                 raise write_error(folder, error) from None
+
+
+@contextmanager
+def _copying_alone(address: BucketAddress, folder: Path, progress: Display) -> Iterator[None]:
+    """Wait until no other run copies the same files: several indexes may have them."""
+    from filelock import Timeout  # imported late, as in `lock_of`
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = lock_of(folder.with_name(f"{sha256(folder.name.encode()).hexdigest()}.lock"), wait=True)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        progress.stage(f"Waiting for another run that copies {address}", None)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _copy(address: BucketAddress, progress: Display) -> None:
@@ -55,7 +74,10 @@ def _copy(address: BucketAddress, progress: Display) -> None:
 
 
 def _without_indexes(address: BucketAddress, listed: Mapping[str, Stored], progress: Display) -> dict[str, Stored]:
-    """The objects that do not belong to an index, which would index itself otherwise. Notes which indexes there are."""
+    """The objects that do not belong to an index, which would index itself otherwise. Notes which indexes there are.
+
+    Other objects beside those of an index are files.
+    """
     indexes = sorted(
         name.removesuffix(MARKER)
         for name in listed
@@ -63,7 +85,9 @@ def _without_indexes(address: BucketAddress, listed: Mapping[str, Stored], progr
     )
     for prefix in indexes:
         progress.note(f"The index in {address}{'/' * bool(prefix)}{prefix.removesuffix('/')} is not indexed itself.")
-    return {name: stored for name, stored in listed.items() if not name.startswith(tuple(indexes))}
+    own = {prefix + name for prefix in indexes for name in (MARKER, CURRENT)}
+    folders = tuple(f"{prefix}{GENERATIONS}/" for prefix in indexes)
+    return {name: stored for name, stored in listed.items() if name not in own and not name.startswith(folders)}
 
 
 def _files(objects: Mapping[str, Stored]) -> dict[str, Stored]:

@@ -38,7 +38,8 @@ def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, 
     """
     watched = Watched(*_files(Index(folder)))
     for address in filter(None, map(address_of_copies, watched.sources)):
-        say(f"A bucket does not report changes, so {address} is looked up every {WHOLE_SECONDS / 60:g} minutes.")
+        minutes = f"{WHOLE_SECONDS / 60:g} minutes"
+        say(f"A bucket does not report changes, so {address} is looked up at least every {minutes}.")
     problem = _announce(watched, (), None, say)
     updates = _Updates(folder, tools, say, refresh)
     seconds = updates.run(watched)  # for changes before the watch began
@@ -71,7 +72,8 @@ class _Updates:
         changed = watched.changed if watched is self._watched else None
         self._watched = None
         try:
-            report = self._build(Options(index=self.folder, absent=watched.missing, changed=changed, wait=True))
+            absent = tuple(source for source in watched.missing if address_of_copies(source) is None)
+            report = self._build(Options(index=self.folder, absent=absent, changed=changed, wait=True))
             seconds = time.monotonic() - started
             self._watched, self._error, self.retry_seconds = watched, "", math.inf
             if report.changed:
@@ -139,7 +141,7 @@ def _announce(watched: Watched, before: Sequence[Path], problem: str | None, say
     if watched.problem and watched.problem != problem:
         say(watched.problem)
     for source in watched.missing:
-        if source not in before:
+        if source not in before and address_of_copies(source) is None:  # copies are downloaded again
             say(f"{source} does not exist. Its documents stay in the index, and are updated when it exists again.")
     for source in before:
         if source not in watched.missing:

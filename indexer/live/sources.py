@@ -85,8 +85,9 @@ def _list(opened: "Index") -> None:
     for source in opened.sources:
         globs = own_globs.get(source)
         chosen = f"  ({_as_options(globs)})" if globs else ""
-        state = "" if source not in missing else "  (not mounted)" if source.exists() else "  (does not exist)"
-        print_text(printable(f"{address_of_copies(source) or source}{chosen}") + state)
+        address = address_of_copies(source)
+        absent = "not mounted" if source.exists() else "does not exist" if address is None else "not downloaded yet"
+        print_text(printable(f"{address or source}{chosen}") + (f"  ({absent})" if source in missing else ""))
 
 
 def _as_options(globs: "Globs") -> str:

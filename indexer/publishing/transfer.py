@@ -1,6 +1,7 @@
 """Copy the files of a generation between a bucket and a local folder, several at a time."""
 
 import os
+import shutil
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -69,6 +70,8 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
             if digest != entry.sha256:
                 what = "is missing" if digest is None else "has other content than was written"
                 raise damaged_object(bucket, file, what)
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
             part.replace(place)
             os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))  # so that it counts as unchanged
         advance(1)

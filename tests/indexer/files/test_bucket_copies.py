@@ -20,6 +20,7 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket_address import BucketAddress, address_of_copies, parse_place, parse_source
+from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 from cdesearch.store.trust import confirm, request_of
@@ -199,6 +200,8 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
         with Searcher(index) as searcher:
             (hit, *_) = searcher.search("moon", mode="text")
         assert shown_place(hit.chunk, hit.chunk.location, index.root) == f"{files}/moon.md:1"
+        status = still_answering(index.sources[0], index.sources, index.folder, index.manifest)
+        assert status.startswith(f"{files} was not yet downloaded to this computer.")
         bucket_at(files).write(f"{name}.md", b"A new file in the house.")
         with pytest.raises(IndexUntrustedError, match=f"asks for the content of {files}"):
             build([], options, Silent())
@@ -217,8 +220,10 @@ def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_
         build([source], Options(index=place, model=tiny_checkpoint), notes)
         assert Index(place).manifest.n_documents == 3 + number
     assert f"The index in {files}/index is not indexed itself." in notes.lines
-    with pytest.raises(SourceError, match="There are no files below"):
-        copy_from_buckets([parse_source(f"{files}/index")], Silent())
+    bucket_at(files).write("index/beside.md", b"A file beside the objects of an index.")
+    copies = parse_source(f"{files}/index")
+    copy_from_buckets([copies], Silent())
+    assert [path.name for path in copies.iterdir()] == ["beside.md"]
 
 
 def test_empty_objects_are_not_downloaded(store, files):  # noqa: F811
