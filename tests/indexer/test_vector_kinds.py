@@ -249,7 +249,7 @@ def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, 
                 narrow.setattr(nearest, "parts_to_search", lambda *_, **__: 1)
                 filtered = searcher.search(query, 10, "dense", path="new.md")
             assert {hit.chunk.id for hit in filtered} == in_file
-    assert np.mean(shares) >= 0.25  # the rotation and the parts are drawn; a search by chance finds a tenth of this
+    assert np.mean(shares) >= 0.25  # .43 to .77 in twenty builds, as the rotation and parts are drawn; by chance .025
 
 
 @pytest.mark.slow
