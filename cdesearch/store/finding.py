@@ -55,8 +55,9 @@ def find_index(start: Path) -> Path:
     """
     start = start.resolve()
     for folder in [start, *start.parents]:
-        if os.path.lexists(folder / FOLDER):  # false in a folder above that cannot be entered, which is no obstacle
-            check_enterable(folder / FOLDER)
+        if not os.path.lexists(folder / FOLDER):  # or in a folder above that cannot be entered, which is no obstacle
+            continue
+        check_enterable(folder / FOLDER)
         if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
             return folder / FOLDER
     raise IndexNotFoundError(

@@ -10,7 +10,6 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from cdesearch.errors import IndexUntrustedError, InputError
 from cdesearch.models.endpoint_model import is_url
 from cdesearch.store.bucket_address import address_behind
-from cdesearch.store.filesystem import lock_of
+from cdesearch.store.filesystem import lock_of, refusal, refusal_of
 from cdesearch.store.folder import replace_file, shown_source
 from cdesearch.store.index import Index
 from cdesearch.terminal import printable
@@ -174,11 +173,14 @@ def _key(folder: Path) -> str:
 
 def _entries() -> dict[str, TrustRequest]:
     """All confirmations by the real paths of index folders; raises InputError."""
-    text: Any = None
-    with suppress(OSError):
+    try:
         text = trust_file().read_bytes()
-    if text is None:
-        return {}
+    except OSError as error:
+        number = refusal_of(error)
+        if number is None or isinstance(error, PermissionError):
+            return {}
+        reason, remedy = refusal(number)  # without an error, the next confirmation would replace all others
+        raise InputError(f"{trust_file()} cannot be read ({reason}).", remedy) from None
     try:
         return {name: _entry(values) for name, values in json.loads(text).items()}
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
