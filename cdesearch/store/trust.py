@@ -11,7 +11,6 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 from cdesearch.errors import IndexUntrustedError, InputError
 from cdesearch.models.endpoint_model import is_url
 from cdesearch.store.bucket_address import address_behind
-from cdesearch.store.filesystem import foreign_owner, lock_of, user_name
+from cdesearch.store.filesystem import foreign_owner, lock_of, refusal, refusal_of, user_name
 from cdesearch.store.folder import replace_file, shown_source
 from cdesearch.terminal import printable
 
@@ -192,11 +191,14 @@ def _key(folder: Path) -> str:
 
 def _entries() -> dict[str, TrustRequest]:
     """All confirmations by the real paths of index folders; raises InputError."""
-    text: Any = None
-    with suppress(OSError):
+    try:
         text = trust_file().read_bytes()
-    if text is None:
-        return {}
+    except OSError as error:
+        number = refusal_of(error)
+        if number is None or isinstance(error, PermissionError):
+            return {}
+        reason, remedy = refusal(number)  # without an error, the next confirmation would replace all others
+        raise InputError(f"{trust_file()} cannot be read ({reason}).", remedy) from None
     try:
         return {name: _entry(values) for name, values in json.loads(text).items()}
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:

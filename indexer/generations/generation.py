@@ -10,10 +10,19 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from cdesearch.errors import IndexStateError
+from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.filesystem import link_or_copy, open_like, sync
-from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
+from cdesearch.store.folder import (
+    CURRENT,
+    GENERATIONS,
+    PLAN,
+    current_name,
+    read_small,
+    reading,
+    replace_file,
+    write_new,
+)
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
@@ -84,6 +93,7 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     """
     before = _live(folder)
     _flush(building, folder.stat().st_mode)
+    sync(building.parent)  # the new folder itself, before it is named
     replace_file(folder / CURRENT, building.name + "\n")
     sync(folder)
     (building / PLAN).unlink(missing_ok=True)  # a repair makes a generation live that was live before
@@ -91,10 +101,13 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
 
 
 def _live(folder: Path) -> Path | None:
-    """The live generation; None if CURRENT names none, because a rebuild may start from a damaged index."""
+    """The live generation; None if CURRENT names none, because a rebuild may start from a damaged index.
+
+    Raises IndexUnreadableError.
+    """
     try:
         name = current_name(folder)
-    except IndexStateError:
+    except (IndexDamagedError, IndexUntrustedError):
         return None
     return folder / GENERATIONS / name if name else None
 
@@ -112,7 +125,7 @@ def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:
 def _plan(generation: Path) -> Any:
     try:
         return json.loads(read_small(generation / PLAN, MAX_PLAN))
-    except (OSError, ValueError, RecursionError, IndexStateError):
+    except (OSError, ValueError, RecursionError, IndexDamagedError, IndexUntrustedError):
         return None
 
 
@@ -121,9 +134,12 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
     if not (generation / TABLES).is_dir():
         return True  # the build was stopped before it made tables
     try:
-        database = connect(generation)
-        present = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
-        return all(database.open_table(name).schema.equals(columns[name]) for name in present)
+        with reading(generation / TABLES):
+            database = connect(generation)
+            present = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
+            return all(database.open_table(name).schema.equals(columns[name]) for name in present)
+    except IndexUnreadableError:
+        raise
     except (IndexStateError, ValueError, RuntimeError, OSError):
         return False
 

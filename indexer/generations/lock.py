@@ -12,6 +12,8 @@ from filelock import Timeout
 from cdesearch.errors import (
     IndexBusyError,
     IndexDamagedError,
+    IndexMismatchError,
+    IndexNotFoundError,
     IndexStateError,
     IndexUntrustedError,
     InputError,
@@ -119,7 +121,7 @@ def _prepare(folder: Path, made: list[Path]) -> None:
     try:
         check_marker(folder)
     except IndexStateError as error:
-        if os.path.lexists(folder / CURRENT) or isinstance(error, IndexUntrustedError):
+        if os.path.lexists(folder / CURRENT) or not isinstance(error, IndexNotFoundError | IndexMismatchError):
             raise
         raise InputError(
             f"{folder} is not empty and is not an index, so nothing is written there.",
@@ -167,7 +169,7 @@ def _check_entries(folder: Path) -> None:
     generations = folder / GENERATIONS
     check_not_linked(generations)
     check_enterable(generations)
-    with suppress(IndexStateError):  # a damaged CURRENT is reported when it is read
+    with suppress(IndexDamagedError, IndexUntrustedError):  # a damaged CURRENT is reported when it is read
         if (name := current_name(folder)) and (generations / name).exists():
             check_tree(generations / name)
     for generation in own_generations(folder):
