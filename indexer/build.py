@@ -22,6 +22,7 @@ from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, rebuil
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from indexer.chosen_model import check_named_model, complete_model
+from indexer.engine import Engine, Local
 from indexer.files.bucket_copies import copy_from_buckets
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
@@ -37,7 +38,7 @@ from indexer.publishing.working_copy import WorkingCopy, usable_copy
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
-from indexer.workers.pool import worker_count
+from indexer.workers.pool import Pool, worker_count
 
 LOCAL_UPDATE = "Only a new index, --rebuild and --refresh-context use the cluster. This update runs on this machine."
 
@@ -202,15 +203,25 @@ class _Run:
                 _check_dimension(settings, encoder)
                 if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
-                job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
-                if self.options.engine == "ray" and new_context:
-                    from indexer.cluster_job import run_on_cluster
+                with self._engine(encoder, pool, new_context) as engine:
+                    job = BuildJob(
+                        self.folder, base, new_context, settings, plan, encoder, engine, self.started, self.progress
+                    )
+                    return plan, job.run()
 
-                    options = self.options
-                    return plan, run_on_cluster(job, pool, options.device, options.address, options.workers)
-                if self.options.engine == "ray":
-                    self.progress.note(LOCAL_UPDATE)
-                return plan, job.run(pool)
+    @contextmanager
+    def _engine(self, encoder: Encoder, pool: Pool, new_context: bool) -> Iterator[Engine]:
+        if self.options.engine != "ray":
+            yield Local(pool)
+        elif not new_context:
+            self.progress.note(LOCAL_UPDATE)
+            yield Local(pool)
+        else:
+            from indexer.cluster.engine import cluster_engine
+
+            pool.close()
+            with cluster_engine(self.options, self.settings, encoder, self.progress) as engine:
+                yield engine
 
 
 @contextmanager

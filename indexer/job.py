@@ -1,6 +1,5 @@
 """Run one build: from a plan to the next generation of an index."""
 
-import shutil
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch.context.context import Context, ContextSample, FittedContext
-from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
@@ -45,9 +43,9 @@ from indexer.embedding.same_model import continues_model
 from indexer.embedding.spool import Chunks, Spool
 from indexer.embedding.stages import Stages
 from indexer.embedding.vocabulary import vocabulary_of
+from indexer.engine import Engine
 from indexer.formats.format import Columns
 from indexer.generations.generation import (
-    CLUSTER,
     FITTED,
     SAMPLE,
     SPOOL,
@@ -59,10 +57,10 @@ from indexer.generations.generation import (
 )
 from indexer.generations.tables import Tables
 from indexer.plan import Plan
-from indexer.read_files import newest_first, read_files
+from indexer.read_files import newest_first
 from indexer.settings import Settings, record_confirmation
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Pool, Reading
+from indexer.workers.pool import Reading
 
 LIMITS = Limits()
 SHOWN = 3  # skipped files that an error names
@@ -78,16 +76,17 @@ class BuildJob:
     settings: Settings
     plan: Plan
     encoder: Encoder
+    engine: Engine
     started: float  # seconds since the epoch
     progress: Display
 
-    def run(self, pool: Pool) -> int | None:
+    def run(self) -> int | None:
         """Make the next generation and swap it in; returns how many texts went through the model.
 
         Returns None if no document has changed, although other files may have.
         """
         building = self._open_building()
-        spool, fresh, columns = self._read(building, pool)
+        spool, fresh, columns = self._read(building)
         self._check_new_columns(building, columns)
         self._export_model(spool)
         if self._kept_base is not None and not fresh.num_rows and not self.plan.gone:
@@ -101,7 +100,7 @@ class BuildJob:
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
         languages = self._languages(spool)
-        tables = self._open_tables(languages, building)
+        tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
@@ -110,13 +109,14 @@ class BuildJob:
             )
         self.progress.stage("Indexing words", None)
         self._count_words(spool, languages, building)
-        self._write_documents(tables, documents)
+        tables.write_documents(documents)
         context = Context.load(building / CONTEXT)
         manifest = self._description.manifest(documents, languages, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
-            drift = self._drift(tables, context.sample_vectors, documents)
+            sample = context.sample_vectors
+            drift = drift_of(sample, tables.chunks, documents, self._vectors, self.folder).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
-            self._finish_tables(tables)
+            tables.finish()
         self._finish(building, replace(manifest, drift=drift))
         return embedded
 
@@ -212,7 +212,7 @@ class BuildJob:
             settings.has_ocr,
         )
 
-    def _read(self, building: Path, pool: Pool) -> tuple[Chunks, pa.Table, set[str]]:
+    def _read(self, building: Path) -> tuple[Chunks, pa.Table, set[str]]:
         """Read and chunk the files of the plan, the newest first, which get their vectors first.
 
         Returns the chunks, the rows of their documents, and the columns named by options that at least one file has.
@@ -222,8 +222,7 @@ class BuildJob:
             (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
         spool = Spool(building / SPOOL)
         advance = self.progress.stage("Reading", len(self.plan.to_read))
-        read = read_files(newest_first(self.plan.to_read), self._reading, pool, spool, advance)
-        pool.close()
+        read = self.engine.read(newest_first(self.plan.to_read), self._reading, spool, advance)
         self.plan.files.update((file.path, file) for file in read.files)
         if self.encoder.joins_chunks:
             spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
@@ -249,7 +248,7 @@ class BuildJob:
         # Vectors that depend on other chunks are not found by their texts, but by those of their windows.
         known = None if encoder.joins_chunks else base
         cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
-        filling = Filling(tables, spool, cache, encoder, self.progress)
+        filling = Filling(tables, spool, cache, encoder, self.engine.embed, self.progress)
         if base is not None:
             if encoder.joins_chunks:
                 keep_known_windows(cache, base, self.plan.gone, spool, encoder)
@@ -296,19 +295,6 @@ class BuildJob:
     def _tables(self, languages: CorpusLanguages, generation: Path) -> Tables:
         return Tables(generation, self._vectors, languages.text_language)
 
-    def _open_tables(self, languages: CorpusLanguages, building: Path) -> Tables:
-        return self._tables(languages, building)
-
-    def _drift(self, tables: Tables, sample: Floats, documents: pa.Table) -> float | None:
-        """The drift of the tables from the vectors `sample` (n, d), in standard errors."""
-        return drift_of(sample, tables.chunks, documents, self._vectors, self.folder).standard_errors
-
-    def _write_documents(self, tables: Tables, documents: pa.Table) -> None:
-        tables.write_documents(documents)
-
-    def _finish_tables(self, tables: Tables) -> None:
-        tables.finish()
-
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
 
@@ -341,7 +327,6 @@ class BuildJob:
         manifest.save(building / MANIFEST)
         for name in TEMPORARY:
             (building / name).unlink(missing_ok=True)
-        shutil.rmtree(building / CLUSTER, ignore_errors=True)
         write_checksums(building, self._kept_base.generation if self._kept_base else None)
         swap_in(self.folder, building)
 

@@ -12,7 +12,6 @@ ADDRESS = re.compile(r"([\w-][\w.-]{0,252}|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?", 
 PORT = 6379  # of Ray, if an address names none
 CONNECT_SECONDS = 10.0
 CONNECTION_ERRORS = (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError)  # of Ray
-NEEDED = ("ray", "lance_ray", "lance")
 # Ray speaks gRPC, and so HTTP/2: both sides begin with a frame of settings, whose fourth byte is its kind.
 HTTP2_SETTINGS = b"\x04"
 HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTINGS + b"\0\0\0\0\0"
@@ -20,7 +19,7 @@ HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTING
 
 def check_cluster(address: str | None, n_workers: int | None) -> None:
     """Raise InputError if a cluster cannot be used for a reason that shows without a connection, else ClusterError."""
-    if any(find_spec(name) is None for name in NEEDED):
+    if find_spec("ray") is None:
         raise InputError("The engine ray is not installed.", "Run `pip install 'cdesearch[scale]'`.")
     if n_workers is not None and n_workers < 1:
         raise InputError(f"{n_workers} workers cannot build an index.", "Choose --workers 1 or more.")

@@ -6,14 +6,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO, cast
 
 from cdesearch.errors import ClusterError
 from cdesearch.slim_imports import allow_pandas
 from indexer.cluster.address import CONNECTION_ERRORS, check_head, host_and_port, reason_of, unreachable
-from indexer.cluster.own_folder import own_folder
 
 OBJECT_STORE_BYTES = 256_000_000  # of a cluster on this machine: only the context and small results are in it
 # Ray reads these when it is imported. Usage statistics would be sent to its makers.
@@ -55,11 +55,12 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
         )
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     before = sys.stdout
-    with own_folder() if address is None else nullcontext() as folder:
+    # Ray lets everybody write to its folder, so it is inside a private one.
+    with TemporaryDirectory(prefix="cdesearch-ray-", ignore_cleanup_errors=True) as private:
         try:
             sys.stdout = cast(TextIO, _WithoutRay(before))
             if address is None:
-                _start(ray, n_workers, str(folder))
+                _start(ray, n_workers, f"{private}/ray")
             else:
                 _connect(ray, address)
             for number, handler in handlers.items():  # Ray replaces that of SIGTERM

@@ -36,7 +36,6 @@ SPOOL = "spool.arrow"  # the chunks that were read
 WINDOWS = "spool.windows.arrow"  # the same for a model that reads the chunks of a document together
 SAMPLE = "context.sample.safetensors"  # the first stage of its context
 FITTED = "context.fitted.safetensors"  # the second stage of its context
-CLUSTER = "cluster"  # a folder with everything that a cluster has read, embedded and written
 PROBES = "model.probes"  # the vectors of the probes of a model on a server when the build was begun
 TEMPORARY = (SPOOL, WINDOWS, SAMPLE, FITTED, PROBES)
 
