@@ -1,4 +1,4 @@
-"""The list of the generations that the program has made. Only these are ever removed.
+"""The list of the generations that the program has made. Only these are removed, unless the list is lost.
 
 A name is recorded before its folder is made.
 """

@@ -177,8 +177,7 @@ def _examine(generation: Path, progress: Progress) -> Examined:
         raise unreadable(generation, error) from None
     unsearchable: list[Damage] = []
     try:
-        with reading(generation):
-            check_tables(generation)
+        check_tables(generation)
     except IndexDamagedError as error:
         unsearchable = [Damage(TABLES, f"cannot be searched ({error.cause})")]
     try:

@@ -211,7 +211,7 @@ def test_a_ledger_with_foreign_names_removes_nothing(docs, home, names, tiny_che
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"generations": 7}', "[" * 100_000])
-def test_a_broken_ledger_removes_nothing_and_is_written_again(docs, text, tiny_checkpoint):
+def test_a_broken_ledger_keeps_the_live_generation_and_is_written_again(docs, text, tiny_checkpoint):
     (docs / ".cdesearch" / "generations.json").write_text(text)
     live = Index.open(docs).generation
     update(docs, tiny_checkpoint)
