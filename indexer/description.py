@@ -77,7 +77,7 @@ class Description:
             vectors=settings.vectors,
             n_vectors=n_vectors,
             languages=languages.shares,
-            model_languages=languages_of(settings.model) if languages.is_measured else (),
+            model_languages=languages_of(settings.model),
             text_language=languages.text_language,
             context_chunks=self.kept_base.manifest.context_chunks if self.kept_base else n_chunks,
             **self.file_fields(),

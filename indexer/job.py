@@ -16,11 +16,10 @@ from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, Sou
 from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
-from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, write_files
-from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
+from cdesearch.store.layout import CURRENT, rebuild_remedy
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
@@ -59,6 +58,7 @@ from indexer.generations.tables import Tables
 from indexer.plan import Plan
 from indexer.read_files import newest_first
 from indexer.settings import Settings, record_confirmation
+from indexer.target import Target
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Reading
 
@@ -70,7 +70,7 @@ SHOWN = 3  # skipped files that an error names
 class BuildJob:
     """The inputs of one build, with a method for each step; `run` calls them in order."""
 
-    folder: Path  # of the index
+    target: Target
     base: Index | None  # the live generation; None if there is none
     new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
     settings: Settings
@@ -95,7 +95,7 @@ class BuildJob:
         documents = pa.concat_tables([self.plan.kept, fresh])
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         if not n_chunks and self._kept_base is None:
-            discard(self.folder, building)
+            discard(self._folder, building)
             raise SourceError(
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
@@ -103,9 +103,9 @@ class BuildJob:
         tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
-            discard(self.folder, building)
+            discard(self._folder, building)
             raise IndexDamagedError(
-                f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
+                f"The documents of {self._folder} are not those of its chunks.", rebuild_remedy(self._folder)
             )
         self.progress.stage("Indexing words", None)
         self._count_words(spool, languages, building)
@@ -114,11 +114,15 @@ class BuildJob:
         manifest = self._description.manifest(documents, languages, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
             sample = context.sample_vectors
-            drift = drift_of(sample, tables.chunks, documents, self._vectors, self.folder).standard_errors
+            drift = drift_of(sample, tables.chunks, documents, self._vectors, self._folder).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
             tables.finish()
         self._finish(building, replace(manifest, drift=drift))
         return embedded
+
+    @property
+    def _folder(self) -> Path:
+        return self.target.folder
 
     @property
     def _kept_base(self) -> Index | None:
@@ -137,17 +141,17 @@ class BuildJob:
     @property
     def _description(self) -> Description:
         return Description(
-            self.folder, self.base, self._kept_base, self.settings, self.plan, self.encoder, self.started
+            self._folder, self.base, self._kept_base, self.settings, self.plan, self.encoder, self.started
         )
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
         columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
         base = self._kept_base.generation if self._kept_base else None
-        building = open_building(self.folder, base, self._key(), columns)
+        building = open_building(self._folder, base, self._key(), columns)
         served = self._description.served
         if served is not None and not continues_model(building, served, self.encoder.dimension):
-            discard(self.folder, building)
+            discard(self._folder, building)
             self.progress.note(
                 "The model on the server has changed since this build began. All texts are embedded again."
             )
@@ -192,7 +196,7 @@ class BuildJob:
             if name in found or before.get(option) == name:
                 continue
             if not holds_embeddings(building):
-                discard(self.folder, building)
+                discard(self._folder, building)
             reason = next((skipped for skipped in self.plan.skipped if f"({option}); " in skipped.reason), None)
             there_are = f" In {reason.path} {reason.reason.partition('; ')[2]}." if reason else ""
             raise InputError(
@@ -236,7 +240,7 @@ class BuildJob:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
         if languages.text_language not in JOINING:
             return
-        base = read_vocabulary(self._kept_base.generation) if self._kept_base else None
+        base = read_vocabulary(self._kept_base.generation, self._kept_base.place) if self._kept_base else None
         if base is not None or self._kept_base is None:
             write_vocabulary(vocabulary_of(chunks, base), building / VOCABULARY)
 
@@ -255,7 +259,7 @@ class BuildJob:
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
         stages = self._stages(building, spool, documents, languages)
-        if stages and not (self.folder / CURRENT).is_file():
+        if stages and not (self._folder / CURRENT).is_file():
             stages.publish_words()
         restore_parts(building)
         sample = load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
@@ -277,10 +281,10 @@ class BuildJob:
 
     def _stages(self, building: Path, spool: Chunks, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.
-        if _is_complete(self.folder) or address_behind(self.folder) is not None:
+        if not self.target.has_readers or _is_complete(self._folder):
             return None
         return Stages(
-            folder=self.folder,
+            folder=self._folder,
             building=building,
             spool=spool,
             encoder=self.encoder,
@@ -300,7 +304,7 @@ class BuildJob:
 
         The model and folders that the user has named are recorded as confirmed now, so that queries may load the model.
         """
-        for text in filter(None, (record_confirmation(self.folder, self.settings.trust_request), line)):
+        for text in filter(None, (record_confirmation(self.target.place, self.settings.trust_request), line)):
             self.progress.note(text)
 
     def _draw_sample(self, spool: Chunks) -> ContextSample:
@@ -313,7 +317,7 @@ class BuildJob:
         A new generation is needed only for other files or settings, or for a model that is at another place.
         """
         if not self.plan.has_news and self.settings.are_those_of(base.manifest):
-            discard(self.folder, building)
+            discard(self._folder, building)
             return
         if self.plan.kept.num_rows and self.plan.has_new_times:
             Tables(building, self._vectors).write_documents(self.plan.kept)
@@ -328,7 +332,7 @@ class BuildJob:
         for name in TEMPORARY:
             (building / name).unlink(missing_ok=True)
         write_checksums(building, self._kept_base.generation if self._kept_base else None)
-        swap_in(self.folder, building)
+        swap_in(self._folder, building)
 
 
 def _is_complete(folder: Path) -> bool:

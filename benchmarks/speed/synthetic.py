@@ -20,7 +20,7 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, write_files
+from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, Outcome, write_files
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
@@ -157,7 +157,7 @@ def grow_folder(
         tables.write_documents(_documents(records, chunks_per_file))
         tables.finish()
         manifest = _manifest(source, n_files * chunks_per_file, kind)
-        files: dict[str, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": n_files}
+        files: dict[Outcome, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": n_files}
         grown = replace(manifest, sources=(".",), n_documents=n_files, updated=time.time(), files=files)
         _publish(index, building, grown, records)
     return Index(index)
@@ -245,6 +245,7 @@ def _manifest(source: Index, n_chunks: int, kind: VectorKind) -> Manifest:
         dimension=made.dimension,
         vectors=kind,
         is_reduced=made.is_reduced,
+        context_chunks=n_chunks,
         max_tokens=made.max_tokens,
         root="..",
         sources=(),

@@ -33,15 +33,15 @@ def label(
 
     Without --good and --bad, you are asked about each hit.
     """
-    from cdesearch.store.bucket_address import require_on_disk
     from cdesearch.store.index import Index
+    from cdesearch.store.place import on_disk
 
     opened = Index.open(index)
-    require_on_disk(opened.folder, "label", "Index the same files on a disk as well, and label that index.")
+    on_disk(opened.place, "label", "Index the same files on a disk as well, and label that index.")
     shorten_cold_start()
     from cdesearch.evaluation.labels import BAD, GOOD, mark
     from cdesearch.search.searcher import Searcher
-    from cdesearch.store.folder import LABELS
+    from cdesearch.store.layout import LABELS
 
     text = " ".join(question)
     with Searcher(opened) as searcher:

@@ -28,12 +28,12 @@ def tune(
 
     The weight of words beside vectors is changed only if test questions prove a gain.
     """
-    from cdesearch.store.bucket_address import require_on_disk
     from cdesearch.store.index import Index
+    from cdesearch.store.place import on_disk
     from cdesearch.store.text_weight import write_text_weight
 
     opened = Index.open(index)
-    require_on_disk(opened.folder, "tune", "Index the same files on a disk as well, and tune that index.")
+    on_disk(opened.place, "tune", "Index the same files on a disk as well, and tune that index.")
     if reset:
         if auto is not None or questions is not None or labels:
             raise InputError("--reset uses no questions.", "Leave out the other options.")

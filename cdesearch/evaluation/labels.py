@@ -17,8 +17,10 @@ from cdesearch.evaluation.questions import Question, plain
 from cdesearch.search.documents import DocumentReader, quoted, read_table
 from cdesearch.search.shingles import shingles_of
 from cdesearch.store.filesystem import lock_of
-from cdesearch.store.folder import LABELS, check_marker, check_not_linked, read_small, replace_file
+from cdesearch.store.folder import check_marker, replace_file
+from cdesearch.store.guard import check_not_linked, read_small
 from cdesearch.store.index import Index
+from cdesearch.store.layout import LABELS
 from cdesearch.store.schema import Chunk, text_hash
 from cdesearch.store.write_errors import write_error
 

@@ -112,6 +112,6 @@ def _some_chunks(index: Index) -> tuple[tuple[Chunk, ...], Floats]:
     try:
         chunks = [chunk_from_row(row) for row in table.select(CHUNK_COLUMNS).to_pylist()]
     except ValueError as error:
-        raise damaged(index.folder, f"it cannot be read ({error})") from None
+        raise damaged(index.place, f"it cannot be read ({error})") from None
     order = sorted(range(len(chunks)), key=lambda row: (chunks[row].path, chunks[row].ordinal, chunks[row].id))
     return tuple(chunks[row] for row in order), vectors[order]

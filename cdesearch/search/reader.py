@@ -24,8 +24,8 @@ from cdesearch.search.query_language import JUDGED, Languages
 from cdesearch.search.query_vectors import QueryVectors
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
-from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
 from cdesearch.store.text_weight import read_text_weight
 
@@ -98,7 +98,7 @@ class GenerationReader:
     @property
     def text_weight(self) -> float:
         """The weight of text in a hybrid search of this index, which `cdesearch tune` may change at any time."""
-        own = read_text_weight(self.index.folder)
+        own = read_text_weight(self.index.place)
         return TEXT_WEIGHT if own is None else own
 
     @property
@@ -300,7 +300,7 @@ class GenerationReader:
             return {row["_rowid"]: chunk_from_row(row) for row in rows}
         except ValueError as error:
             raise IndexDamagedError(
-                f"{self.index.folder} cannot be searched ({error}).", rebuild_remedy(self.index.folder)
+                f"{self.index.place} cannot be searched ({error}).", rebuild_remedy(self.index.place)
             ) from None
 
 

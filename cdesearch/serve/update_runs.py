@@ -6,20 +6,20 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from cdesearch.child_process import python_module, same_modules
+from cdesearch.store.place import Place
 
 MAX_LINES = 12  # the number of lines that are kept of the output
 MAX_LINE = 400  # characters of a line that are kept
 STOP_SECONDS = 20  # the time that a running update has to end when the server stops
 
 UpdateState = Literal["never", "running", "done", "failed"]
-Command = Callable[[Path], list[str]]
+Command = Callable[[Place], list[str]]
 
 
-def update_command(folder: Path) -> list[str]:
+def update_command(folder: Place) -> list[str]:
     """Return the command that updates the index in `folder`."""
     return python_module("cdesearch", "index", "--index", str(folder))
 
@@ -46,15 +46,15 @@ class UpdateRuns:
 
     def __init__(self, command: Command = update_command) -> None:
         self._command = command
-        self._runs: dict[Path, UpdateRun] = {}
+        self._runs: dict[Place, UpdateRun] = {}
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
 
-    def latest(self, folder: Path) -> UpdateRun | None:
+    def latest(self, folder: Place) -> UpdateRun | None:
         """Return the latest update of the index in `folder`; None if this server has not started any."""
         return self._runs.get(folder)
 
-    def start(self, folder: Path, *options: str) -> bool:
+    def start(self, folder: Place, *options: str) -> bool:
         """Start an update of the index in `folder`, with further options of the command.
 
         Returns False if another update is running.

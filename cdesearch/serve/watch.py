@@ -71,7 +71,7 @@ class Watcher:
             if self._closing.is_set():
                 return None
             process = self._running[served.name] = subprocess.Popen(
-                python_module("cdesearch.serve.watch_process", str(served.index.folder), self._refresh),
+                python_module("cdesearch.serve.watch_process", str(served.index.place), self._refresh),
                 env=same_modules(),
                 stdin=subprocess.PIPE,  # is closed when this process ends for any reason, and ends the other one
                 stdout=subprocess.PIPE,

@@ -1,25 +1,31 @@
 """The model on a server that built an index, as its manifest describes it."""
 
 import base64
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from cdesearch.models.endpoint_model import EndpointModel, is_url
+from msgspec import Meta
+
+from cdesearch.models.endpoint_model import EndpointModel
 
 if TYPE_CHECKING:
     from cdesearch.context.vectors import Floats
 
-MAX_CHARACTERS = 10_000  # of the name and of each prefix
+Text = Annotated[str, Meta(max_length=10_000)]
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
     """A model on a server, whose URL is the `model` of the manifest. It holds no key."""
 
-    name: str
-    query_prefix: str
-    document_prefix: str
+    name: Text
+    query_prefix: Text
+    document_prefix: Text
     probes: str  # base64 of little-endian float16: the vectors of the probes when the index was built
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for probes that are no base64."""
+        base64.b64decode(self.probes, validate=True)
 
     @classmethod
     def of(cls, model: EndpointModel, probes: "Floats") -> "ServedModel":
@@ -39,19 +45,3 @@ class ServedModel:
         if len(stored) % (2 * dimension):
             return np.empty((0, dimension), np.float32)
         return np.frombuffer(stored, "<f2").astype(np.float32).reshape(-1, dimension)
-
-
-def checked_served(values: Any, model: Any) -> ServedModel | None:
-    """The stored description of the model whose name in the manifest is `model`; raises TypeError or ValueError."""
-    if values is None:
-        return None
-    names = {item.name for item in fields(ServedModel)}
-    is_described = isinstance(values, dict) and values.keys() == names
-    if not is_described or not all(isinstance(value, str) for value in values.values()):
-        raise TypeError("served does not describe a model")
-    if not isinstance(model, str) or not is_url(model):
-        raise ValueError("served needs a URL as model")
-    if any(len(values[name]) > MAX_CHARACTERS for name in names - {"probes"}):
-        raise ValueError("served has a text that is too long")
-    base64.b64decode(values["probes"], validate=True)
-    return ServedModel(**values)

@@ -8,15 +8,20 @@ import math
 from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.folder import TUNING, check_marker, read_small, replace_file, unreadable
+from cdesearch.store.folder import check_marker, replace_file
+from cdesearch.store.guard import read_small, unreadable
+from cdesearch.store.layout import TUNING
+from cdesearch.store.place import Place
 from cdesearch.store.write_errors import write_error
 
 MAX_WEIGHT = 1_000.0  # a forged index can hold any value
 
 
-def read_text_weight(folder: Path) -> float | None:
-    """Return the weight of the index in `folder`; None if it uses the default. Raises IndexStateError."""
-    file = folder / TUNING
+def read_text_weight(place: Place) -> float | None:
+    """Return the weight of the index at `place`; None if it uses the default. Raises IndexStateError."""
+    if not isinstance(place, Path):
+        return None
+    file = place / TUNING
     try:
         weight = json.loads(read_small(file))["text_weight"]
         if type(weight) not in (int, float) or not (math.isfinite(weight) and 0 < weight <= MAX_WEIGHT):

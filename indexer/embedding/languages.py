@@ -16,7 +16,6 @@ class CorpusLanguages:
 
     shares: dict[str, float]  # of the chunks, by the code of their language
     text_language: str  # the code of the language whose stemmer and stop words full text uses
-    is_measured: bool = True  # false for the index of an older version, which is ranked as before until it is rebuilt
 
     @classmethod
     def of(cls, spool: Chunks, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
@@ -25,8 +24,6 @@ class CorpusLanguages:
         Without `base` they are the whole corpus, and choose the full-text search. Otherwise the choice stays, and the
         `n_kept` chunks of the base that stay have its shares.
         """
-        if base is not None and not (base.languages or base.model_languages):
-            return cls({}, base.text_language, is_measured=False)
         n_chunks = spool.count()
         step = max(1, -(-n_chunks // MAX_SAMPLED))  # of every so many chunks of a window, one is sampled
         texts = chain.from_iterable(window["text"].to_pylist()[::step] for window in spool.windows(["text"]))

@@ -13,18 +13,10 @@ import pyarrow as pa
 from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.filesystem import link_or_copy, open_like, sync
-from cdesearch.store.folder import (
-    CURRENT,
-    GENERATIONS,
-    PLAN,
-    current_name,
-    read_small,
-    reading,
-    replace_file,
-    write_new,
-)
+from cdesearch.store.folder import current_name, replace_file, write_new
+from cdesearch.store.guard import TABLES, read_small, reading
 from cdesearch.store.index import CONTEXT
-from cdesearch.store.lance_manifest import TABLES
+from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
 from cdesearch.store.open_tables import connect
 from cdesearch.store.vocabulary import VOCABULARY
 from indexer.generations.ledger import own_generations, record, remove

@@ -10,7 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
-from cdesearch.store.folder import GENERATIONS, generations_in, is_generation_name, read_small, replace_file
+from cdesearch.store.folder import generations_in, replace_file
+from cdesearch.store.guard import read_small
+from cdesearch.store.layout import GENERATIONS, is_generation_name
 
 LEDGER = "generations.json"
 

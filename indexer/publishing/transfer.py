@@ -1,19 +1,17 @@
 """Copy the files of a generation between a bucket and a local folder, several at a time."""
 
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Progress
+from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.objects import Bucket, Stored
-from cdesearch.store.bucket.snapshot import damaged_object, object_name, stored_checksums
-from cdesearch.store.checksums import Checksums, ChecksumsError, read_checksums, sha256_of
-from cdesearch.store.filesystem import link_or_copy
-from cdesearch.store.folder import CHECKSUMS
+from cdesearch.store.bucket.snapshot import checksums_of, link_known, object_name, stored_checksums
+from cdesearch.store.checksums import read_checksums, sha256_of
+from cdesearch.store.layout import CHECKSUMS
 
 AT_ONCE = 8  # files; the library moves the parts of a large file in parallel as well
 LARGEST_COPY = 5_000_000_000  # bytes; S3 copies no larger object in one request
@@ -28,7 +26,10 @@ def upload(bucket: Bucket, generation: Path, base: str, present: dict[str, Store
     again. Raises BucketError.
     """
     checksums = read_checksums(generation)
-    known = _checksums_in(bucket, base) if base else {}
+    try:
+        known = stored_checksums(bucket, base)[1] if base else {}
+    except IndexDamagedError:
+        known = {}
     advance = progress.stage("Uploading", len(checksums))
 
     def send(file: str) -> None:
@@ -53,25 +54,17 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
     """
     content, checksums = stored_checksums(bucket, generation.name)
     generation.mkdir(exist_ok=True)
-    known = [(other, checksums_of) for other in others if (checksums_of := _checksums_of(other))]
+    known = {other: checksums_of(other) for other in others}
     advance = progress.stage("Downloading", len(checksums))
 
     def receive(file: str) -> None:
         entry, place = checksums[file], generation / file
-        place.parent.mkdir(parents=True, exist_ok=True)
-        for other, checksums_of in known:
-            if not place.exists() and file in checksums_of and checksums_of[file].sha256 == entry.sha256:
-                with suppress(OSError):
-                    link_or_copy(other / file, place)
+        link_known(file, entry, known, place)
         if not (place.is_file() and sha256_of(place) == entry.sha256):
+            place.parent.mkdir(parents=True, exist_ok=True)
             part = place.with_name(f"{place.name}{_PART}")
             part.unlink(missing_ok=True)
-            digest = bucket.download(object_name(generation.name, file), part, entry.size)
-            if digest != entry.sha256:
-                what = "is missing" if digest is None else "has other content than was written"
-                raise damaged_object(bucket, file, what)
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
+            snapshot.download(bucket, generation.name, file, entry, part)
             part.replace(place)
             os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))  # so that it counts as unchanged
         advance(1)
@@ -90,19 +83,3 @@ def _each(move: Callable[[str], None], files: Iterable[str]) -> None:
         except BaseException:
             threads.shutdown(wait=True, cancel_futures=True)
             raise
-
-
-def _checksums_in(bucket: Bucket, generation: str) -> Checksums:
-    """The checksums of a generation in the bucket; none if it has none that can be read."""
-    try:
-        return stored_checksums(bucket, generation)[1]
-    except IndexDamagedError:
-        return {}
-
-
-def _checksums_of(generation: Path) -> Checksums:
-    """The checksums of a local generation; none if it has none that can be read."""
-    try:
-        return read_checksums(generation)
-    except ChecksumsError:
-        return {}

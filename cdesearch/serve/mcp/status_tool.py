@@ -6,7 +6,7 @@ from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer
-from cdesearch.store.folder import shown_path
+from cdesearch.store.copies import shown_source
 from cdesearch.terminal import printable
 
 MAX_DETAILED = 5  # for more indexes than this, only names and sizes are shown
@@ -24,7 +24,7 @@ def _size(served: ServedIndex) -> dict[str, Any]:
     manifest = served.index.manifest
     return {
         "index": served.name,
-        "root": shown_path(served.index.root),
+        "root": shown_source(served.index.root),
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
     }

@@ -1,6 +1,7 @@
 """`POST /api/v1/updates` starts an update of an index, and `GET /api/v1/updates` returns its progress."""
 
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -24,8 +25,9 @@ def start_update(request: Request, index: IndexName = None) -> JSONResponse:
     """
     state = state_of(request)
     served = state.indexes[index]
-    require_own(served.index.folder)
-    if not state.updates.start(served.index.folder):
+    if isinstance(served.index.place, Path):
+        require_own(served.index.place)
+    if not state.updates.start(served.index.place):
         return problem(HTTPStatus.CONFLICT, "An update is already running.", "Wait until it ends.")
     return JSONResponse(_shown(served, state.updates), HTTPStatus.ACCEPTED)
 
@@ -41,7 +43,7 @@ def update(request: Request, index: IndexName = None) -> JSONResponse:
 
 
 def _shown(served: ServedIndex, updates: UpdateRuns) -> dict[str, Any]:
-    run = updates.latest(served.index.folder)
+    run = updates.latest(served.index.place)
     if run is None:
         return {"index": served.name, "state": "never", "started": None, "ended": None, "lines": []}
     return {

@@ -10,8 +10,8 @@ from cdesearch.errors import IndexUntrustedError, InputError, StorageError
 from cdesearch.evaluation import labels
 from cdesearch.evaluation.labels import BAD, GOOD, labelled_questions, mark, read_labels
 from cdesearch.search.documents import DocumentReader
-from cdesearch.store.folder import LABELS
 from cdesearch.store.index import Index
+from cdesearch.store.layout import LABELS
 from trainer.data.pairs.beir import read_beir
 
 

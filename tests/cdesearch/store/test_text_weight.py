@@ -1,7 +1,7 @@
 import pytest
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.folder import MARK, MARKER, TUNING
+from cdesearch.store.layout import MARK, MARKER, TUNING
 from cdesearch.store.text_weight import read_text_weight, write_text_weight
 
 
