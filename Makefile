@@ -7,9 +7,9 @@ LOCK := $(BIN)/uv --quiet pip compile --universal --python-version 3.11 --genera
 
 .PHONY: demo test slow check fix lock fuzz soak mutants model train-tiny clean
 
-demo: .venv/run ## set up, index the documents and the search code of this repository, answer a query
-	@echo "The documents and the search code of this repository become an index, .cdesearch, in 10 to 30 seconds."
-	$(BIN)/cdesearch index . --include '*.md' --include /cdesearch/search/ --exclude /benchmarks/
+demo: .venv/run ## set up, index documents and a part of the code of this repository, answer a query
+	@echo "Documents and a part of the code of this repository become an index, .cdesearch, in 10 to 30 seconds."
+	$(BIN)/cdesearch index . --include '*.md' --include /cdesearch/context/ --include /cdesearch/answer/ --exclude LOG.md
 	$(BIN)/cdesearch query "how does cdesearch know which words are rare" -k 3
 	@echo "For the web page, run: $(BIN)/cdesearch serve"
 
