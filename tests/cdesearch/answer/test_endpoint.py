@@ -254,7 +254,6 @@ def test_a_url_that_cannot_be_used_is_not_repeated(url):
 
 
 def test_options_come_before_the_environment(monkeypatch):
-    monkeypatch.delenv("CDESEARCH_LLM_URL", raising=False)
     assert chosen_endpoint(None, None) is None
     with pytest.raises(InputError, match="--llm-model needs"):
         chosen_endpoint(None, "tiny")
