@@ -1,9 +1,11 @@
-"""What differs between operating systems: replacing files, links, locks, flushing, refusals, and the form of paths."""
+"""What differs between systems: replacing files, links, locks, owners, flushing to disk, refusals, forms of paths."""
 
 import errno
 import os
 import re
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -100,7 +102,46 @@ def lock_of(file: Path, *, wait: bool) -> "BaseFileLock":
     from filelock import FileLock  # imported late: most commands write nothing
 
     # Otherwise, the mere file of a lock would count as locked.
-    return FileLock(file, timeout=-1 if wait else 0, fallback_to_soft=False)
+    return FileLock(file, timeout=-1 if wait else 0, mode=0o600, fallback_to_soft=False)
+
+
+def open_like(path: Path, folder_mode: int) -> None:
+    """Let the users read or enter a file or folder who may enter a folder of this mode.
+
+    File systems without such modes stay as they are.
+    """
+    found = path.lstat().st_mode
+    wanted = folder_mode & (0o7777 if stat.S_ISDIR(found) else 0o666)
+    if os.name != "nt" and stat.S_IMODE(found) != wanted:
+        with suppress(OSError):
+            path.chmod(wanted)
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user, or to the user who has called sudo."""
+    if os.name == "nt":
+        return True
+    sudo = os.environ.get("SUDO_UID", "")
+    return found.st_uid == os.geteuid() or (sudo.isdecimal() and found.st_uid == int(sudo))
+
+
+def foreign_owner(path: Path) -> int | None:
+    """The number of the user to whom an existing file or folder belongs, if it is another one; links are not followed.
+
+    Raises OSError if the path cannot be reached.
+    """
+    found = path.lstat()
+    return None if is_own(found) else found.st_uid
+
+
+def user_name(number: int) -> str:
+    """The name of a user of this computer, or the number of one without a name."""
+    try:
+        from pwd import getpwuid  # not on Windows
+
+        return getpwuid(number).pw_name
+    except (ImportError, KeyError):
+        return f"user {number}"
 
 
 def is_mount(folder: Path) -> bool:

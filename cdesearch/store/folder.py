@@ -23,7 +23,7 @@ from cdesearch.errors import (
     InputError,
 )
 from cdesearch.store.bucket_address import address_of_copies, shown_place
-from cdesearch.store.filesystem import put_in_place, refusal, refusal_of
+from cdesearch.store.filesystem import open_like, put_in_place, refusal, refusal_of
 
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
@@ -299,13 +299,14 @@ def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a new file at the path `file`, flushed to disk.
+    """Write a new file at the path `file`, flushed to disk, for the users who may enter its folder.
 
     An existing file is removed first and never opened, so the target of a symbolic or hard link does not change.
     """
     file.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(file, flags, 0o666), "wb") as stream:
+    with os.fdopen(os.open(file, flags, 0o600), "wb") as stream:
+        open_like(file, file.parent.stat().st_mode)
         stream.write(text.encode())
         stream.flush()
         os.fsync(stream.fileno())

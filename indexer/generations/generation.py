@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
-from cdesearch.store.filesystem import link_or_copy, sync
+from cdesearch.store.filesystem import link_or_copy, open_like, sync
 from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
@@ -75,6 +75,7 @@ def new_generation(folder: Path) -> Path:
     generation = folder / GENERATIONS / uuid4().hex[:12]
     record(folder, generation)
     generation.mkdir()
+    open_like(generation, folder.stat().st_mode)
     return generation
 
 
@@ -87,10 +88,11 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     """Make a finished generation the live one in one step; the previous one stays for readers that have it open.
 
     So does the generation `unfinished`, of which `building` is a stage. All others that the ledger names are removed.
+    The users who may enter the index folder may read the generation: only its owner, unless the owner changes that.
     A kill at any moment leaves it finished: the plan of a build is removed after the swap, and none is written here.
     """
     before = _live(folder)
-    _flush(building)
+    _flush(building, folder.stat().st_mode)
     sync(building.parent)  # the new folder itself, before it is named
     replace_file(folder / CURRENT, building.name + "\n")
     sync(folder)
@@ -142,11 +144,16 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
         return False
 
 
-def _flush(folder: Path) -> None:
-    """Flush the new files in `folder` to the disk; files with a second link are flushed already."""
+def _flush(folder: Path, folder_mode: int) -> None:
+    """Flush the new files in `folder` to the disk; files with a second link are flushed already.
+
+    All get the mode that fits a folder of mode `folder_mode`.
+    """
     for parent, _, files in os.walk(folder):
+        open_like(Path(parent), folder_mode)
         for name in files:
             file = Path(parent) / name
+            open_like(file, folder_mode)
             if file.stat().st_nlink == 1:
                 sync(file)
         sync(Path(parent))

@@ -44,6 +44,7 @@ from cdesearch.store.lance_manifest import TABLES, check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
+from cdesearch.store.trust import check_found
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
 from indexer.generations.ledger import LEDGER, is_readable
 from indexer.generations.tables import vector_index_from
@@ -113,6 +114,8 @@ def locate(path: Path | None) -> Path:
     for folder in candidates:
         if not os.path.lexists(folder):  # or it is in a folder above that cannot be entered, which is no obstacle
             continue
+        if path is None:
+            check_found(folder)
         check_enterable(folder)
         if (folder / GENERATIONS).is_dir():
             return folder

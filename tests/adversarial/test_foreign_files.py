@@ -226,18 +226,6 @@ def test_a_gitignore_of_the_index_that_its_user_has_changed_is_kept(docs, tiny_c
     assert (docs / ".cdesearch" / ".gitignore").read_text() == "!*\n"
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a folder away")
-def test_an_index_of_another_user_that_was_found_upward_is_not_updated(docs, monkeypatch):
-    (docs / "below").mkdir()
-    os.chown(docs / ".cdesearch", 1234, 1234)
-    monkeypatch.chdir(docs / "below")
-    with pytest.raises(IndexUntrustedError, match="belongs to another user"):
-        build([], Options(), Silent())
-    assert Searcher(Index.open()).search("cat", mode="text")
-    with pytest.raises(IndexUntrustedError, match="nobody has confirmed"):  # the model, in this copy
-        build([], Options(index=docs), Silent())
-
-
 # The folder that --index names.
 
 
