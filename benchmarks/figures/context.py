@@ -7,10 +7,10 @@ import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.figures.figure import Drawing
-from benchmarks.quality.measures import measure_run
+from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import embed_in, uniform_context, vectors_in
+from benchmarks.systems.system import nearest
 from benchmarks.systems.text import Bm25
-from benchmarks.systems.vectors import nearest
 from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
 

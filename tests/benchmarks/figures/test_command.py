@@ -11,7 +11,7 @@ from cdesearch.errors import InputError
 @pytest.mark.parametrize("figure", ["context-size", "context-length", "foreign-context", "movement", "idf-divergence"])
 def test_a_figure_is_drawn_from_any_model(figure, tmp_path, tiny_checkpoint):
     data = [write_set(tmp_path / name) for name in ("one", "two")]
-    analyse(figure, data, tiny_checkpoint, None, None, tmp_path / "work", tmp_path / "out")
+    analyse(figure, data, tiny_checkpoint, tmp_path / "work", tmp_path / "out")
     (file,) = (tmp_path / "out").glob("*.json")
     series = json.loads(file.read_text())["figure"]["series"]
     assert all(len(points) for points in series.values()) and file.with_suffix(".svg").exists()
@@ -20,17 +20,14 @@ def test_a_figure_is_drawn_from_any_model(figure, tmp_path, tiny_checkpoint):
 def test_a_file_as_out_is_refused_before_anything_is_measured(tmp_path, tiny_checkpoint):
     (tmp_path / "out").write_text("")
     with pytest.raises(InputError, match=r"--out is .*out, which is not a folder"):
-        analyse("storage", [tmp_path / "none"], tiny_checkpoint, None, None, tmp_path / "work", tmp_path / "out")
-
-
-@pytest.mark.parametrize(("figure", "needed"), [("growth", "pair files"), ("storage", "BEIR folders")])
-def test_data_of_the_other_kind_are_named_as_such(figure, needed, tmp_path):
-    (tmp_path / "corpus.jsonl").touch()
-    data = tmp_path if figure == "growth" else tmp_path / "corpus.jsonl"
-    with pytest.raises(InputError, match=f"{figure} needs {needed}"):
-        analyse(figure, [data], out=tmp_path / "out", work=tmp_path / "work")
+        analyse("movement", [tmp_path / "none"], tiny_checkpoint, tmp_path / "work", tmp_path / "out")
 
 
 def test_an_unknown_figure_is_refused(tmp_path, tiny_checkpoint):
     with pytest.raises(InputError, match="no figure contxt"):
-        analyse("contxt", [tmp_path], tiny_checkpoint, None, None, tmp_path, tmp_path)
+        analyse("contxt", [tmp_path], tiny_checkpoint, tmp_path, tmp_path)
+
+
+def test_a_figure_that_compares_data_sets_refuses_one(tmp_path, tiny_checkpoint):
+    with pytest.raises(InputError, match="compares data sets"):
+        analyse("foreign-context", [tmp_path], tiny_checkpoint, tmp_path, tmp_path)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from benchmarks.systems.ranking import ranked
+from benchmarks.systems.system import ranked
 
 
 def test_ties_go_to_the_smaller_id_and_the_querys_own_is_left_out():

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.datasets.long_documents import has_long_documents, read_long_documents
+from benchmarks.datasets.samples import has_long_documents, read_long_documents
 from cdesearch.errors import SourceError
 
 

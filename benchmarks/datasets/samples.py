@@ -1,4 +1,4 @@
-"""A data set for choosing constants: a sample of long documents in chunks, with questions about some chunks."""
+"""Data sets for choosing constants: samples of a training domain or of long documents in chunks."""
 
 from pathlib import Path
 
@@ -7,9 +7,28 @@ import numpy as np
 from benchmarks.datasets.dataset import Dataset
 from cdesearch.errors import SourceError
 from indexer.formats.records import PART
-from trainer.data.pairs.reading import domain_name
+from trainer.data.pairs.reading import domain_name, read_pairs
 
-COLUMNS = ["doc_id", "title", "chunks", "questions"]
+COLUMNS = ["doc_id", "title", "chunks", "questions"]  # of a file of long documents
+
+
+def read_domain(file: Path, documents: int, characters: int, queries: int) -> Dataset:
+    """A sample of the documents of a pair file, each cut to `characters`, with one query for some of them.
+
+    The sample is the same in every run.
+    """
+    asked: dict[str, str] = {}
+    for pair in read_pairs(file):
+        asked.setdefault(pair.document[:characters], pair.query)
+    random = np.random.default_rng(0)
+    every = list(asked)
+    texts = [every[row] for row in random.permutation(len(every))[:documents]]
+    name = domain_name(file)
+    ids = tuple(f"{name}-{row}" for row in range(len(texts)))
+    rows = random.permutation(len(texts))[:queries].tolist()
+    questions = {f"query-{row}": asked[texts[row]] for row in rows}
+    judged = {f"query-{row}": {ids[row]: 1} for row in rows}
+    return Dataset(name, file, ids, tuple(texts), questions, judged, ())
 
 
 def has_long_documents(file: Path) -> bool:
