@@ -3,7 +3,7 @@
 import typer
 
 from benchmarks.ablations.ablation import ablation
-from benchmarks.figures.command import analyse
+from benchmarks.figures.context import analyse
 from benchmarks.folders.command import folders
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir

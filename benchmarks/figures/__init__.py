@@ -1,6 +1,5 @@
 """What do the paper's figures about the context look like for a model?
 
-command  draws the chosen figure
-context  retrieval by context
+context  the figures, and the command that draws one
 figure   stores a figure as JSON and SVG
 """
