@@ -4,9 +4,10 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 
 .PHONY: demo test slow check fix fuzz soak mutants model train-tiny clean
 
-demo: .venv/run ## set up, index this repository, answer a query
-	$(BIN)/cdesearch index .
-	$(BIN)/cdesearch query "how is the context sampled" -k 3
+demo: .venv/run ## set up, index the documents and the search code of this repository, answer a query
+	@echo "The documents and the search code of this repository become an index, .cdesearch, in 10 to 30 seconds."
+	$(BIN)/cdesearch index . --include '*.md' --include /cdesearch/search/ --exclude /benchmarks/
+	$(BIN)/cdesearch query "how does cdesearch know which words are rare" -k 3
 	@echo "For the web page, run: $(BIN)/cdesearch serve"
 
 test: check ## set up, run all checks, and all tests except the slow ones
