@@ -176,7 +176,7 @@ def test_a_chunk_of_negative_length_is_a_failure():
         handler.wfile.write(f"{head}-5\r\nxx".encode())
         handler.close_connection = True
 
-    assert "closed the connection (ValueError)" in failure_of(play)
+    assert "closed the connection (RemoteProtocolError)" in failure_of(play)
 
 
 def test_a_model_that_does_not_stop_is_stopped():
