@@ -25,6 +25,5 @@ nesting         finds an index further up that covers a folder as well
 fresh_build     the commands that build an index again, for messages
 filesystem      what differs between operating systems
 write_errors    why an index cannot be written
-text_weight     the weight of text that `tune` has chosen for an index
 server_address  where the server of an index listens
 """

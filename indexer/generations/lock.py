@@ -30,7 +30,7 @@ from cdesearch.store.folder import (
     write_new,
 )
 from cdesearch.store.guard import check_enterable, check_not_linked, check_tree, read_small
-from cdesearch.store.layout import CURRENT, FORMAT, GENERATIONS, KNOWN_FILES, LABELS, MARK, MARKER
+from cdesearch.store.layout import CURRENT, FORMAT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
 from indexer.generations.generation import SAMPLE
@@ -143,11 +143,8 @@ def _make(folder: Path) -> None:
 
 
 def _is_unmarked(folder: Path) -> bool:
-    """Whether the folder is empty, apart from a marker that was written in part or a lock that was just made.
-
-    It may also contain the labels of an index that was cleared.
-    """
-    entries = set(os.listdir(folder)) - {LABELS}  # noqa: PTH208 (names)
+    """Whether the folder is empty, apart from a marker that was written in part or a lock that was just made."""
+    entries = set(os.listdir(folder))  # noqa: PTH208 (names)
     if not entries <= {MARKER, "lock"}:
         return False
     texts = {name: read_small(folder / name).decode("utf-8", "replace") for name in entries}

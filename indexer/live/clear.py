@@ -18,7 +18,6 @@ def clear(
     """Remove an index. The indexed files stay as they are."""
     from cdesearch.store.finding import opened_place
     from cdesearch.store.folder import check_marker
-    from cdesearch.store.layout import LABELS
     from cdesearch.store.place import on_disk
     from cdesearch.terminal import printable
     from indexer.generations.removal import remove_index
@@ -30,9 +29,7 @@ def clear(
     if not yes:
         _confirm(shown)
     left = remove_index(found)
-    if left and all(path.is_relative_to(found / LABELS) for path in left):
-        typer.echo(f"Removed the index {shown}. Your labels in it stay, and a new index there uses them.")
-    elif left:
+    if left:
         names = ", ".join(printable(str(path.relative_to(found))) for path in left[:SHOWN])
         more = f", and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
         typer.echo(
