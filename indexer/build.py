@@ -169,7 +169,7 @@ def _note_server(model: EndpointModel, progress: Display) -> None:
 def _check_engine(options: Options) -> None:
     """Raise InputError or ClusterError if the engine cannot be used, for a reason that shows without a connection."""
     if options.engine == "ray":
-        from indexer.cluster.address import check_cluster  # other builds need none of the cluster's modules
+        from indexer.cluster.session import check_cluster  # other builds need none of the cluster's modules
 
         check_cluster(options.address, options.workers)
     elif options.address is not None or options.workers is not None:

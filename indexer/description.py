@@ -14,8 +14,7 @@ from cdesearch.models.added_context import has_added_context
 from cdesearch.models.catalog import languages_of
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import Manifest
-from cdesearch.store.served_model import ServedModel
+from cdesearch.store.manifest import Manifest, ServedModel
 from indexer.embedding.languages import CorpusLanguages
 from indexer.plan import Plan
 from indexer.settings import Settings

@@ -50,7 +50,7 @@ class Target:
 def opened_for_writing(place: Place, paths: Sequence[Path], options: Options, progress: Display) -> Iterator[Target]:
     """Lock the index at `place`, and publish what the block builds if it is in a bucket; raises CdesearchError."""
     if isinstance(place, BucketAddress):
-        from indexer.publishing.working_copy import published  # other builds need none of the bucket's modules
+        from indexer.publishing import published  # other builds need none of the bucket's modules
 
         replaces, needs_files = options.rebuild and bool(paths), not options.rebuild
         with published(place, replaces=replaces, needs_files=needs_files, wait=options.wait, progress=progress) as (

@@ -12,7 +12,6 @@ folder          how an index folder is recognised, and how its small files are w
 guard           what protects against the index of a stranger
 trust           what an index asks for, and whether its user has confirmed it
 manifest        the settings and counts of a generation
-served_model    the model on a server that built an index
 schema          chunks and hits, and the columns of the tables
 vector_format   the columns of vectors, in several kinds
 line_places     the places of the lines of a chunk

@@ -3,26 +3,65 @@
 The types of the fields say what a manifest may hold; a forged index can hold anything else.
 """
 
+import base64
 import json
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.languages.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
-from cdesearch.models.endpoint_model import Model, is_url
+from cdesearch.models.endpoint_model import EndpointModel, Model, is_url
 from cdesearch.store.folder import write_new
 from cdesearch.store.guard import read_small
 from cdesearch.store.layout import FORMAT, index_of, lost_settings_remedy
 from cdesearch.store.place import Place
-from cdesearch.store.served_model import ServedModel
 from cdesearch.store.vector_format import VectorKind
+
+if TYPE_CHECKING:
+    from cdesearch.context.vectors import Floats
+
+Text = Annotated[str, Meta(max_length=10_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model on a server, whose URL is the `model` of the manifest. It holds no key."""
+
+    name: Text
+    query_prefix: Text
+    document_prefix: Text
+    probes: str  # base64 of little-endian float16: the vectors of the probes when the index was built
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for probes that are no base64."""
+        base64.b64decode(self.probes, validate=True)
+
+    @classmethod
+    def of(cls, model: EndpointModel, probes: "Floats") -> "ServedModel":
+        """Describe a model by the unit vectors (n, d) of its probes."""
+        stored = base64.b64encode(probes.astype("<f2").tobytes()).decode()
+        return cls(model.name, *model.prefixes, stored)
+
+    def at(self, url: str) -> EndpointModel:
+        """The model on the server at `url`."""
+        return EndpointModel(url, self.name, self.query_prefix, self.document_prefix)
+
+    def vectors(self, dimension: int) -> "Floats":
+        """The vectors (n, d) of the probes; none if the stored text is not that of vectors of `dimension`."""
+        import numpy as np
+
+        stored = base64.b64decode(self.probes)
+        if len(stored) % (2 * dimension):
+            return np.empty((0, dimension), np.float32)
+        return np.frombuffer(stored, "<f2").astype(np.float32).reshape(-1, dimension)
+
 
 MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
 MOST_CONTEXT = 1 << 40  # chunks

@@ -33,8 +33,7 @@ from cdesearch.store.guard import check_enterable, check_not_linked, check_tree,
 from cdesearch.store.layout import CURRENT, FORMAT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
-from indexer.generations.generation import SAMPLE
-from indexer.generations.ledger import LEDGER, own_generations, remove
+from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
 WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed

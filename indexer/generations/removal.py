@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdesearch.store.folder import check_marker, generations_in
 from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES
-from indexer.generations.ledger import save
+from indexer.generations.generation import save
 from indexer.generations.lock import locked
 
 

@@ -29,7 +29,7 @@ from cdesearch.store.manifest import Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import check_found
-from indexer.generations.ledger import LEDGER, is_readable
+from indexer.generations.generation import LEDGER, is_readable
 
 BATCH = 4096  # vectors that are read together
 

@@ -22,8 +22,7 @@ from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY
 from cdesearch.store.write_errors import write_error
 from indexer.build import build
-from indexer.generations.generation import discard, open_building, swap_in
-from indexer.generations.ledger import is_readable, own_generations, save
+from indexer.generations.generation import discard, is_readable, open_building, own_generations, save, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, diagnose

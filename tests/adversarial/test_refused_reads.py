@@ -26,8 +26,7 @@ from cdesearch.store.open_tables import connect
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.build import build
-from indexer.generations.generation import open_building, swap_in
-from indexer.generations.ledger import own_generations, record
+from indexer.generations.generation import open_building, own_generations, record, swap_in
 from indexer.generations.removal import remove_index
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair

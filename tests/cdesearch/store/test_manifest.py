@@ -7,8 +7,7 @@ import pytest
 from cdesearch.errors import IndexDamagedError, IndexMismatchError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.layout import FORMAT
-from cdesearch.store.manifest import Globs, Manifest
-from cdesearch.store.served_model import ServedModel
+from cdesearch.store.manifest import Globs, Manifest, ServedModel
 
 COMPLETE = Manifest(
     cdesearch="1",

@@ -7,7 +7,7 @@ import pytest
 from cdesearch.errors import ClusterError, InputError
 from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.cluster import address as addresses
+from indexer.cluster import session as addresses
 from indexer.settings import Options
 
 

@@ -11,7 +11,7 @@ TASK_OF_A_CLUSTER_WHOSE_HEAD_ENDS = """
 import os, sys, threading, time
 import psutil
 from cdesearch.errors import ClusterError
-from indexer.cluster.tasks import results
+from indexer.cluster.engine import results
 from indexer.cluster.session import connected
 
 def end_head():

@@ -5,6 +5,7 @@ import pytest
 from built import assert_same
 from object_server import move_to_computer
 
+import indexer.publishing as working_copy
 from cdesearch.errors import (
     BucketError,
     IndexBusyError,
@@ -19,8 +20,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm
 from indexer.build import build
 from indexer.embedding import stages
-from indexer.publishing import working_copy
-from indexer.publishing.working_copy import WORKING_COPY
+from indexer.publishing import WORKING_COPY
 from indexer.settings import Options
 
 
