@@ -230,8 +230,9 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
 
 def _columns(options: Options, before: Manifest | None) -> Columns:
     """The columns that the user names, and those of the index."""
-    named = {name: value for name, value in asdict(options.columns).items() if value}
-    return Columns(**({**before.columns, **named} if before else named))
+    names: dict[str, str | None] = {} if before is None else dict(before.columns.items())
+    names |= {name: value for name, value in asdict(options.columns).items() if value}
+    return Columns(**names)
 
 
 def _is_plain(options: Options, model_name: str | None, before: Manifest | None) -> bool:
