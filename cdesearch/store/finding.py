@@ -8,7 +8,7 @@ from pathlib import Path
 from cdesearch.errors import IndexNotFoundError, IndexStateError
 from cdesearch.store.folder import finished_generations, mark_of
 from cdesearch.store.guard import check_enterable
-from cdesearch.store.layout import CURRENT, FOLDER, GENERATIONS
+from cdesearch.store.layout import CURRENT, FOLDER
 from cdesearch.store.place import BucketAddress, Place, absolute
 from cdesearch.store.trust import check_found
 
@@ -23,7 +23,7 @@ def chosen_place(place: Place) -> Place:
         return place
     path = absolute(place)
     check_enterable(path)
-    if path.name == FOLDER or _is_index(path) or not path.is_dir() or _is_empty(path):
+    if path.name == FOLDER or mark_of(path) is not None or not path.is_dir() or _is_empty(path):
         return path
     check_enterable(path / FOLDER)
     return path / FOLDER
@@ -71,10 +71,6 @@ def _is_empty(folder: Path) -> bool:
         return next(folder.iterdir(), None) is None
     except OSError:  # not readable: opening the folder reports it
         return True
-
-
-def _is_index(path: Path) -> bool:
-    return mark_of(path) is not None or ((path / CURRENT).is_file() and (path / GENERATIONS).is_dir())
 
 
 def _typed(folder: Path) -> str:
