@@ -32,6 +32,8 @@ settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.e
 settings.register_profile("suite", settings.default, deadline=None)
 settings.load_profile("suite")
 
+OF_TESTS = ("CDESEARCH_NODE_MODULES", "CDESEARCH_SCREENSHOTS")  # variables that only tests read
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?#-_()[]{}<>=+*/'\"`"
 
 
@@ -98,8 +100,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests have folders of their own for configuration, state and sockets, and an empty home, which processes inherit.
 
-    The caches contain models and the data of browsers, so they are linked to. That of cdesearch is new.
+    The variables with which a user configures cdesearch are removed. The caches contain models and the data of
+    browsers, so they are linked to. That of cdesearch is new.
     """
+    for name in [name for name in os.environ if name.startswith("CDESEARCH_") and name not in OF_TESTS]:
+        del os.environ[name]
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = tmp_path_factory.mktemp("cache")
     for one in caches.iterdir() if caches.is_dir() else ():
