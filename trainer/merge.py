@@ -18,7 +18,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
-from trainer.torch_needed import exit_without_torch
+from trainer.reporting import exit_without_torch
 
 if __name__ == "__main__":
     exit_without_torch(__doc__)  # before the imports below, which need torch
@@ -34,8 +34,8 @@ from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.models.published_fields import read_fields
 from trainer.export import check_out, export, note_missing_graphs
 from trainer.reporting import Parser, reported
-from trainer.run.checkpoint import first_not_finite
 from trainer.run.folder import next_step
+from trainer.run.state import first_not_finite
 from trainer.start import is_published, start_model
 
 PARALLEL = 0.9995  # the cosine of two tensors above which an arc is a line

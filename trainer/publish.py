@@ -1,7 +1,7 @@
 """A checkpoint as a repository on huggingface.co: its files and a card are assembled in a folder, then uploaded."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -131,7 +131,7 @@ def _card(config: ModelConfig, name: str, checkpoint: Path) -> str:
 
 
 def _results(checkpoint: Path) -> Iterator[str]:
-    """The held-out losses and evaluations in the log of the checkpoint's run, if it is there."""
+    """The held-out losses in the log of the checkpoint's run, if it is there."""
     from trainer.run.log import read_log_file
 
     file = checkpoint.parent / LOG
@@ -142,20 +142,11 @@ def _results(checkpoint: Path) -> Iterator[str]:
 
 def _table(log: Sequence[dict[str, Any]]) -> list[str]:
     held_out = [line for line in log if "held_out" in line]
-    measured = {line["evaluation"]: line for line in log if "evaluation" in line}
-    lines = ["", "## Training", ""] if held_out or measured else []
-    if held_out:
-        first, last = (_losses(line["held_out"]) for line in (held_out[0], held_out[-1]))
-        lines.append(f"{held_out[-1]['step']:,} steps. The held-out loss was {first} before and {last} after training.")
-    if measured:
-        lines += ["", "| nDCG@10 x 100 | own context | no context |", "|---|---|---|"]
-        for name, line in measured.items():
-            lines.append(f"| {name} | {line['ndcg_true']:.1f} | {line['ndcg_null']:.1f} |")
-    return lines
-
-
-def _losses(losses: Mapping[str, float]) -> str:
-    """The loss with the true context, or every loss of a pretraining with its name."""
-    if "true" in losses:
-        return f"{losses['true']:.3f}"
-    return ", ".join(f"{loss:.3f} ({name})" for name, loss in losses.items())
+    if not held_out:
+        return []
+    first, last = (
+        ", ".join(f"{loss:.3f} ({name})" for name, loss in line["held_out"].items())
+        for line in (held_out[0], held_out[-1])
+    )
+    steps = f"{held_out[-1]['step']:,} steps"
+    return ["", "## Training", "", f"{steps}. Held-out losses were {first} before and {last} after training."]

@@ -3,14 +3,39 @@
 import argparse
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import NoReturn
 
 from cdesearch.cli.exits import BAD_INPUT, print_error, report
 from cdesearch.errors import InputError
 
-NEEDED = ("torch", "numpy", "tokenizers", "safetensors")
+NEEDED = ("torch", "numpy", "tokenizers", "safetensors", "msgspec")  # by all training
 # The names with which pip installs modules of other names.
-PACKAGES = {"faiss": "faiss-cpu", "flash_attn": "flash-attn", "sklearn": "scikit-learn"}
+PACKAGES = {"faiss": "faiss-cpu", "flash_attn": "flash-attn"}
+
+
+def check_torch() -> None:
+    """Raise InputError if a library that all training needs is not installed; called before they are imported."""
+    absent = next((name for name in NEEDED if find_spec(name) is None), None)
+    if absent is not None:
+        raise InputError(
+            f"{absent} is not installed, and this command needs it.", "Run `pip install 'cdesearch[train]'`."
+        )
+
+
+def exit_without_torch(usage: str | None) -> None:
+    """End the process unless `check_torch` passes: with one line and exit code 2, or with `usage` if --help is given.
+
+    The options themselves cannot be listed, because the program that defines them imports these libraries.
+    """
+    try:
+        check_torch()
+    except InputError as error:
+        if not {"-h", "--help"} & set(sys.argv[1:]):
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(error.exit_code)
+        print(f"{usage}\n{error}")
+        sys.exit()
 
 
 def reported(program: Callable[[], int]) -> int:
@@ -20,8 +45,7 @@ def reported(program: Callable[[], int]) -> int:
     except ModuleNotFoundError as error:
         module = str(error.name).partition(".")[0]
         package = PACKAGES.get(module, module)
-        packages = " ".join(NEEDED) if package in NEEDED else package
-        return print_error(f"{package} is not installed. Run `pip install {packages}`.", BAD_INPUT)
+        return print_error(f"{package} is not installed. Run `pip install {package}`.", BAD_INPUT)
     except BaseException as error:
         return report(error)
 

@@ -7,138 +7,92 @@ The last round writes to OUT itself. Every round begins with the start, not with
 (coCondenser: Gao & Callan, 2022, and its published recipe).
 """
 
-import json
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
-from cdesearch.errors import InputError, StorageError
+from msgspec.structs import replace
+
 from cdesearch.progress import Display
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
-from trainer.mine import Mining, PairsOf, mine, read_domains
+from trainer.mine import Mining, mine, read_domains
 from trainer.missing import check_named
-from trainer.recipe import Recipe, recipe_to_json
-from trainer.replacing import UNFINISHED, remove, replace_text, writing
-from trainer.run.checkpoint import MAY_CHANGE, STATE, check_stored_recipe
-from trainer.run.folder import (
-    ROUNDS,
-    check_resumable,
-    claim_folder,
-    claimed_data_folder,
-    has_begun,
-    mined_folder,
-    refuse_earlier_run,
-    refuse_overwritten_models,
-    round_folder,
-)
-from trainer.run.sources import check_joined
+from trainer.recipe import Recipe
+from trainer.replacing import UNFINISHED, remove, writing
+from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.state import STATE, check_recipe
 from trainer.run.stop import terminable
-from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
-from trainer.train import train
+from trainer.train import MAY_CHANGE, train
 
-MAY_CHANGE_BETWEEN_ROUNDS = tuple(key for key in MAY_CHANGE if key.startswith("run."))
+MINED = 7  # hard negatives that each round finds for a pair, of which batches.hard_negatives are used
 
 
-def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
+def train_in_rounds(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
     """Run a recipe, in rounds if it has `mining.rounds`; returns the checkpoint folder, and raises what `train` does.
 
-    With `resume`, rounds and negatives that are complete are not made again. Without it, InputError is raised if the
-    folder of the run holds an earlier one.
+    With `resume`, rounds and negatives that are complete are not made again.
     """
     if not recipe.mining.rounds:
-        return train(recipe, display, resume=resume, limit=limit)
+        return train(recipe, display, resume=resume)
     refuse_overwritten_models(recipe)
-    check_joined(recipe)
     check_named(recipe)
-    if not resume:
-        _refuse_earlier_rounds(recipe)
-    else:
-        if not has_begun(recipe.run):
-            check_resumable(recipe.run.out)
-        _check_rounds(recipe)
+    out = recipe.run.out
     with terminable(), joined() as device:
         with first_goes_ahead(device):
-            if is_first() and not mined_folder(recipe.run.out, 1).is_dir():  # a run that has begun keeps its recipe
-                claim_folder(recipe.run.out, resume=True)
-                replace_text(recipe.run.out / ROUNDS, recipe_to_json(recipe))
+            if is_first():
+                claim_folder(out)
+                if not resume:
+                    for folder in (out, out / "round-1"):
+                        refuse_earlier_run(folder)
         for number in range(1, recipe.mining.rounds + 1):
             of_round = _recipe_of_round(recipe, number)
-            out = of_round.run.out
-            if number < recipe.mining.rounds and (out / "checkpoint").is_dir():
+            folder = of_round.run.out / "checkpoint"
+            if number < recipe.mining.rounds and folder.is_dir():
+                check_recipe(of_round.run.out, of_round, MAY_CHANGE)
                 continue
             if is_first():
                 display.note(f"Round {number} of {recipe.mining.rounds}")
-            with first_goes_ahead(device, OutOfTime):
-                if is_first() and not mined_folder(recipe.run.out, number).is_dir():
-                    _mine(recipe, number, LimitedDisplay(display, limit))
-            folder = train(of_round, display, resume=resume and (out / STATE).exists(), limit=limit)
+            with first_goes_ahead(device):
+                if is_first() and not (out / f"mined-{number}").is_dir():
+                    _mine(recipe, number, display)
+            folder = train(of_round, display, resume=resume and (of_round.run.out / STATE).exists())
     return folder
-
-
-def _refuse_earlier_rounds(recipe: Recipe) -> None:
-    refuse_earlier_run(recipe.run)
-    for folder in (mined_folder(recipe.run.out, 1), round_folder(recipe.run.out, 1)):
-        if is_first() and folder.exists():
-            raise InputError(
-                f"{recipe.run.out} holds an earlier run, which would be lost.",
-                "Add --resume to continue it, set another run.out, or remove the folder.",
-            )
-
-
-def _check_rounds(recipe: Recipe) -> None:
-    """Raise InputError if rounds that have begun had another recipe, and StorageError if it cannot be read."""
-    file = recipe.run.out / ROUNDS
-    if not file.is_file():  # runs of older versions did not store it
-        return
-    try:
-        stored = file.read_text(encoding="utf-8")
-        json.loads(stored)
-    except (OSError, ValueError, RecursionError) as error:
-        raise StorageError(f"{file} is damaged ({error}).", "Copy it again, or set another run.out.") from None
-    check_stored_recipe(file, recipe, stored, MAY_CHANGE_BETWEEN_ROUNDS)
 
 
 def _recipe_of_round(recipe: Recipe, number: int) -> Recipe:
     """The recipe with the mined pairs, from which leaks and superfluous pairs are already left out."""
-    pairs = [mined_folder(recipe.run.out, number)]
-    data = replace(recipe.data, pairs=pairs, leave_out=[], keep_out=[], groups={}, cap=None)
-    out = recipe.run.out if number == recipe.mining.rounds else round_folder(recipe.run.out, number)
-    return replace(recipe, data=data, run=replace(recipe.run, out=out, work=recipe.run.data_folder))
+    out = recipe.run.out
+    data = replace(recipe.data, pairs=[out / f"mined-{number}"], keep_out=[], groups={}, cap=None)
+    of_round = out if number == recipe.mining.rounds else out / f"round-{number}"
+    return replace(recipe, data=data, run=replace(recipe.run, out=of_round, work=recipe.run.data_folder))
 
 
 def _mine(recipe: Recipe, number: int, display: Display) -> None:
     """Write the pairs of a round with hard negatives."""
-    model = recipe.model.start if recipe.mining.first == "start" else None
+    out, settings = recipe.run.out, recipe.mining
+    model = recipe.model.start if settings.first == "start" else None
     if number > 1:
-        model = round_folder(recipe.run.out, number - 1) / "checkpoint"
-    settings = recipe.mining
+        model = out / f"round-{number - 1}" / "checkpoint"
     mining = Mining(
         model=model,
         depth=settings.depth,
-        count=settings.count,
-        margin=settings.margin,
+        count=max(MINED, recipe.batches.hard_negatives),
         max_tokens=recipe.batches.max_tokens,
         seed=recipe.run.seed,
     )
-    target = mined_folder(recipe.run.out, number)
+    target = out / f"mined-{number}"
     unfinished = target.with_name(target.name + UNFINISHED)
     for file in unfinished.glob("*.gz"):  # of a command that was killed after it had mined
         remove(file)
-    with claimed_data_folder(recipe.run) as work:
-        files, domains = _pairs_of_round(recipe, number, work)
+    with locked(recipe.run.data_folder, "run.work"):
+        if number > 1:
+            files = domain_files([out / f"mined-{number - 1}"])
+            domains = list(read_domains(files))
+        else:
+            files = domain_files(recipe.data.pairs)
+            whole = prepare(files, recipe.run.data_folder, recipe.data.keep_out, recipe.data.groups)
+            drawn = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
+            domains = [(domain.name, domain.take(range(len(domain)))) for domain in drawn if len(domain)]
         mine(domains, files, unfinished, mining, display)
     with writing(target):
         unfinished.replace(target)
-
-
-def _pairs_of_round(recipe: Recipe, number: int, work: Path) -> tuple[list[Path], Iterable[PairsOf]]:
-    """The pair files that a round begins with, and their domains: those of the recipe, or of the round before."""
-    if number > 1:
-        files = domain_files([mined_folder(recipe.run.out, number - 1)])
-        return files, read_domains(files)
-    files = domain_files(recipe.data.pairs, recipe.data.leave_out)
-    whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
-    drawn = (domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole)
-    return files, ((domain.name, domain.take(range(len(domain)))) for domain in drawn if len(domain))

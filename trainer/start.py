@@ -8,11 +8,10 @@ Its vectors are those of the biencoder, whitened by the statistics of a corpus. 
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from trainer.torch_needed import exit_without_torch
+from trainer.reporting import exit_without_torch
 
 if __name__ == "__main__":
     exit_without_torch(__doc__)  # before the imports below, which need torch
@@ -38,11 +37,9 @@ def start_model(
     source: Path,
     *,
     first_stage: Literal["own", "shared"] = "shared",
-    context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
+    context_attention: Literal["cached", "joint"] = "cached",
     context_sink: bool = False,
-    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled",
     n_layers: int | None = None,
-    context_tokens: int = 4,
     first_stage_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError.
@@ -56,16 +53,11 @@ def start_model(
         first_stage=first_stage,
         context_attention=context_attention,
         context_sink=context_sink,
-        context_source=context_source,
-        context_tokens=context_tokens,
-        log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
         first_stage_layers=first_stage_layers,
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
-    if context_source == "siblings":
-        config = replace(config, document_weight=0.0)  # attention to the siblings replaces it
     if (first_stage_layers or 0) > shapes.n_layers:
         raise ModelError(f"{source} has {shapes.n_layers} layers.", "Lower model.first_stage_layers.")
     model = ContextualModel(config)
@@ -78,12 +70,11 @@ def start_model(
     with torch.no_grad():
         # The cross-attention starts with the text's own key and value projections, so that gates get a gradient.
         for block, cross_attention in stage.layers:
-            if cross_attention is not None and cross_attention.key_value is not None:
+            if cross_attention is not None:
                 cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
                 cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
-        if context_source == "pooled":
-            stage.context_projection.weight.copy_(torch.eye(d))
-            stage.context_projection.bias.zero_()
+        stage.context_projection.weight.copy_(torch.eye(d))
+        stage.context_projection.bias.zero_()
         stage.null.normal_(std=NULL_DEVIATION, generator=torch.Generator().manual_seed(0))
     return model.eval()
 

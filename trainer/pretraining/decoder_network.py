@@ -56,8 +56,8 @@ class DecoderNetwork(nn.Module):
         return functional.linear(states, self.transformer.embed_tokens.weight).float()
 
 
-def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
-    """A network with random weights."""
+def new_network(sizes: NetworkSizes, vocabulary: int, seed: int) -> DecoderNetwork:
+    """A network with random weights that follow from `seed`."""
     import transformers
 
     config = transformers.Qwen3Config(
@@ -66,14 +66,16 @@ def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
         max_position_embeddings=POSITIONS,
         rope_parameters=ROPE,
     )
-    return DecoderNetwork(transformers.Qwen3Model(config))
+    network = DecoderNetwork(transformers.Qwen3Model(config))
+    torch.manual_seed(seed)
+    for module in network.modules():
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=0.02)
+    return network
 
 
-def load_network(folder: Path, sizes: NetworkSizes) -> DecoderNetwork:
-    """The network of a checkpoint folder in fp32; raises ModelError.
-
-    Raises InputError if it is of another kind, or has another size than one that the recipe sets.
-    """
+def load_network(folder: Path) -> DecoderNetwork:
+    """The network of a checkpoint folder in fp32; raises ModelError, and InputError if it is of another kind."""
     kind = read_fields(folder / "config.json").get("model_type")
     if kind not in (CAUSAL_TYPE, MODEL_TYPE):
         raise InputError(
@@ -82,31 +84,16 @@ def load_network(folder: Path, sizes: NetworkSizes) -> DecoderNetwork:
         )
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**read_folder(folder).shapes)
-        network = DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
-    for key, name in SIZES.items():
-        if key in sizes.set_keys and getattr(sizes, key) != getattr(config, name):
-            raise InputError(
-                f"network.{key} is {getattr(sizes, key)}, and {folder} has {getattr(config, name)}.",
-                f"Leave network.{key} out, or leave model.start out for a new network.",
-            )
-    return network
+        return DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
 
 
 def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path, *, causal: bool) -> None:
     """Replace `folder` by a checkpoint; raises StorageError."""
     config = network.transformer.config
-    fields = {
+    copied = (*SIZES.values(), "vocab_size", "max_position_embeddings", "rms_norm_eps")
+    fields = {name: getattr(config, name) for name in copied} | {
         "architectures": ["Qwen3Model" if causal else "PPLXQwen3Model"],
         "model_type": CAUSAL_TYPE if causal else MODEL_TYPE,
-        "vocab_size": config.vocab_size,
-        "hidden_size": config.hidden_size,
-        "intermediate_size": config.intermediate_size,
-        "num_hidden_layers": config.num_hidden_layers,
-        "num_attention_heads": config.num_attention_heads,
-        "num_key_value_heads": config.num_key_value_heads,
-        "head_dim": config.head_dim,
-        "max_position_embeddings": config.max_position_embeddings,
-        "rms_norm_eps": config.rms_norm_eps,
         "attention_bias": False,
         "hidden_act": "silu",
         "rope_parameters": ROPE,
@@ -122,11 +109,3 @@ def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path, *, caus
         shutil.copyfile(tokenizer, unfinished / "tokenizer.json")
 
     replace_folder(folder, write)
-
-
-def draw_weights(network: DecoderNetwork, seed: int) -> None:
-    """Give a new network the weights that follow from `seed`."""
-    torch.manual_seed(seed)
-    for module in network.modules():
-        if isinstance(module, nn.Linear | nn.Embedding):
-            nn.init.normal_(module.weight, std=0.02)

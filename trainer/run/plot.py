@@ -26,7 +26,7 @@ def check_matplotlib() -> None:
 
 
 def draw_run(folder: Path) -> Path:
-    """Write `run.svg` beside the log: loss and accuracy, held-out losses by context, nDCG@10 by set and context."""
+    """Write `run.svg` beside the log: loss and accuracy, and held-out losses by context."""
     with _no_settings_in_the_home_folder():
         return _draw(read_log(folder), folder / CHART)
 
@@ -48,8 +48,8 @@ def _no_settings_in_the_home_folder() -> Iterator[None]:
 def _draw(lines: list[dict[str, Any]], file: Path) -> Path:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 3.6), layout="constrained")
-    training, watched, evaluated = figure.subplots(1, 3)
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    training, watched = figure.subplots(1, 2)
     _curve(training, "loss", _series(lines, "loss"), smooth=True)
     _curve(training, "accuracy", _series(lines, "accuracy"), smooth=True)
     training.set(title="Training batches", xlabel="step")
@@ -57,12 +57,7 @@ def _draw(lines: list[dict[str, Any]], file: Path) -> Path:
         points = [(line["step"], line["held_out"][kind]) for line in lines if kind in line.get("held_out", ())]
         _curve(watched, f"{kind} context", points)
     watched.set(title="Held-out loss", xlabel="step")
-    for name in sorted({line["evaluation"] for line in lines if "evaluation" in line}):
-        for kind in ("true", "random", "null"):
-            rows = [line for line in lines if line.get("evaluation") == name]
-            _curve(evaluated, f"{name}, {kind} context", [(row["step"], row[f"ndcg_{kind}"]) for row in rows])
-    evaluated.set(title="nDCG@10", xlabel="step")
-    for panel in (training, watched, evaluated):
+    for panel in (training, watched):
         if panel.lines:
             panel.legend(fontsize="small")
     with writing(file), replacing(file) as stream:

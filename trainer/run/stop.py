@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 
 from cdesearch.cli.exits import INTERRUPTED, TERMINATED
-from trainer.execution.distributed import highest, world
+from trainer.execution.distributed import highest
 
 
 class Terminated(KeyboardInterrupt):
@@ -37,16 +37,14 @@ def terminable() -> Iterator[None]:
 
 
 class StopSignals:
-    """While this context manager is open, SIGINT raises KeyboardInterrupt, and SIGTERM raises Terminated.
+    """While this context manager is open, SIGINT and SIGTERM wait for `check`; a second one does not wait.
 
-    Inside `deferred` the exception waits for the end of the block, so that no step is left incomplete. With several
-    processes it always waits for such an end, so that all of them stop together.
+    No step is then left incomplete, and several processes stop together.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._received = 0
-        self._defers = False
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -62,24 +60,16 @@ class StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    @contextmanager
-    def deferred(self) -> Iterator[None]:
-        """Run the block to its end, then raise for a signal that arrived meanwhile."""
-        self._defers = True
-        try:
-            yield
-        finally:
-            self._defers = False
-        received = highest(self._received, self._device)
-        self._received = 0
+    def check(self) -> None:
+        """Raise KeyboardInterrupt or Terminated if a signal has arrived, in every process."""
+        received, self._received = highest(self._received, self._device), 0
         if received:
             _stop(received)
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
-        if self._defers or world() > 1:
-            self._received = number
-        else:
+        if self._received:
             _stop(number)
+        self._received = number
 
 
 def _stop(number: int) -> None:

@@ -10,7 +10,7 @@ from cdesearch.models.contextual.model import ContextualModel, PreparedContext
 from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.token_weights import TokenWeights, context_frequencies, features_of
+from trainer.loss.token_weights import TokenWeights
 
 
 @torch.no_grad()
@@ -31,77 +31,48 @@ def held_out_losses(
             if batch.context_tokens is not None:
                 sources["batch"] = batch.with_own_context()
             for name, source in sources.items():
-                context = None if source is None else source.context_texts
                 table = weights.equal() if source is None else weights.of(source, loss.head)()
-                frequencies = None if source is None else context_frequencies(source, model.config.backbone.vocabulary)
-                prepared = embed_context(model, context, frequencies, micro_batch, device)
-                queries = embed(model, batch.queries, prepared, table, micro_batch)
-                documents = embed_documents(model, batch, prepared, table, micro_batch)
-                if source is not None and frequencies is not None and model.second_stage.reads_siblings:
-                    documents = _among_siblings(model, batch.documents, source, frequencies, table, micro_batch)
+                context = embed_context(model, None if source is None else source.context_texts, micro_batch, device)
+                queries = embed(model, batch.queries, context, table, micro_batch)
+                documents = embed_documents(model, batch, context, table, micro_batch)
                 sample = documents[batch.context] if name in ("true", "batch") else None
                 if name == "random":
-                    other = embed_documents(model, following, prepared, table, micro_batch)
+                    other = embed_documents(model, following, context, table, micro_batch)
                     sample = other[following.context]
                 losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
 
 
-def _among_siblings(
-    model: ContextualModel, documents: Tokens, source: Batch, frequencies: Tensor, weights: Tensor, micro_batch: int
-) -> Tensor:
-    """(D, d) pooled vectors of documents; each reads the siblings of the document with the same index in `source`."""
-    device = weights.device
-    states = torch.cat(
-        [
-            model.context_states(part.ids, part.mask, frequencies.to(device))
-            for part in _parts(source.documents, micro_batch, device)
-        ]
-    )
-    mask, vectors = source.sibling_mask.to(device), []
-    indices = torch.arange(len(documents), device=device) % len(mask)
-    for part, rows in zip(_parts(documents, micro_batch, device), indices.split(micro_batch), strict=True):
-        prepared = model.among_siblings(states, mask[rows])
-        vectors.append(model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared))
-    return torch.cat(vectors)
-
-
 def embed_context(
-    model: ContextualModel, context: Tokens | None, frequencies: Tensor | None, micro_batch: int, device: torch.device
+    model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device
 ) -> PreparedContext:
     """The context of some texts, in the form that `ContextualModel.pooled` takes; without texts the null context.
 
-    `frequencies` (V,) are the document frequencies of tokens in the corpus of the texts. If every gate is zero,
-    the texts are not encoded, because nothing reads them.
+    If every gate is zero, the texts are not encoded, because nothing reads them.
     """
-    if context is None or frequencies is None or not model.reads_context or model.second_stage.reads_siblings:
-        vectors = torch.zeros(model.config.null_slots, *model.config.context_shape, device=device)
+    if context is None or not model.reads_context:
+        vectors = torch.zeros(model.config.null_slots, model.config.backbone.dimension, device=device)
     else:
-        counts, parts = frequencies.to(device), _parts(context, micro_batch, device)
-        vectors = torch.cat([model.context_states(part.ids, part.mask, counts) for part in parts])
-        if model.second_stage.film is not None:
-            vectors = features_of(vectors, frequencies)
+        vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
     is_null = torch.full((len(vectors),), context is None, device=device)
     return model.prepare_context(vectors, is_null, model.cache(vectors, is_null))
 
 
-def embed(
-    model: ContextualModel, texts: Tokens, prepared: PreparedContext, weights: Tensor, micro_batch: int
-) -> Tensor:
+def embed(model: ContextualModel, texts: Tokens, context: PreparedContext, weights: Tensor, micro_batch: int) -> Tensor:
     """(n, d) pooled vectors of `texts`."""
     parts = _parts(texts, micro_batch, weights.device)
-    return torch.cat([model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared) for part in parts])
+    return torch.cat([model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, context) for part in parts])
 
 
 def embed_documents(
-    model: ContextualModel, batch: Batch, prepared: PreparedContext, weights: Tensor, micro_batch: int
+    model: ContextualModel, batch: Batch, context: PreparedContext, weights: Tensor, micro_batch: int
 ) -> Tensor:
     """(D, d) pooled vectors of the documents of a batch, which are read in windows if it has any."""
     windows = batch.windows
     if windows is None:
-        return embed(model, batch.documents, prepared, weights, micro_batch)
-    assert prepared is None or isinstance(prepared, tuple)  # other sources of context read no windows
-    keys, values = (None, None) if prepared is None else prepared[:2]
+        return embed(model, batch.documents, context, weights, micro_batch)
+    assert context is None or isinstance(context, tuple)  # joint attention reads no windows
+    keys, values = context or (None, None)
     vectors = []
     for rows in torch.arange(len(windows.tokens), device=weights.device).split(windows.micro_batch(micro_batch)):
         part = windows.tokens.rows(int(rows[0]), int(rows[-1]) + 1).to(weights.device)
@@ -112,7 +83,5 @@ def embed_documents(
 
 
 def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Tokens]:
-    return [
-        tokens.rows(start, min(start + micro_batch, len(tokens))).to(device)
-        for start in range(0, len(tokens), micro_batch)
-    ]
+    starts = range(0, len(tokens), micro_batch)
+    return [tokens.rows(start, min(start + micro_batch, len(tokens))).to(device) for start in starts]

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,44 +37,29 @@ class Pair:
     group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
-def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> list[Path]:
-    """The pair files among `sources`, files and folders, without the domains in `leave_out`.
+def domain_files(sources: Iterable[Path]) -> list[Path]:
+    """The pair files among `sources`, files and folders; raises SourceError.
 
     A data set in a folder of the library `datasets` counts as one file.
-
-    Raises SourceError, also for a domain to leave out that no file has.
     """
-    files: list[Path] = []
-    named = list(sources)
-    for source in named:
+    domains: dict[str, Path] = {}
+    for source in sources:
         if not source.exists():
             raise SourceError(
                 f"There is no pair file or folder {source}.",
                 "Check the path. A path in a recipe may be relative to the folder that CDESEARCH_DATA names.",
             )
-        files += _inside(source) if source.is_dir() and not shards_of(source) else [source]
-    for file in files:
-        if _format(file) is None and not shards_of(file):
-            raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
-    if not files:
-        inside = f" in {', '.join(map(str, named))}" if named else ""
-        raise SourceError(f"There is no pair file{inside}.", "Name .jsonl, .jsonl.gz or .parquet files.")
-    domains: dict[str, Path] = {}
-    for file in files:
-        other = domains.setdefault(domain_name(file), file)
-        if other is not file:
-            raise SourceError(
-                f"{other} and {file} would be one domain, {domain_name(file)}.", "Name each once, or rename one."
-            )
-    if unknown := sorted(set(leave_out) - domains.keys()):
-        raise SourceError(
-            f"`leave_out` names {unknown[0]}, but no pair file has that name.",
-            f"Name some of: {', '.join(domains)}.",
-        )
-    chosen = [file for name, file in domains.items() if name not in leave_out]
-    if not chosen:
-        raise SourceError("`leave_out` names every domain.", "Leave at least one domain out of it.")
-    return chosen
+        for file in _inside(source) if source.is_dir() and not shards_of(source) else [source]:
+            if _format(file) is None and not shards_of(file):
+                raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
+            other = domains.setdefault(domain_name(file), file)
+            if other is not file:
+                raise SourceError(
+                    f"{other} and {file} would be one domain, {domain_name(file)}.", "Name each once, or rename one."
+                )
+    if not domains:
+        raise SourceError("There is no pair file.", "Name .jsonl, .jsonl.gz or .parquet files, or folders of them.")
+    return list(domains.values())
 
 
 def _inside(folder: Path) -> list[Path]:

@@ -134,16 +134,6 @@ def test_spaces_around_texts_are_left_out(tmp_path):
     assert [(pair.query, pair.document, pair.negatives) for pair in read_pairs(file)] == [("q", "d", ("d", "e"))]
 
 
-def test_a_domain_to_leave_out_that_does_not_exist_is_refused_with_those_that_do(tmp_path):
-    for name in ("cats", "dogs"):
-        (tmp_path / f"{name}.jsonl").write_text('{"query": "a", "document": "b"}')
-    assert domain_files([tmp_path], ["cats"]) == [tmp_path / "dogs.jsonl"]
-    with pytest.raises(SourceError, match=r"`leave_out` names catz, .* Name some of: cats, dogs\."):
-        domain_files([tmp_path], ["catz"])
-    with pytest.raises(SourceError, match=r"`leave_out` names every domain"):
-        domain_files([tmp_path], ["cats", "dogs"])
-
-
 @pytest.mark.parametrize("scores", ["[1]", "[1, 2, 3]", '["1", 2]', "[true, 2]", "[NaN, 2]", "3"])
 def test_scores_must_be_one_number_for_each_text(tmp_path, scores):
     file = tmp_path / "d.jsonl"
@@ -184,12 +174,12 @@ def test_paths_without_pairs_are_named_without_keys_of_a_recipe(tmp_path):
     with pytest.raises(SourceError, match=r"no pair file or folder .*none\. Check the path\."):
         domain_files([tmp_path / "none"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match=r"There is no pair file in .*empty\. Name \.jsonl"):
+    with pytest.raises(SourceError, match=r"There is no pair file\. Name \.jsonl"):
         domain_files([tmp_path / "empty"])
 
 
 def test_written_pairs_are_read_as_they_were(tmp_path):
     pairs = [Pair("a", "b", ("n",), "book", (1.5, 0.5), 3, "g"), Pair("c", "d", document_id="book"), Pair("e", "f")]
-    with new_pair_files(tmp_path / "out", []) as write_domain:
-        file = write_domain("mined", pairs)
-    assert list(read_pairs(file)) == pairs
+    with new_pair_files(tmp_path / "out", []) as (write_domain, _):
+        write_domain("mined", pairs)
+    assert list(read_pairs(tmp_path / "out" / "mined.jsonl.gz")) == pairs

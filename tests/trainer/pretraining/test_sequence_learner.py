@@ -6,9 +6,9 @@ import torch
 
 from cdesearch.errors import ModelError
 from trainer.data.training_batch import padded
-from trainer.pretraining.decoder_network import draw_weights, load_network, new_network
-from trainer.pretraining.next_tokens import LEAST_SHARE, Noised, add_noise, causal_loss, diffusion_loss
+from trainer.pretraining.decoder_network import load_network, new_network
 from trainer.pretraining.recipe import NetworkSizes
+from trainer.pretraining.sequence_learner import LEAST_SHARE, Noised, add_noise, sequence_loss
 
 SIZES = NetworkSizes(n_layers=2, dimension=32, n_heads=4, n_key_value_heads=2, head_dimension=8, inner=48)
 ROWS = [np.array([5, 7, 9, 11, 13, 6]), np.array([8, 10, 12, 4])]
@@ -17,9 +17,7 @@ MASK = 3
 
 @pytest.fixture(scope="module")
 def network():
-    made = new_network(SIZES, 40)
-    draw_weights(made, 0)
-    return made.eval()
+    return new_network(SIZES, 40, 0).eval()
 
 
 def log_losses(network, ids, states):
@@ -36,7 +34,7 @@ def states_of(network, ids, *, causal):
 
 def test_the_causal_loss_is_the_mean_over_tokens_by_hand(network):
     expected = sum(log_losses(network, ids, states_of(network, ids, causal=True)).mean() for ids in ROWS)
-    assert causal_loss(network, padded(ROWS)).item() == pytest.approx(expected, rel=1e-5)
+    assert sequence_loss(network, padded(ROWS), None).item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_diffusion_loss_at_a_fixed_t_is_the_sum_over_masked_tokens_by_hand(network):
@@ -50,7 +48,7 @@ def test_the_diffusion_loss_at_a_fixed_t_is_the_sum_over_masked_tokens_by_hand(n
         # The first token is masked in the first sequence, and counts in neither the sum nor the length.
         of_masked = losses[masked[row, 1 : len(ids)].numpy()].sum()
         expected += of_masked / t[row].item() / (len(ids) - 1)
-    assert diffusion_loss(network, tokens, Noised(read, masked, t)).item() == pytest.approx(expected, rel=1e-5)
+    assert sequence_loss(network, tokens, Noised(read, masked, t)).item() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -78,5 +76,5 @@ def test_tokens_are_masked_with_the_probability_of_their_sequence():
 def test_a_decoder_that_cannot_be_loaded_is_named_once(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
     with pytest.raises(ModelError) as raised:
-        load_network(tmp_path, NetworkSizes())
+        load_network(tmp_path)
     assert str(raised.value).count("cannot be loaded") == 1
