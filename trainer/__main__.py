@@ -44,17 +44,18 @@ def _train(options: argparse.Namespace) -> int:
         from trainer.execution.distributed import say
         from trainer.recipe import load_recipe
         from trainer.recipe_file import parse_override
-        from trainer.rounds import train_in_rounds
-        from trainer.run.folder import has_begun, next_step, stopped
-        from trainer.run.stop import exit_code
+        from trainer.run.folder import next_step, stopped
+        from trainer.run.loop import exit_code
+        from trainer.run.state import STATE
+        from trainer.train import train
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
-    resume = options.resume and has_begun(recipe.run)
+    resume = options.resume and (recipe.run.out / STATE).exists()
     if options.resume and not resume:
         say(f"{recipe.run.out} has no state yet: the run begins.")
     try:
-        folder = train_in_rounds(recipe, PlainLines(), resume=resume)
+        folder = train(recipe, PlainLines(), resume=resume)
     except KeyboardInterrupt as error:
-        say(stopped(recipe.run))
+        say(stopped(recipe.run.out))
         return exit_code(error)
     say(f"The checkpoint is in {folder}. {next_step(folder)}")
     return 0

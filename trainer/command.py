@@ -12,12 +12,7 @@ Overrides = Annotated[
 Resume = Annotated[bool, typer.Option(help="Continue from the last state in run.out.")]
 
 
-def train(
-    recipe: Recipe,
-    set_: Overrides = None,
-    resume: Resume = False,
-    plot: Annotated[bool, typer.Option(help="Draw a chart of the run, run.svg, at the end.")] = False,
-) -> None:
+def train(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> None:
     """Train a contextual model from pairs of query and document."""
     from trainer.reporting import check_torch
 
@@ -26,23 +21,18 @@ def train(
 
     with exit_when_stopped("Nothing was written."):
         from cdesearch.progress import shown_on_stderr
-        from trainer.execution.distributed import is_first, say
+        from trainer.execution.distributed import say
         from trainer.recipe import load_recipe
         from trainer.recipe_file import parse_override
-        from trainer.rounds import train_in_rounds
         from trainer.run.folder import next_step, stopped
-        from trainer.run.plot import check_matplotlib, draw_run
-        from trainer.run.stop import exit_code
+        from trainer.run.loop import exit_code
+        from trainer.train import train as run
     settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))
-    if plot:
-        check_matplotlib()
     try:
         with shown_on_stderr() as display:
-            folder = train_in_rounds(settings, display, resume=resume)
-            if plot and is_first():
-                display.note(f"Written to {draw_run(settings.run.out)}")
+            folder = run(settings, display, resume=resume)
     except KeyboardInterrupt as error:
-        say(stopped(settings.run))
+        say(stopped(settings.run.out))
         raise typer.Exit(exit_code(error)) from None
     say(next_step(folder))
 
@@ -51,7 +41,7 @@ def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> 
     """Pretrain a network on texts alone.
 
     The kinds condenser and cocondenser continue the training of a BERT, whose checkpoint `cdesearch train` then starts
-    from. The kinds causal and diffusion train a small network in the shape of Qwen3. See objective.kind of a recipe.
+    from. The kind diffusion trains a network in the shape of Qwen3. See objective.kind of a recipe.
     """
     from trainer.reporting import check_torch
 
@@ -65,17 +55,14 @@ def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> 
         from trainer.pretraining.pretrain import pretrain as run
         from trainer.pretraining.recipe import load_pretraining_recipe
         from trainer.recipe_file import parse_override
-        from trainer.run.state import STATE
-        from trainer.run.stop import exit_code
+        from trainer.run.folder import stopped
+        from trainer.run.loop import exit_code
     settings = load_pretraining_recipe(recipe, dict(map(parse_override, set_ or [])))
     try:
         with shown_on_stderr() as display:
             folder = run(settings, display, resume=resume)
     except KeyboardInterrupt as error:
-        if (settings.run.out / STATE).exists():
-            say("Stopped. The state is saved: the same command with --resume continues.")
-        else:
-            say("Stopped before a state was saved. The same command begins again.")
+        say(stopped(settings.run.out))
         raise typer.Exit(exit_code(error)) from None
     say(next_step(settings, folder))
 

@@ -3,15 +3,11 @@
 import os
 import shutil
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-
-from trainer.reporting import not_a_program
-
-if __name__ == "__main__":  # before the imports below, which need torch
-    not_a_program("trainer.export", "Run `python -m trainer.merge OUT CHECKPOINT=1` to export a checkpoint again.")
 
 import torch
 from safetensors import SafetensorError
@@ -69,21 +65,16 @@ class _CacheGraph(nn.Module):
 
 
 def check_out(folder: Path, inputs: Sequence[Path]) -> None:
-    """Raise InputError unless `folder` is new, empty, or a checkpoint of cdesearch that `export` may replace.
-
-    It must not be one of the folders `inputs`, and must not contain anything else.
-    """
-    if not folder.exists():
-        return
+    """Raise InputError unless `folder` is new, empty, or a checkpoint to replace, and none of `inputs`."""
     for source in inputs:
-        if source.exists() and folder.samefile(source):
+        if folder.exists() and source.exists() and folder.samefile(source):
             raise InputError(f"{folder} is an input, which would be overwritten.", ANOTHER)
-    if folder.is_dir() and any(folder.iterdir()):
-        try:
-            ModelConfig.load(folder)
-        except ModelError:
-            raise InputError(f"{folder} is not empty and not a checkpoint of cdesearch.", ANOTHER) from None
     check_entries(folder)
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            ModelConfig.load(folder)
+    except ModelError:
+        raise InputError(f"{folder} is not empty and not a checkpoint of cdesearch.", ANOTHER) from None
 
 
 def check_entries(folder: Path) -> None:
@@ -127,6 +118,20 @@ def _check_fp16(model: ContextualModel) -> None:
     for name, numbers in model.state_dict().items():
         if numbers.is_floating_point() and bool((numbers.abs() > most).any()):
             raise ModelError(f"{name} has numbers that are too large for fp16.", "Store the model in fp32.")
+
+
+def writing_options(parser: ArgumentParser, precision: Precision) -> None:
+    """Add the options with which a program writes a checkpoint; `precision` is the default."""
+    about = f"precision of the ONNX export; default: {precision}"
+    parser.add_argument("--precision", choices=["int8", "fp32"], default=precision, help=about)
+    parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
+
+
+def export_as(model: ContextualModel, tokenizer: Path, options: Namespace) -> None:
+    """Write the checkpoint folder `out` of a program with these options; raises what `export` does."""
+    note_missing_graphs(model)
+    dtype = torch.float16 if options.half else torch.float32
+    export(model, tokenizer, options.out, options.precision, dtype)
 
 
 def note_missing_graphs(model: ContextualModel) -> None:

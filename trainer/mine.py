@@ -49,15 +49,11 @@ def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: 
     the function is stopped, the next call continues with the vectors and words in `out`. Raises CdesearchError.
     """
     n_negatives: list[int] = []
-    n_unscored = 0
     with new_pair_files(out, inputs) as (write, work):
         for name, pairs in domains:
             mined = list(with_negatives(name, pairs, work, mining, display))
             write(name, mined)
             n_negatives += [len(pair.negatives) for pair in mined]
-            n_unscored += sum(bool(old.scores) > bool(new.scores) for old, new in zip(pairs, mined, strict=True))
-    if n_unscored:
-        display.note(f"The `scores` of {counted(n_unscored, 'pair')} are left out: new negatives have none.")
     return n_negatives
 
 
@@ -68,13 +64,11 @@ def told(n_negatives: list[int], out: Path) -> Iterator[str]:
         f"{counted(n_pairs, 'pair')} with {counted(sum(n_negatives), 'hard negative')}"
         f" {'is' if n_pairs == 1 else 'are'} in {out} ({n_negatives.count(0):,} without any)."
     )
-    if most:
-        yield f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {most} or less."
-    else:
-        yield (
-            "No hard negatives were found, so training on these pairs would use none. Raise --margin, rank by --model,"
-            " or add documents to the pair files."
-        )
+    yield (
+        f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {most} or less."
+        if most
+        else "Raise --margin, rank by --model, or add documents to the pair files."
+    )
 
 
 def read_domains(files: Sequence[Path]) -> Iterator[PairsOf]:

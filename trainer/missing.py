@@ -1,26 +1,12 @@
 """What a recipe names and this machine does not have: found before the preparation, which can take hours."""
 
-from collections.abc import Iterator
 from importlib.util import find_spec
-
-import torch
 
 from cdesearch.errors import InputError
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.recipe import Recipe
-
-
-def missing_libraries(recipe: Recipe, device: torch.device) -> Iterator[str]:
-    """One line for each missing library that the recipe would use, with its replacement."""
-    if device.type == "cuda" and recipe.learning.precision == "bf16" and not find_spec("flash_attn"):
-        yield "flash-attn is not installed: attention by torch."
-    if recipe.model.context != "joint" and not find_spec("onnx"):
-        yield (
-            "onnx is not installed: the checkpoint gets no ONNX graphs."
-            " `python -m trainer.merge OUT CHECKPOINT=1` adds them on a machine with onnx."
-        )
 
 
 def check_named(recipe: Recipe) -> None:

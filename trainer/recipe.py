@@ -110,14 +110,6 @@ class Objective(Section, frozen=True):
     teacher_scope: Literal["batch", "local"] = "batch"
 
 
-class Rounds(Section, frozen=True):
-    """Training in rounds with hard negatives that are mined before each; see trainer/rounds.py and trainer/mine.py."""
-
-    rounds: Annotated[int, Meta(ge=0, le=9)] = 0  # 0: the hard negatives are those of the pair files
-    first: Literal["words", "start"] = "words"  # what ranks documents for the first round: BM25, or the start
-    depth: Count = 200  # how many of the best-ranked documents to draw from
-
-
 class RunSettings(Section, frozen=True):
     """The folders of a run, and its reports."""
 
@@ -141,7 +133,6 @@ class Recipe(Section, frozen=True, kw_only=True):
     batches: Batches = Batches()
     learning: Learning = Learning()
     objective: Objective = field(default_factory=Objective)
-    mining: Rounds = Rounds()
     run: RunSettings
 
 
@@ -163,45 +154,14 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
             raise InputError(f"{file}: data.groups.{domain} is no pattern ({error}).", "Correct the pattern.") from None
-    for is_wrong, cause, remedy in _contradictions(recipe):
-        if is_wrong:
-            raise InputError(f"{file}: {cause}.", remedy)
+    model = recipe.model
+    if (model.window_tokens or recipe.objective.contextual) and recipe.batches.clusters != "documents":
+        key = "model.window_tokens" if model.window_tokens else "objective.contextual"
+        raise InputError(
+            f"{file}: {key} needs batches of the chunks of long documents.", 'Set batches.clusters to "documents".'
+        )
+    if model.window_tokens and model.context == "joint":
+        raise InputError(
+            f"{file}: model.window_tokens and joint attention exclude each other.", "Leave one of the two out."
+        )
     return recipe
-
-
-def _contradictions(recipe: Recipe) -> list[tuple[bool, str, str]]:
-    """Whether two keys contradict each other, what is wrong then, and what to do."""
-    model, batches, objective = recipe.model, recipe.batches, recipe.objective
-    needs_documents = "model.window_tokens" if model.window_tokens else "objective.contextual"
-    surrogate = recipe.run.surrogate
-    start_filters = surrogate is None or surrogate.resolve() == model.start.resolve()
-    is_mined, widths = recipe.mining.rounds > 0, objective.matryoshka
-    return [
-        (
-            bool(model.window_tokens or objective.contextual) and batches.clusters != "documents",
-            f"{needs_documents} needs batches of the chunks of long documents",
-            'Set batches.clusters to "documents".',
-        ),
-        (
-            bool(model.window_tokens) and model.context == "joint",
-            "model.window_tokens and joint attention exclude each other",
-            "Leave one of the two out.",
-        ),
-        (
-            is_mined and not batches.hard_negatives,
-            f"mining.rounds is {recipe.mining.rounds}, but batches.hard_negatives is 0",
-            "Set batches.hard_negatives to the number of hard negatives to train on.",
-        ),
-        (
-            is_mined and recipe.learning.teacher_weight > 0 and objective.teacher == "pairs",
-            "mining.rounds finds new hard negatives, for which the pair files have no `scores`",
-            "Set objective.teacher to surrogate, or leave mining.rounds out.",
-        ),
-        (len({*widths}) < len(widths), "objective.matryoshka has a number twice", "Name each number once."),
-        (
-            start_filters and batches.filter == "dense" and batches.eps <= 0,
-            f"with the dense filter, eps {batches.eps:g} and the start as surrogate, every document that the start"
-            " ranks above the right one is masked, so that nothing is left to learn",
-            "Set run.surrogate to another model, or batches.eps to 0.1.",
-        ),
-    ]

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cdesearch.errors import InputError
-from trainer.plain_file import open_plain
 
 EXAMPLES = "The folder trainer/recipes of the source code has examples."
 
@@ -35,7 +34,7 @@ def read_recipe_file(file: Path, overrides: Mapping[str, str]) -> dict[str, Any]
     Raises InputError.
     """
     try:
-        with open_plain(file) as stream:
+        with file.open("rb") as stream:
             values = tomllib.load(stream)
     except FileNotFoundError:
         raise InputError(f"There is no file {file}.", EXAMPLES) from None

@@ -1,7 +1,7 @@
 """Replace a file or a folder so that a crash leaves either the old contents or the new.
 
 The new contents are written beside the old ones, under a name that ends with UNFINISHED. Whatever has such a name is
-taken for the remnant of a command that was stopped, and is overwritten. A lock keeps a second process away.
+taken for the remnant of a command that was stopped, and is overwritten.
 """
 
 import errno
@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from cdesearch.errors import InputError, StorageError
-from cdesearch.store.filesystem import lock_of
+from cdesearch.errors import StorageError
 
 UNFINISHED = ".cdesearch-unfinished"
 REPLACED = ".cdesearch-replaced"  # the end of the name of an old folder until it is deleted
@@ -52,30 +51,6 @@ def make_folder(folder: Path) -> None:
     """Create `folder` unless it exists; raises StorageError if it cannot be made."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-
-
-@contextmanager
-def locking(lock: Path, folder: Path, remedy: str, seconds: float = 0.0) -> Iterator[None]:
-    """Hold the lock on the file `lock` during the block, so that no other process writes to `folder`.
-
-    Raises InputError with `remedy` if another process still holds it after some `seconds`, and StorageError if the
-    file cannot be made.
-    """
-    from filelock import Timeout  # imported late, because torch is needed first, and brings it along
-
-    held = lock_of(lock, wait=False)
-    with writing(folder):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            held.acquire(timeout=seconds)
-        except Timeout:
-            raise InputError(
-                f"Another process is writing to {folder}.", f"Wait until it has ended, or {remedy}."
-            ) from None
-    try:
-        yield
-    finally:
-        held.release()
 
 
 @contextmanager

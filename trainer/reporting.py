@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import NoReturn
 
 from cdesearch.cli.exits import BAD_INPUT, print_error, report
 from cdesearch.errors import InputError
@@ -23,19 +22,12 @@ def check_torch() -> None:
         )
 
 
-def exit_without_torch(usage: str | None) -> None:
-    """End the process unless `check_torch` passes: with one line and exit code 2, or with `usage` if --help is given.
-
-    The options themselves cannot be listed, because the program that defines them imports these libraries.
-    """
+def exit_without_torch() -> None:
+    """End the process with one line and exit code 2 unless `check_torch` passes."""
     try:
         check_torch()
     except InputError as error:
-        if not {"-h", "--help"} & set(sys.argv[1:]):
-            print(f"error: {error}", file=sys.stderr)
-            sys.exit(error.exit_code)
-        print(f"{usage}\n{error}")
-        sys.exit()
+        sys.exit(print_error(str(error), error.exit_code))
 
 
 def reported(program: Callable[[], int]) -> int:
@@ -48,11 +40,6 @@ def reported(program: Callable[[], int]) -> int:
         return print_error(f"{package} is not installed. Run `pip install {package}`.", BAD_INPUT)
     except BaseException as error:
         return report(error)
-
-
-def not_a_program(module: str, remedy: str) -> NoReturn:
-    """End `python -m module` of a module without a program: with one line and exit code 2, instead of silently."""
-    sys.exit(print_error(f"{module} is not a program. {remedy}", BAD_INPUT))
 
 
 class Parser(argparse.ArgumentParser):

@@ -14,7 +14,7 @@ from typing import Literal
 from trainer.reporting import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch(__doc__)  # before the imports below, which need torch
+    exit_without_torch()  # before the imports below, which need torch
 
 import torch
 from torch import nn
@@ -24,7 +24,7 @@ from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
-from trainer.export import check_out, export, note_missing_graphs
+from trainer.export import check_out, export_as, writing_options
 from trainer.published_bert import load_bert
 from trainer.reporting import Parser, reported
 
@@ -120,16 +120,10 @@ def _write_start(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("source", type=Path, help="sentence-transformers folder of a BERT biencoder")
     parser.add_argument("out", type=Path, help="folder of the start checkpoint")
-    parser.add_argument(
-        "--precision", choices=["int8", "fp32"], default="int8", help="precision of the ONNX export; default: int8"
-    )
-    parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
+    writing_options(parser, "int8")
     options = parser.parse_args(arguments)
     check_out(options.out, [options.source])
-    dtype = torch.float16 if options.half else torch.float32
-    model = start_model(options.source)
-    note_missing_graphs(model)
-    export(model, options.source / "tokenizer.json", options.out, options.precision, dtype)
+    export_as(start_model(options.source), options.source / "tokenizer.json", options)
     print(f"The start checkpoint is in {options.out}.")
     return 0
 

@@ -16,21 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trainer.reporting import not_a_program
-
-if __name__ == "__main__":
-    not_a_program("trainer.train", "Run `python -m trainer RECIPE`.")  # before the imports below, which need torch
-
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.errors import InputError, StorageError, TrainingError
+from cdesearch.errors import StorageError, TrainingError
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display, Silent
-from cdesearch.terminal import counted
 from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, tokenize
 from trainer.execution.distributed import first_goes_ahead, is_first, joined, mean, rank, world
@@ -40,11 +34,12 @@ from trainer.loss.contrastive import LossOutput
 from trainer.loss.long_documents import document_share
 from trainer.loss.token_weights import TokenWeights
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.missing import check_named, missing_libraries
+from trainer.missing import check_named
 from trainer.recipe import Recipe
 from trainer.replacing import AGAIN, replace_folder
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.log import Log
+from trainer.run.loop import Work, check_length, take_steps, terminable
 from trainer.run.state import (
     Running,
     check_start,
@@ -56,7 +51,6 @@ from trainer.run.state import (
     save_best,
     save_state,
 )
-from trainer.run.stop import StopSignals, terminable
 from trainer.run.watch import held_out_losses
 from trainer.starting import check_widths, context_is_untrained, start_null_vector, starting_head, starting_model
 from trainer.step.gradcache import GradCache
@@ -65,7 +59,6 @@ from trainer.step.schedule import linear
 
 GATE_RATE = 1e-2  # of the gates, which must change by about 1 from their start at 0
 HEAD_RATE = 1e-3  # of the four numbers of the whitening
-SAVE_SECONDS = 300.0  # between two states
 FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
 # Settings that may differ on resume: how long the run takes, and where its folders are. Digests decide on contents.
 MAY_CHANGE = ("learning.steps", "learning.epochs", "run.out", "run.work", "run.surrogate", "data.", "model.start")
@@ -79,8 +72,6 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
     """
     with terminable(), joined() as device, ExitStack() as locks:
         display = display if is_first() else Silent()
-        for line in missing_libraries(recipe, device):
-            display.note(line)
         refuse_overwritten_models(recipe)
         check_named(recipe)
         out, work = recipe.run.out, recipe.run.work
@@ -172,41 +163,21 @@ class TrainingRun:
         self.state = Running(recipe.run.out, recipe, digests, modules, self.optimizer, MAY_CHANGE)
         if resume:
             load_state(self.state)
-        done, steps = self.state.progress.step, recipe.learning.steps
-        of_epoch = self.material.stream.steps_per_epoch // world()
+        of_epoch, steps = self.material.stream.steps_per_epoch // world(), recipe.learning.steps
         self.n_steps = recipe.learning.epochs * of_epoch if steps is None else steps
-        if done > self.n_steps:
-            raise InputError(
-                f"{recipe.run.out} has taken {counted(done, 'step')}, and the recipe has {self.n_steps:,}.",
-                "Raise learning.steps, or set another run.out.",
-            )
-        self._log = Log(recipe.run.out, anew=not done) if is_first() else None
+        check_length(self.state, self.n_steps)
+        self._log = Log(recipe.run.out, anew=not self.state.progress.step) if is_first() else None
 
     def go(self) -> None:
         """Take all remaining steps."""
-        progress = self.state.progress
-        advance = self.display.stage("Training", self.n_steps)
-        advance(progress.step)
-        saved = time.monotonic()
-        upcoming = self.material.stream.upcoming(progress.step, self.n_steps, (rank(), world()))
-        with StopSignals(self.device) as signals, closing(upcoming) as batches:
+        step, every = self.state.progress.step, self.recipe.run.watch_every
+        upcoming = self.material.stream.upcoming(step, self.n_steps, (rank(), world()))
+        with closing(upcoming) as batches:
+            work = Work(lambda: self._step(next(batches)), self._watch, self._save)
             try:
-                for batch in batches:
-                    if progress.step % self.recipe.run.watch_every == 0:
-                        self._watch()
-                    self._step(batch)
-                    advance(1)
-                    signals.check()
-                    if time.monotonic() - saved > SAVE_SECONDS:
-                        self._save()
-                        saved = time.monotonic()
-                self._watch()
+                take_steps(work, self.state, self.n_steps, every, self.display, self.device)
             except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # of a whitening whose input is not finite
-                raise _diverged(f"Step {progress.step} has numbers that are not finite.") from None
-            except KeyboardInterrupt:
-                self._save()
-                raise
-            self._save()
+                raise _diverged(f"Step {self.state.progress.step} has numbers that are not finite.") from None
 
     def finish(self) -> Path:
         """Export the model, and as `best` that with the lowest held-out loss; each folder is written as a whole."""
@@ -273,8 +244,8 @@ class TrainingRun:
         self._log_steps()
         if not is_first():
             return
-        loss, micro_batch = replace(self.loss, teacher_weight=0.0), self.recipe.learning.micro_batch
-        losses = held_out_losses(self.model, loss, self.weights, self.material.held_out, micro_batch)
+        loss = replace(self.loss, teacher_weight=0.0)
+        losses = held_out_losses(self.cache, loss, self.weights, self.material.held_out)
         gates = [round(gate.tanh().abs().max().item(), 4) for gate in self.model.second_stage.gates]
         self._write_log(progress.step, {"held_out": losses, "head": self.head.numbers(), "gates": gates})
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())

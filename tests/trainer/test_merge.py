@@ -140,11 +140,10 @@ def test_an_input_is_not_overwritten_under_any_of_its_names(tiny_checkpoint, tmp
 
 def test_a_folder_that_is_not_a_checkpoint_is_left_alone(tiny_checkpoint, tmp_path, capsys):
     (tmp_path / "config.json").write_text('{"mine": true}')
-    (tmp_path / "file").write_text("mine")
     before = contents(tmp_path)
     assert main([str(tmp_path), f"{tiny_checkpoint}=1"]) == 2
     assert "is not empty and not a checkpoint" in capsys.readouterr().err
-    assert main([str(tmp_path / "file"), f"{tiny_checkpoint}=1"]) == 2
+    assert main([str(tmp_path / "config.json"), f"{tiny_checkpoint}=1"]) == 2
     assert "is not a folder" in capsys.readouterr().err
     assert contents(tmp_path) == before
 

@@ -29,7 +29,7 @@ def test_the_assembled_folder_is_the_checkpoint_and_its_card(tiny_checkpoint, tm
     assert names == expected | {"README.md"} and any(name.startswith("onnx/") for name in names)
     card = (tmp_path / "out" / "README.md").read_text()
     assert "cdesearch index FOLDER --model someone/small-model" in card and "2 layers and 16 dimensions" in card
-    assert "1,200 steps. Held-out losses were 2.500 (true) before and 1.250 (true) after training." in card
+    assert "1,200 steps. Held-out losses were 2.500 (true) before and\n1.250 (true) after training." in card
     fingerprints = [load_encoder(folder).fingerprint for folder in (tmp_path / "out", tiny_checkpoint)]
     assert fingerprints[0] == fingerprints[1]
 

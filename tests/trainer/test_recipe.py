@@ -31,29 +31,6 @@ def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
         load_recipe(tmp_path / "r.toml")
 
 
-MASKED = RECIPE + '[batches]\nfilter = "dense"\neps = 0.0\n'
-
-
-@pytest.mark.parametrize("surrogate", ["", 'surrogate = "m"'])
-def test_a_filter_that_masks_every_error_of_the_start_is_refused(tmp_path, surrogate):
-    (tmp_path / "r.toml").write_text(MASKED.replace('out = "o"\n', f'out = "o"\n{surrogate}\n'))
-    with pytest.raises(InputError, match="every document that the start ranks above the right one is masked"):
-        load_recipe(tmp_path / "r.toml")
-    for change in ({"run.surrogate": "s"}, {"batches.eps": "0.1"}, {"batches.filter": "fused"}):
-        load_recipe(tmp_path / "r.toml", change)
-
-
-@pytest.mark.parametrize("written", ["./m", "{folder}/m", "link", "{folder}/x/../m"])
-def test_a_filter_by_the_start_is_refused_however_its_path_is_written(tmp_path, monkeypatch, written):
-    monkeypatch.chdir(tmp_path)
-    for name in ("m", "x"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "link").symlink_to("m")
-    (tmp_path / "r.toml").write_text(MASKED)
-    with pytest.raises(InputError, match="the start as surrogate"):
-        load_recipe(tmp_path / "r.toml", {"run.surrogate": written.format(folder=tmp_path)})
-
-
 def test_attention_is_trained_on_documents_beside_the_batch_except_in_the_setting_of_the_paper():
     recipes = {file.stem: load_recipe(file) for file in (Path(__file__).parents[2] / "trainer/recipes").glob("*.toml")}
     attending = {name for name, one in recipes.items() if one.model.attends}
@@ -82,13 +59,6 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
             {"model.window_tokens": "64", "batches.clusters": "documents", "model.context": "joint"},
             "model.window_tokens and joint attention exclude each other",
         ),
-        ({"mining.rounds": "2"}, r"mining\.rounds is 2, but batches\.hard_negatives is 0"),
-        (
-            {"mining.rounds": "1", "batches.hard_negatives": "1", "learning.teacher_weight": "0.5"}
-            | {"objective.teacher": "pairs"},
-            r"mining\.rounds finds new hard negatives",
-        ),
-        ({"objective.matryoshka": "[8, 8]"}, r"objective\.matryoshka has a number twice"),
         ({"objective.matryoshka": "[8, 0]"}, r"objective\.matryoshka\[1\]: Expected `int` >= 1"),
         ({"objective.quantise": "int4"}, r"objective\.quantise: Invalid enum value 'int4'"),
         ({"objective.margn": "1"}, r"there is no objective\.margn \(did you mean margin\?\)"),

@@ -18,14 +18,6 @@ def project_packages():
     return {re.split(r"[\[<>=;]", name)[0] for name in listed}
 
 
-@pytest.mark.parametrize("absent", ["", "torch numpy"])
-@pytest.mark.parametrize(("module", "named"), [("train", "-m trainer RECIPE`"), ("export", "-m trainer.merge OUT ")])
-def test_a_module_that_is_not_a_program_names_the_one_that_is(tmp_path, module, named, absent):
-    run = run_module_without(absent, f"trainer.{module}", "recipe.toml", cwd=tmp_path)
-    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
-    assert run.stderr.startswith(f"error: trainer.{module} is not a program. Run `python ") and named in run.stderr
-
-
 @pytest.mark.parametrize("module", ["faiss", "flash_attn", "pyarrow"])
 def test_a_missing_module_is_named_as_pip_knows_it(capsys, module):
     def fail():

@@ -33,10 +33,10 @@ from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.folder import locked
 from trainer.run.log import read_log
-from trainer.run.plot import draw_run
-from trainer.run.stop import exit_code
+from trainer.run.loop import exit_code
 from trainer.run.watch import held_out_losses
 from trainer.starting import starting_model
+from trainer.step.gradcache import GradCache
 from trainer.train import TrainingRun, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -97,8 +97,6 @@ def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):
     assert np.mean(losses[-8:]) < 0.95 * np.mean(losses[:8])
     watched = [row["held_out"] for row in log if "held_out" in row]
     assert watched[-1].keys() == {"true", "random", "null"} and watched[-1]["true"] < watched[0]["true"]
-    drawn = draw_run(recipe.run.out).read_text()
-    assert "Held-out loss" in drawn and drawn.rstrip().endswith("</svg>")
     encoder = load_encoder(folder)
     assert type(encoder._runtime).__name__ == "OnnxRuntime"
     assert encoder.config.statistics != load_encoder(recipe.model.start).config.statistics
@@ -148,9 +146,10 @@ def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_f
     train(whole, Silent())
     program = (
         "import sys; from pathlib import Path; from cdesearch.progress import Silent\n"
-        "from trainer.recipe import load_recipe; from trainer import train as module; module.SAVE_SECONDS = 0.0\n"
+        "from trainer.recipe import load_recipe; from trainer.run import loop; from trainer.train import train\n"
+        "loop.SAVE_SECONDS = 0.0\n"
         f"recipe = load_recipe(Path({str(recipe_file)!r}), {{**{changes!r}, 'run.out': sys.argv[1]}})\n"
-        "module.train(recipe, Silent())"
+        "train(recipe, Silent())"
     )
     out = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-c", program, str(out)], env=os.environ)
@@ -191,7 +190,7 @@ def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_p
     loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
     weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
     held_out = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
-    found = held_out_losses(model, loss, weights, held_out, 16)["true"]
+    found = held_out_losses(GradCache(model, loss.head, 16), loss, weights, held_out)["true"]
     assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
 
 
@@ -274,7 +273,7 @@ def test_a_command_that_is_stopped_before_its_first_state_says_so(recipe_file, t
         train_command(recipe_file, [f"run.out={tmp_path / 'out'}"])
     assert stop.value.exit_code == 130
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "Stopped before a state was saved. The same command begins again."
+    assert last.startswith("Stopped before a state was saved.")
 
 
 @pytest.mark.slow
@@ -355,11 +354,9 @@ def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_fi
 @pytest.mark.parametrize(
     ("file", "text", "named"),
     [
-        ("corpus.jsonl", '{"id": "d", "text": "the cat"}', r"corpus\.jsonl:1 has no '_id'"),
-        ("corpus.jsonl", '{"_id": "d", "text": ["the cat"]}', r"corpus\.jsonl:1 .* not a string"),
+        ("corpus.jsonl", '{"id": "d", "text": "the cat"}', r"corpus\.jsonl:1 cannot be read .*`_id`"),
+        ("corpus.jsonl", '{"_id": "d", "text": ["the cat"]}', r"corpus\.jsonl:1 cannot be read .*\$\.text"),
         ("qrels/test.tsv", "header\nq d 1", r"test\.tsv begins with 'header'"),
-        ("queries.jsonl", "[]", r"queries\.jsonl:1 is not a JSON object"),
-        ("queries.jsonl", "{oops", r"queries\.jsonl:1 cannot be read"),
         ("queries.jsonl", "[" * 100_000, r"queries\.jsonl:1 cannot be read"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq\td\tinf", r"test\.tsv:2 .* the last is a number"),
     ],
@@ -386,7 +383,6 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     first, last = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
     assert first.keys() == last.keys() == {"true", "random", "null", "batch"}
     assert len(set(last.values())) == 4
-    assert "batch context" in draw_run(recipe.run.out).read_text()
     model = starting_model(recipe.model)
     batches = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
     own = prepare_material(
@@ -394,7 +390,8 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     )
     loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
     weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
-    disjoint, same = (held_out_losses(model, loss, weights, some, 16) for some in (batches, own.held_out))
+    cache = GradCache(model, loss.head, 16)
+    disjoint, same = (held_out_losses(cache, loss, weights, some) for some in (batches, own.held_out))
     assert disjoint["batch"] == pytest.approx(same["true"]) and disjoint["null"] == pytest.approx(same["null"])
     assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
 

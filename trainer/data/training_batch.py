@@ -99,9 +99,9 @@ class Batch:
         """The J texts that the second stage attends to."""
         return self.documents.take(self.context) if self.context_tokens is None else self.context_tokens
 
-    def with_own_context(self) -> "Batch":
-        """The same batch with its documents as the context, without null slots."""
-        return replace(self, context_tokens=None, is_null=torch.zeros(len(self.context), dtype=torch.bool))
+    def in_context(self, texts: Tokens, *, is_null: bool = False) -> "Batch":
+        """The same batch with other texts in the slots of the context, or with the null vector in all of them."""
+        return replace(self, context_tokens=texts, is_null=torch.full((len(texts),), is_null))
 
     def without_null_slots(self) -> "Batch":
         """The same batch with a document in every context slot."""

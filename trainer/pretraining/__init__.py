@@ -6,6 +6,6 @@ token_documents   the texts of a run as tokens
 masked_learner    the kinds condenser and cocondenser
 condenser         the network with its head, and its losses
 spans             pieces of documents with masked words
-sequence_learner  the kinds causal and diffusion
+sequence_learner  the kind diffusion
 decoder_network   a network in the shape of Qwen3
 """

@@ -70,11 +70,10 @@ class States(NamedTuple):
 class Condenser(nn.Module):
     """A backbone with its head, which takes the states of the tokens after half of the layers."""
 
-    def __init__(self, backbone: Backbone, head: CondenserHead, slot: Literal["cls", "mean"]) -> None:
+    def __init__(self, backbone: Backbone, head: CondenserHead) -> None:
         super().__init__()
         self.backbone = backbone
         self.head = head
-        self.slot = slot
 
     def states(self, ids: Tensor, mask: Tensor) -> States:
         """The states of texts (B, T) with 0/1 mask."""
@@ -84,8 +83,7 @@ class Condenser(nn.Module):
             rows = block(rows, added)
             if number == len(self.backbone.blocks) // 2:
                 early = rows
-        vectors = rows[:, 0] if self.slot == "cls" else mean_pool(rows, mask)
-        return States(vectors, rows, early)
+        return States(mean_pool(rows, mask), rows, early)
 
     def head_states(self, states: States, mask: Tensor) -> Tensor:
         """(B, T, d) states after the head, which reads the vector in the place of the first token."""

@@ -56,7 +56,7 @@ class MaskedLearner:
         head = CondenserHead(config, read_weights(self.start) if is_new else None)
         if recipe.model.head is not None:
             load_head(head, recipe.model.head)
-        self.condenser = Condenser(self._model.second_stage.backbone, head, recipe.objective.slot).to(device).train()
+        self.condenser = Condenser(self._model.second_stage.backbone, head).to(device).train()
         for module in self.condenser.modules():
             if isinstance(module, nn.Dropout):
                 module.p = DROPOUT

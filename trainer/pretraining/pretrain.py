@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Protocol
-
-from trainer.reporting import not_a_program
-
-if __name__ == "__main__":
-    not_a_program("trainer.pretraining.pretrain", "Run `cdesearch pretrain RECIPE`.")
 
 import torch
-from torch import Tensor, nn
 
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, TrainingError
@@ -29,6 +22,7 @@ from trainer.pretraining.sequence_learner import SequenceLearner, tokenizer_file
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run
 from trainer.run.log import Log
+from trainer.run.loop import Work, check_length, take_steps, terminable
 from trainer.run.state import (
     Running,
     check_start,
@@ -38,35 +32,17 @@ from trainer.run.state import (
     load_state,
     save_state,
 )
-from trainer.run.stop import StopSignals, terminable
 from trainer.step.parameter_groups import Groups, clip_by_group, make_optimizer
 from trainer.step.schedule import linear, stable_then_cosine
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
-SAVE_SECONDS = 300.0  # between two states
 BETA2 = 0.98  # of AdamW
-COOLDOWN = 0.2  # with causal and diffusion: the share of the steps in which rates fall
+COOLDOWN = 0.2  # with diffusion: the share of the steps in which rates fall
 # Settings that may differ on resume: how long the run takes, how often it reports, and where its texts and folders are.
 MAY_CHANGE = ("learning.steps", "texts.files", "model.start", "model.head", "network.tokenizer", "run.out", "run.watch")
 
 
-class Learner(Protocol):
-    """One kind of pretraining with its modules, its texts and its loss."""
-
-    modules: dict[str, nn.Module]
-
-    @property
-    def start(self) -> Path | None:
-        """The model that it began with."""
-
-    def add_gradient(self, step: int) -> Mapping[str, Tensor]:
-        """Add the gradient of a step to `.grad`; returns figures (), of which `loss` is the loss."""
-
-    def held_out(self) -> Mapping[str, float]:
-        """The losses of the held-out texts by name, without dropout; empty if no texts are held out."""
-
-    def save(self, out: Path) -> None:
-        """Write the checkpoint into the folder of the run."""
+Learner = MaskedLearner | SequenceLearner
 
 
 def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False) -> Path:
@@ -113,7 +89,7 @@ def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:
     display.note(f"{counted(len(found), 'document')} with {len(found.passages.values):,} tokens")
     mask = tokenizer.token_to_id(recipe.objective.mask_token)
     is_ordinary = mask is not None and mask not in tokenizer.get_added_tokens_decoder()
-    if recipe.objective.kind != "causal" and is_ordinary and (found.passages.values == mask).any():
+    if is_ordinary and (found.passages.values == mask).any():
         raise InputError(
             f"objective.mask_token is {recipe.objective.mask_token}, which the texts contain.",
             "Set it to a special token of the tokenizer, or to one that no text contains.",
@@ -140,35 +116,13 @@ class PretrainingRun:
         self._state = Running(recipe.run.out, recipe, digests, learner.modules, optimizer, MAY_CHANGE)
         if resume:
             load_state(self._state)
-        if (done := self._state.progress.step) > recipe.learning.steps:
-            raise InputError(
-                f"{recipe.run.out} has taken {counted(done, 'step')}, and the recipe has {recipe.learning.steps:,}.",
-                "Raise learning.steps, or set another run.out.",
-            )
-        self._log = Log(recipe.run.out, anew=not done)
+        check_length(self._state, recipe.learning.steps)
+        self._log = Log(recipe.run.out, anew=not self._state.progress.step)
 
     def go(self, device: torch.device) -> None:
-        """Take all remaining steps; the state is saved every few minutes, and on Ctrl-C and SIGTERM."""
-        progress, n_steps = self._state.progress, self._recipe.learning.steps
-        advance = self._display.stage("Pretraining", n_steps)
-        advance(progress.step)
-        saved = time.monotonic()
-        with StopSignals(device) as signals:
-            try:
-                while progress.step < n_steps:
-                    if progress.step % self._recipe.run.watch_every == 0:
-                        self._watch()
-                    self._step()
-                    advance(1)
-                    signals.check()
-                    if time.monotonic() - saved > SAVE_SECONDS:
-                        self._save()
-                        saved = time.monotonic()
-                self._watch()
-            except KeyboardInterrupt:
-                self._save()
-                raise
-            self._save()
+        """Take all remaining steps."""
+        work, recipe = Work(self._step, self._watch, self._save), self._recipe
+        take_steps(work, self._state, recipe.learning.steps, recipe.run.watch_every, self._display, device)
 
     def _step(self) -> None:
         started, progress = time.monotonic(), self._state.progress
@@ -221,13 +175,7 @@ def _diverged(cause: str) -> TrainingError:
 
 def next_step(recipe: PretrainingRecipe, checkpoint: Path) -> str:
     """What to do with a new checkpoint."""
-    start = quote(f'model.start="{checkpoint}"')
     if recipe.is_masked:
+        start = quote(f'model.start="{checkpoint}"')
         return f"Next: cdesearch train RECIPE --set {start}"
-    index = f"cdesearch index FOLDER --model {quote(str(checkpoint))}"
-    if recipe.objective.kind == "diffusion":
-        return f"Next: {index}\n{NO_START}"
-    return (
-        f"Next: cdesearch pretrain RECIPE --set {start} --set objective.kind=diffusion --set run.out=OUT\n"
-        f"Or: {index}\n{NO_START}"
-    )
+    return f"Next: cdesearch index FOLDER --model {quote(str(checkpoint))}\n{NO_START}"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from cdesearch.errors import InputError
 from trainer.recipe_file import Count, Rate, Section, Seed, Share, Temperature, found, parse_recipe, read_recipe_file
 
-Kind = Literal["condenser", "cocondenser", "causal", "diffusion"]
+Kind = Literal["condenser", "cocondenser", "diffusion"]
 DOCUMENTED = "See trainer/pretraining/recipe.py for every key."
 
 
@@ -24,15 +24,15 @@ class Texts(Section, frozen=True):
 class Start(Section, frozen=True):
     """The model to begin with."""
 
-    # For condenser and cocondenser a cdesearch checkpoint or the folder of a BERT; for causal and diffusion the
-    # checkpoint of such a run, or None: a new network with the sizes of [network].
+    # For condenser and cocondenser a cdesearch checkpoint or the folder of a BERT; for diffusion the checkpoint of such
+    # a run, the folder of a Qwen3, or None: a new network with the sizes of [network].
     start: Path | None = None
     head: Path | None = None  # head.safetensors of an earlier run, which belongs to `start`; None: a new head
     freeze_tokens: bool = False  # do not train the token embeddings
 
 
 class NetworkSizes(Section, frozen=True):
-    """The sizes of a new network in the shape of Qwen3, for causal and diffusion."""
+    """The sizes of a new network in the shape of Qwen3, for diffusion."""
 
     tokenizer: Path | None = None  # tokenizer.json
     n_layers: Annotated[int, Meta(ge=1, le=128)] = 8
@@ -47,10 +47,8 @@ class PretrainingObjective(Section, frozen=True):
     """What is learned from the texts."""
 
     kind: Kind
-    # A special token of the tokenizer, or another one that no text contains. With causal it is not used.
+    # A special token of the tokenizer, or another one that no text contains.
     mask_token: str = "[MASK]"
-    # The vector of a span, which the head reads in the place of its first token: the state of that token, or the mean.
-    slot: Literal["cls", "mean"] = "mean"
     # With cocondenser: what the contrast of spans compares. The paper has the product at temperature 1.
     contrast: Literal["product", "cosine"] = "product"
     temperature: Temperature = 1.0
@@ -60,7 +58,7 @@ class PretrainingSteps(Section, frozen=True):
     """Steps and rates."""
 
     steps: Count
-    size: Annotated[int, Meta(ge=2, le=1_000_000)] = 128  # documents of a step, or sequences of causal and diffusion
+    size: Annotated[int, Meta(ge=2, le=1_000_000)] = 128  # documents of a step, or sequences of diffusion
     max_tokens: Annotated[int, Meta(ge=8, le=1_000_000)] = 128  # of a span or sequence, special tokens included
     rate: Rate = 1e-4
     # First steps, in which only the head is trained: a new head would otherwise spoil the network.

@@ -1,10 +1,7 @@
-"""The kinds `causal` and `diffusion`: a network in the shape of Qwen3 learns to predict tokens of sequences.
+"""The kind `diffusion`: a network in the shape of Qwen3 learns to restore masked tokens of sequences.
 
-Both predict each token from the state before it.
-
-causal       the mean over tokens of the loss to predict the next one
-diffusion    tokens are masked with a probability t that is drawn for each sequence, and each masked one is predicted
-             from both directions. The loss of a sequence is divided by t (pplx-embed; Nie et al., 2025: LLaDA).
+Tokens are masked with a probability t that is drawn for each sequence, and each masked one is predicted from both
+directions, by the state before it. The loss of a sequence is divided by t (pplx-embed; Nie et al., 2025: LLaDA).
 """
 
 from collections.abc import Iterator, Mapping
@@ -76,18 +73,17 @@ def add_noise(tokens: Tokens, mask: int, random: np.random.Generator) -> Noised:
     return Noised(torch.where(masked, mask, tokens.ids), masked, t)
 
 
-def sequence_loss(network: DecoderNetwork, tokens: Tokens, noised: Noised | None) -> Tensor:
+def sequence_loss(network: DecoderNetwork, tokens: Tokens, noised: Noised) -> Tensor:
     """The sum () of the losses of sequences (n, T).
 
-    Without noise each is the mean over its tokens but the first, and with noise (1 / t) times the sum over its masked
-    tokens, over its length less one. The first token has none before it, and counts in neither.
+    Each is (1 / t) times the sum over its masked tokens, over its length less one. The first token has none before it,
+    and counts in neither.
     """
-    read, wanted = (tokens.ids, tokens.mask.bool()) if noised is None else (noised.read, noised.masked)
-    states = network.states(read, tokens.mask, causal=noised is None)
-    places = wanted[:, 1:]
+    states = network.states(noised.read, tokens.mask)
+    places = noised.masked[:, 1:]
     logits = network.logits(states[:, :-1][places])
     losses = functional.cross_entropy(logits, tokens.ids[:, 1:][places], reduction="none")
-    weights = 1.0 / ((1.0 if noised is None else noised.t) * (tokens.mask.sum(1) - 1).clamp_min(1))
+    weights = 1.0 / (noised.t * (tokens.mask.sum(1) - 1).clamp_min(1))
     return (losses * weights[:, None].expand_as(places)[places]).sum()
 
 
@@ -99,7 +95,6 @@ class SequenceLearner:
         self.recipe = recipe
         self.device = device
         self.start = recipe.model.start
-        self._causal = recipe.objective.kind == "causal"
         self._tokenizer = tokenizer_file(recipe)
         tokenizer = load_tokenizer(self._tokenizer)
         if self.start is not None:
@@ -109,7 +104,7 @@ class SequenceLearner:
         self._network = network.to(device).train()
         self.modules: dict[str, nn.Module] = {"network": network}
         size = network.transformer.config.vocab_size
-        vocabulary = Vocabulary.of(tokenizer, size, None if self._causal else recipe.objective.mask_token)
+        vocabulary = Vocabulary.of(tokenizer, size, recipe.objective.mask_token)
         self._mask = vocabulary.mask
         separator = (*vocabulary.closing, *vocabulary.opening, *sorted(tokenizer.get_added_tokens_decoder()), 0)[0]
         length, seed = recipe.learning.max_tokens, recipe.run.seed
@@ -140,16 +135,16 @@ class SequenceLearner:
 
     def save(self, out: Path) -> None:
         """Write the checkpoint into the folder of the run; raises StorageError."""
-        save_network(self._network, self._tokenizer, out / "checkpoint", causal=self._causal)
+        save_network(self._network, self._tokenizer, out / "checkpoint")
 
     def _losses(self, tokens: Tokens, random: np.random.Generator) -> Iterator[Tensor]:
         """The losses () of micro-batches, whose sum is the mean over all sequences."""
-        noised = None if self._mask is None else add_noise(tokens, self._mask, random)
+        noised = add_noise(tokens, self._mask, random)
         size, is_half = self.recipe.learning.micro_batch, self.recipe.learning.precision == "bf16"
         for start in range(0, len(tokens), size):
             rows = slice(start, start + size)
             part = Tokens(tokens.ids[rows], tokens.mask[rows]).to(self.device)
-            noise = None if noised is None else Noised(*(one[rows].to(self.device) for one in noised))
+            noise = Noised(*(one[rows].to(self.device) for one in noised))
             with torch.autocast(self.device.type, torch.bfloat16, enabled=is_half):
                 yield sequence_loss(self._network, part, noise) / len(tokens)
 

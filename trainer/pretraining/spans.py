@@ -30,15 +30,15 @@ class Vocabulary:
 
     opening: tuple[int, ...]  # the special tokens before a text
     closing: tuple[int, ...]  # and after it
-    mask: int | None  # the token that stands for a masked one
+    mask: int  # the token that stands for a masked one
     continues: NDArray[np.bool_]  # (V,) whether a token continues the word of the token before it
     ordinary: Integers  # the tokens that are not special
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, size: int, mask_token: str | None) -> "Vocabulary":
+    def of(cls, tokenizer: Tokenizer, size: int, mask_token: str) -> "Vocabulary":
         """The vocabulary of a tokenizer for `size` embeddings; raises InputError if it has no token `mask_token`."""
-        mask = None if mask_token is None else tokenizer.token_to_id(mask_token)
-        if mask_token is not None and mask is None:
+        mask = tokenizer.token_to_id(mask_token)
+        if mask is None:
             raise InputError(
                 f"The tokenizer has no token {mask_token}.",
                 "Set objective.mask_token to a token of it that no text contains.",
@@ -89,7 +89,6 @@ def corrupt(ids: Integers, chosen: NDArray[np.bool_], vocabulary: Vocabulary, ra
     """The text (T,) that the network reads instead, in which the chosen tokens are masked, replaced or kept."""
     drawn = random.random(len(ids))
     others = random.choice(vocabulary.ordinary, len(ids))
-    assert vocabulary.mask is not None
     read = np.where(chosen & (drawn < MASKED), vocabulary.mask, ids)
     return np.where(chosen & (drawn >= MASKED) & (drawn < MASKED + RANDOM), others, read)
 

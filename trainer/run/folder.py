@@ -6,8 +6,9 @@ from pathlib import Path
 from shlex import quote
 
 from cdesearch.errors import InputError
-from trainer.recipe import Recipe, RunSettings
-from trainer.replacing import locking
+from cdesearch.store.filesystem import lock_of
+from trainer.recipe import Recipe
+from trainer.replacing import writing
 from trainer.run.state import STATE
 
 MARKER, CONTENT = "RUN", "cdesearch run\n"
@@ -31,11 +32,6 @@ def claim_folder(folder: Path) -> None:
         raise InputError(f"{folder} cannot be the folder of a run ({error.strerror}).", REMEDY) from None
 
 
-def has_begun(run: RunSettings) -> bool:
-    """Whether the folder of a run has a state, or mined pairs of a run in rounds, with which it can continue."""
-    return (run.out / STATE).exists() or (run.out / "mined-1").exists()
-
-
 def refuse_earlier_run(out: Path) -> None:
     """Raise InputError if the folder of a new run holds the state or a checkpoint of an earlier one."""
     if any((out / name).exists() for name in (STATE, *CHECKPOINTS)):
@@ -53,12 +49,11 @@ def refuse_overwritten_models(recipe: Recipe) -> None:
             raise InputError(f"{key} is {model}, which the run would overwrite.", "Set another run.out.")
 
 
-def stopped(run: RunSettings) -> str:
+def stopped(out: Path) -> str:
     """What to say when a signal has stopped a run."""
-    if has_begun(run):
+    if (out / STATE).exists():
         return "Stopped. The state is saved: the same command with --resume continues."
-    kept = f"The data prepared so far is kept in {run.data_folder}. " if run.data_folder.exists() else ""
-    return f"Stopped before a state was saved. {kept}The same command begins again."
+    return "Stopped before a state was saved. The same command begins again, with the data that it has prepared."
 
 
 def next_step(checkpoint: Path) -> str:
@@ -75,5 +70,18 @@ def locked(folder: Path, setting: str) -> Iterator[None]:
 
     Raises InputError, which names the `setting` of the recipe, if another process has locked the folder.
     """
-    with locking(folder / LOCK, folder, f"set another {setting}", LOCK_SECONDS):
+    from filelock import Timeout  # imported late, because torch is needed first, and brings it along
+
+    held = lock_of(folder / LOCK, wait=False)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            held.acquire(timeout=LOCK_SECONDS)
+        except Timeout:
+            raise InputError(
+                f"Another process is writing to {folder}.", f"Wait until it has ended, or set another {setting}."
+            ) from None
+    try:
         yield
+    finally:
+        held.release()

@@ -1,8 +1,7 @@
-"""The log of a run: log.jsonl, and files of TensorBoard if it is installed."""
+"""The log of a run: log.jsonl."""
 
 import json
-from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from cdesearch.errors import InputError
 from trainer.replacing import writing
 
 FILE = "log.jsonl"
-BOARD = "tensorboard"  # the folder of the files of TensorBoard
 
 
 class Log:
@@ -22,20 +20,12 @@ class Log:
             self._file.unlink(missing_ok=True)
         elif self._file.exists():
             _cut_torn_line(self._file)
-        self._board: Any = None
-        if find_spec("tensorboard"):
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._board = SummaryWriter(folder / BOARD)
 
     def write(self, step: int, seconds: float, figures: Mapping[str, Any]) -> None:
         """Append a line; `seconds` is the training time so far."""
         line = {"step": step, "seconds": round(seconds, 2), **figures}
         with writing(self._file), self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if self._board is not None:
-            for name, value in _numbers(figures):
-                self._board.add_scalar(name, value, step)
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
@@ -67,11 +57,3 @@ def _cut_torn_line(file: Path) -> None:
     if not content.endswith(b"\n"):
         with writing(file), file.open("r+b") as stream:
             stream.truncate(content.rfind(b"\n") + 1)
-
-
-def _numbers(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in figures.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(value, f"{name}/")
-        else:
-            yield prefix + name, value

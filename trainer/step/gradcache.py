@@ -71,21 +71,19 @@ class GradCache:
         precision: torch.dtype = torch.float32,
     ) -> None:
         """Prepare the cache for `model` and `head`, with micro-batches of `micro_batch` texts."""
-        self._model = model
+        self.model = model
         self._head = head
         self._micro_batch = micro_batch
         self._precision = precision
         self._device = next(model.parameters()).device
-        stage = model.second_stage
-        first_stage = model.own_first_stage or stage.backbone
+        first_stage = model.own_first_stage or model.second_stage.backbone
         self._trains_first_stage = any(parameter.requires_grad for parameter in first_stage.parameters())
-        self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
         # In joint models every row begins with the whole context, so lengths differ little and packing gains nothing.
-        self._packs = not stage.joint and has_kernel(torch.empty(0, dtype=precision, device=self._device))
+        self._packs = not model.second_stage.joint and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` computes (V,) from the head."""
-        with cast_once(self._model, self._precision):
+        with cast_once(self.model, self._precision):
             passes = self.forward_without_gradient(batch, token_weights)
             output = self.loss_on_cache(passes, batch, loss_fn)
             self.replay(passes)
@@ -109,9 +107,8 @@ class GradCache:
 
     def loss_on_cache(self, passes: _Passes, batch: Batch, loss_fn: LossFn) -> LossOutput:
         """The loss of the kept vectors; its gradient at them is in their `.grad`."""
-        queries, documents = (one.vectors.requires_grad_() for one in (passes.queries, passes.documents))
-        if batch.windows is not None:
-            documents = documents.flatten(0, 1)[sent(batch.windows.at, self._device)]
+        queries, kept = (one.vectors.requires_grad_() for one in (passes.queries, passes.documents))
+        documents = self._of_documents(kept, batch)
         output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])
         output.loss.backward()
         if self._device.type == "cpu":
@@ -130,41 +127,51 @@ class GradCache:
         if gradient is not None and passes.first_stage is not None and self._trains_first_stage:
             passes.first_stage.replay(gradient)
 
+    @torch.no_grad()
+    def vectors(self, batch: Batch, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Pooled queries (B, d) and documents (D, d) of a batch, for the weights (V,) of tokens."""
+        passes = self.forward_without_gradient(batch, lambda: weights)
+        return passes.queries.vectors, self._of_documents(passes.documents.vectors, batch)
+
     def average_gradients(self) -> None:
         """Give every process the mean of the gradients of all.
 
         Parameters that the batch did not use have gradient zero, with one process and with several.
         """
-        for parameter in [*self._model.parameters(), *self._head.parameters()]:
+        for parameter in [*self.model.parameters(), *self._head.parameters()]:
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 mean(parameter.grad)
+
+    def _of_documents(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """The vectors (D, d) of documents, from those of their windows if they were read in windows."""
+        return vectors if batch.windows is None else vectors.flatten(0, 1)[sent(batch.windows.at, self._device)]
 
     def _read_context(self, batch: Batch) -> tuple[CachedPass | None, ReadContext]:
         """The pass of the first stage over the context, if anything reads it, and the context made of its vectors."""
         texts, is_null = batch.context_texts, sent(batch.is_null, self._device)
         made = None
-        if batch.is_contextual and self._reads_context:
+        if batch.is_contextual and self.model.reads_context:
             passing = replace(self._passing(), keeps_graph=self._trains_first_stage)
             made = CachedPass(self._first_stage, texts, passing)
             vectors = made.vectors.requires_grad_()
         else:
-            vectors = torch.zeros(len(texts), self._model.config.backbone.dimension, device=self._device)
+            vectors = torch.zeros(len(texts), self.model.config.backbone.dimension, device=self._device)
             vectors.requires_grad_()
-        if self._model.second_stage.joint or not self._reads_context:
+        if self.model.second_stage.joint or not self.model.reads_context:
             return made, ReadContext(vectors, is_null)
         with self._cast():
-            return made, ReadContext(vectors, is_null, self._model.second_stage.cache(vectors, is_null))
+            return made, ReadContext(vectors, is_null, self.model.second_stage.cache(vectors, is_null))
 
     def _first_stage(self, text: Text, _: Tensor) -> Tensor:
         with self._cast():
             if isinstance(text, Packing):
-                return self._model.packed_first_stage(text).float()
-            return self._model.first_stage(text.ids, text.mask).float()
+                return self.model.packed_first_stage(text).float()
+            return self.model.first_stage(text.ids, text.mask).float()
 
     def _pooled(self, text: Text, weights: Tensor, context: ReadContext) -> Tensor:
         """(B, d) vectors before whitening."""
-        stage = self._model.second_stage
+        stage = self.model.second_stage
         if isinstance(text, Packing):
             with self._cast():
                 states = stage.packed_states(text, context.keys, context.values)
@@ -186,15 +193,15 @@ class GradCache:
             assert not isinstance(text, Packing)
             belongs = windows.belongs(rows, text.ids.shape[1], self._device)
             with self._cast():
-                states = self._model.window_states(text.ids, belongs, context.keys, context.values)
+                states = self.model.window_states(text.ids, belongs, context.keys, context.values)
             return pool_chunks(states.float(), belongs * weights[text.ids][:, None])
 
-        shape = windows.n_chunks, self._model.config.backbone.dimension
+        shape = windows.n_chunks, self.model.config.backbone.dimension
         passing = Passing(self._device, windows.micro_batch(self._micro_batch), shape)
         return CachedPass(embed, windows.tokens, passing)
 
     def _passing(self) -> Passing:
-        shape = (self._model.config.backbone.dimension,)
+        shape = (self.model.config.backbone.dimension,)
         return Passing(self._device, self._micro_batch, shape, packs=self._packs)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:

@@ -54,7 +54,7 @@ def test_a_framed_text_has_the_tokens_that_the_tokenizer_gives_it(template):
     tokenizer = masking_tokenizer()
     special = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = TemplateProcessing(single=template, special_tokens=special)
-    vocabulary = Vocabulary.of(tokenizer, tokenizer.get_vocab_size(), None)
+    vocabulary = Vocabulary.of(tokenizer, tokenizer.get_vocab_size(), "[MASK]")
     for text in ("cat", "the cat and the dog"):
         own = np.array(tokenizer.encode(text, add_special_tokens=False).ids)
         assert vocabulary.framed(own).tolist() == tokenizer.encode(text).ids

@@ -11,7 +11,6 @@ from cdesearch.encode.chunk_windows import split_windows
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.token_weights import TokenWeights
 from trainer.recipe import Objective
-from trainer.run.watch import embed_context, embed_documents
 from trainer.step.gradcache import GradCache
 
 KINDS = ["running", "restarted"]
@@ -96,9 +95,10 @@ def test_chunks_of_a_window_are_read_together_in_training():
 def test_held_out_windows_have_the_vectors_of_windows_that_are_read_alone(kind, has_context):
     batch, (model, head) = make_window_batch(), make_student(config_of(kind))
     weights = TokenWeights(TINY.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu")).of(batch, head)()
+    read = batch.in_context(batch.context_texts, is_null=not has_context)
+    _, found = GradCache(model.eval(), head, 5).vectors(read, weights)
     with torch.no_grad():
-        context = batch.context_texts if has_context else None
-        prepared = embed_context(model.eval(), context, 5, torch.device("cpu"))
-        found = embed_documents(model, batch, prepared, weights, 5)
-        expected = pooled_one_by_one(model, batch, weights, *prepared)
+        texts = texts_of(read.context_texts)
+        vectors = torch.cat([model.first_stage(ids[None], torch.ones(1, len(ids))) for ids in texts])
+        expected = pooled_one_by_one(model, batch, weights, *model.second_stage.cache(vectors, read.is_null))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)

@@ -1,11 +1,9 @@
-"""Prepare batches before the steps that need them, in processes or in a thread."""
+"""Prepare batches before the steps that need them, in processes."""
 
 import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from multiprocessing import get_all_start_methods
 
 import torch
@@ -22,26 +20,13 @@ Make = Callable[[int], Batch]  # computes the batch of a step
 def upcoming(make: Make, steps: Sequence[int]) -> Generator[Batch]:
     """The batches that `make` returns for `steps`, in order.
 
-    For a GPU, one process for every two cores prepares them, at most MAX_WORKERS; without a GPU a thread, because the
-    cores are needed for the steps. Processes are forked, so that they share the memory of the pairs. Where that is not
-    possible, as on Windows, a thread is used.
+    For a GPU, one process for every two cores prepares them, at most MAX_WORKERS; without a GPU the cores are needed
+    for the steps. Processes are forked, so that they share the memory of the pairs.
     """
     n_workers = min(MAX_WORKERS, (os.cpu_count() or 1) // 2) if torch.cuda.is_available() else 0
     if n_workers and "fork" in get_all_start_methods():
         return by_processes(make, steps, n_workers)
-    return by_a_thread(make, steps)
-
-
-def by_a_thread(make: Make, steps: Sequence[int]) -> Generator[Batch]:
-    """The batches, each prepared by a thread while the one before it is used."""
-    with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
-        ready = pool.submit(make, steps[0]) if steps else None
-        for following in chain(steps[1:], [None]):
-            if ready is None:
-                return
-            batch = ready.result()
-            ready = None if following is None else pool.submit(make, following)
-            yield batch
+    return (make(step) for step in steps)
 
 
 class _Steps(Dataset[Batch]):

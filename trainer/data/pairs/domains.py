@@ -18,7 +18,6 @@ from trainer.data.pairs.leaks import Leaks
 from trainer.data.pairs.reading import Pair, domain_name, parts_of, read_pairs
 from trainer.data.random_stream import random_stream
 from trainer.data.store import Arrays, Integers, Rows, digest_of, encoded, spans, stored
-from trainer.plain_file import open_plain
 
 RULES = "5"  # the version of the table, and of the rules for leaving out pairs; a new one prepares pairs again
 TEXTS = ("query", "document", "document_id")
@@ -121,7 +120,7 @@ def _file_digest(file: Path) -> str:
     try:
         digests = []
         for part in parts_of(file):
-            with open_plain(part) as opened:
+            with part.open("rb") as opened:
                 digests.append(hashlib.file_digest(opened, "blake2b").hexdigest())
         return " ".join(digests)
     except OSError as error:

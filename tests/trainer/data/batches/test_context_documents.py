@@ -117,7 +117,6 @@ def test_another_context_changes_nothing_else_of_a_batch(make_domain):
             torch.testing.assert_close(getattr(one, name).ids, getattr(other, name).ids)
         assert one.context.tolist() == other.context.tolist() and one.is_contextual == other.is_contextual
         assert one.context_texts.ids.tolist() == one.documents.take(one.context).ids.tolist()
-        assert other.with_own_context().context_texts.ids.tolist() == one.context_texts.ids.tolist()
 
 
 def test_context_comes_from_the_clusters_of_the_batch_then_from_the_nearest(make_domain):

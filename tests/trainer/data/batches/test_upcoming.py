@@ -12,7 +12,7 @@ import pytest
 import torch
 from batches import make_batch
 
-from trainer.data.batches.upcoming import by_a_thread, by_processes, upcoming
+from trainer.data.batches.upcoming import by_processes, upcoming
 from trainer.data.training_batch import Tokens
 from trainer.run.log import read_log
 
@@ -26,7 +26,7 @@ def tensors(batch):
         yield from (part.ids, part.mask) if isinstance(part, Tokens) else [] if part is None else [part]
 
 
-WAYS = {"chosen": upcoming, "thread": by_a_thread, "processes": lambda make, steps: by_processes(make, steps, 2)}
+WAYS = {"chosen": upcoming, "processes": lambda make, steps: by_processes(make, steps, 2)}
 
 
 @pytest.mark.parametrize("way", WAYS)
