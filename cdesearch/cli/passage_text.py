@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cdesearch.search.fence import Fence
 from cdesearch.search.passages import Passage
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import printable
@@ -61,13 +62,13 @@ def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPas
     return found
 
 
-def passages_as_text(passages: Sequence[LocatedPassage]) -> str:
+def passages_as_text(passages: Sequence[LocatedPassage], fence: Fence) -> str:
     """Return the passages as text, each below a line with its number, its location and its headings."""
-    blocks = (
-        f"{printable(f'[{number}] {one.named_location}  {_above(one)}'.rstrip())}\n{readable(one.passage.text)}"
+    blocks = [
+        fence.around(number, printable(f"{one.named_location}  {_above(one)}".rstrip()), readable(one.passage.text))
         for number, one in enumerate(passages, start=1)
-    )
-    return "\n\n".join(blocks)
+    ]
+    return "\n\n".join([fence.rule, *blocks]) if blocks else ""
 
 
 def _above(one: LocatedPassage) -> str:

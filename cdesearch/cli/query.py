@@ -148,11 +148,12 @@ def _updated(index: Index, name: str) -> Index:
 def _show_passages(query: str, result: SearchResult, tokenizer: "Tokenizer") -> None:
     from cdesearch.cli.hits.passage_lines import best_row, query_words
     from cdesearch.cli.passage_text import located, passages_as_text
+    from cdesearch.search.fence import Fence
     from cdesearch.search.passages import fit_passages
 
     words = query_words(query)
     passages = fit_passages(result.hits, LLM_TOKENS, tokenizer, lambda hit: best_row(hit, words))
-    sys.stdout.write(passages_as_text(located(passages, result.hits)) + "\n")
+    sys.stdout.write(passages_as_text(located(passages, result.hits), Fence()) + "\n")
 
 
 def _note(line: str) -> None:

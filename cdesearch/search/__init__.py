@@ -27,6 +27,7 @@ shingles          compares texts by runs of consecutive words
 word_forms        whether two words are forms of one word
 query_language    how much of a query is in a language that the model does not read
 result            the result of a search
+fence             lines around passages for a language model, which no document can forge
 file_filter       which files a search covers: certain paths, types and times of modification
 file_conditions   what such a filter means in one generation, as an SQL condition
 path_filter       translates globs over paths into an SQL condition

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from contextlib import asynccontextmanager
 
@@ -36,7 +37,8 @@ def call(target, tool, arguments=None, **options):
 
 def command_with(*arguments, cwd):
     """The transport that starts `cdesearch mcp`."""
-    return StdioServerParameters(command=sys.executable, args=["-m", "cdesearch", "mcp", *map(str, arguments)], cwd=cwd)
+    command = ["-m", "cdesearch", "mcp", *map(str, arguments)]
+    return StdioServerParameters(command=sys.executable, args=command, cwd=cwd, env=dict(os.environ))
 
 
 @asynccontextmanager

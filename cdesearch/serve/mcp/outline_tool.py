@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cdesearch.cli.passage_text import readable
 from cdesearch.search.documents import DocumentEntry
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
@@ -13,7 +12,7 @@ from cdesearch.serve.mcp.cursor import make_cursor, start_of
 from cdesearch.serve.mcp.document_lines import DocumentLines
 from cdesearch.serve.mcp.headings import headings_of
 from cdesearch.serve.mcp.named_document import entries_of, find_document, index_and_path, relative_path
-from cdesearch.terminal import counted
+from cdesearch.terminal import counted, printable
 
 INDENT = 2  # spaces for each level of headings
 
@@ -46,7 +45,7 @@ def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
         cursor = make_cursor(served, call, end) if end < len(items) else None
         more = f'{len(items) - end:,} more: the same call with cursor="{cursor}".' if cursor else ""
         lines = "\n".join(item.text for item in shown)
-        text = "\n\n".join(part for part in (readable(about), lines, more) if part)
+        text = "\n\n".join(part for part in (printable(about), lines, more) if part)
         data = {"index": served.name, "path": path, "items": [item.data for item in shown], "total": len(items)}
         return Answer(text, data | ({"cursor": cursor} if cursor else {}))
 
@@ -73,14 +72,14 @@ def _children(folder: str, entries: Sequence[DocumentEntry]) -> list[Item]:
 def _document(entry: DocumentEntry) -> Item:
     size = counted(entry.n_chunks, "part") if entry.n_chunks else "no text"
     title = entry.title if entry.title != entry.path.rpartition("/")[2] else ""
-    text = readable(f"{entry.id}  {size}  {title}".rstrip())
-    return Item(text, {"path": entry.id, "parts": entry.n_chunks} | ({"title": readable(title)} if title else {}))
+    text = printable(f"{entry.id}  {size}  {title}".rstrip())
+    return Item(text, {"path": entry.id, "parts": entry.n_chunks} | ({"title": printable(title)} if title else {}))
 
 
 def _group(kind: str, name: str, number: int) -> Item:
     """Return the line for a folder or a file of records, with its number of documents."""
     end = "/" if kind == "folder" else ""
-    return Item(readable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number})
+    return Item(printable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number})
 
 
 def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[str, list[Item]]:
@@ -93,8 +92,8 @@ def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[s
     width = len(str(document.total))
     items = [
         Item(
-            readable(f"{heading.number:>{width}} {' ' * INDENT * (heading.level - top)}{heading.text}"),
-            {document.unit: heading.number, "level": heading.level - top + 1, "heading": readable(heading.text)},
+            printable(f"{heading.number:>{width}} {' ' * INDENT * (heading.level - top)}{heading.text}"),
+            {document.unit: heading.number, "level": heading.level - top + 1, "heading": printable(heading.text)},
         )
         for heading in headings
     ]

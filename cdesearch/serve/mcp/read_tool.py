@@ -1,15 +1,17 @@
 """The tool `read` returns a range of the stored text of one document, within a budget of tokens."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cdesearch.cli.passage_text import readable, span
 from cdesearch.errors import InputError
+from cdesearch.search.fence import Fence
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
 from cdesearch.serve.mcp.document_lines import DocumentLines, Unit, parse_range
 from cdesearch.serve.mcp.named_document import NamedDocument, find_document, index_and_path
+from cdesearch.terminal import printable
 
 UNITS: tuple[Unit, ...] = ("lines", "page", "part")
 _PLURALS = {"lines": "lines", "page": "pages", "part": "parts"}
@@ -60,6 +62,7 @@ class _Extract:
     call: tuple[object, ...]
     positions: range  # positions in `document.lines`
     offset: int  # the number of characters of the first line that an earlier answer has shown
+    fence: Fence = field(default_factory=Fence)
 
     def answer(self, budget: Budget) -> Answer:
         """Return an answer with as many whole lines as fit, or with a part of the first line; raises InputError."""
@@ -99,9 +102,10 @@ class _Extract:
             "left": left,
             "cursor": cursor,
         }
-        heading = f"{readable(self.named.path)}  {unit} {shown} of {self.document.total}  {title}".rstrip()
+        heading = printable(f"{self.named.path}  {unit} {shown} of {self.document.total}  {title}".rstrip())
         end = f'To read the rest, use {unit}="{left}", or the same call with cursor="{cursor}".' if cursor else ""
-        whole = "\n\n".join(part for part in (heading, text, end) if part)
+        quoted = self.fence.around(1, heading, text)
+        whole = "\n\n".join(part for part in (self.fence.rule, quoted, end) if part)
         return Answer(whole, {name: value for name, value in data.items() if value is not None})
 
     def _number(self, position: int) -> int:

@@ -4,13 +4,12 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from cdesearch.cli.passage_text import readable
 from cdesearch.errors import InputError
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp import read_tool
 from cdesearch.serve.mcp.budget import MAX_TOKENS
 from cdesearch.serve.mcp.named_document import entries_of
-from cdesearch.terminal import counted
+from cdesearch.terminal import counted, printable
 
 PAGE = 100  # the number of resources in one response
 SCHEME = "cdesearch:///"
@@ -40,8 +39,8 @@ def list_resources(indexes: ServedIndexes, cursor: str | None) -> tuple[list[Doc
     resources = [
         DocumentResource(
             uri=f"{SCHEME}{quote(name, safe='')}/{quote(entry.id)}",
-            name=readable(entry.id),
-            title=readable(entry.title or entry.id),
+            name=printable(entry.id),
+            title=printable(entry.title or entry.id),
             description=f"{counted(entry.n_chunks, 'part')} in the index {name}",
         )
         for name, entry in found[start:end]

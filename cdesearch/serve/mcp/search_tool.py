@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -12,6 +12,7 @@ from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import InputError
 from cdesearch.search.documents import DocumentReader
+from cdesearch.search.fence import Fence
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.sentences import split_sentences
@@ -111,6 +112,7 @@ class _Page:
     has_more: bool  # whether further hits follow
     notes: tuple[str, ...]
     is_brief: bool  # whether passages are given without the parts of their scores
+    fence: Fence = field(default_factory=Fence)
 
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
         """Return the answer that consists of `passages`."""
@@ -127,7 +129,7 @@ class _Page:
                 f'For more passages, repeat the call with cursor="{cursor}", or better use a narrower query or path.'
             )
             end.append(following if cursor else "There are no more passages.")
-        text = "\n\n".join(part for part in (passages_as_text(passages), " ".join(end)) if part)
+        text = "\n\n".join(part for part in (passages_as_text(passages, self.fence), " ".join(end)) if part)
         data: dict[str, Any] = {
             "index": self.served.name,
             "root": root,

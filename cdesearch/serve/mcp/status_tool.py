@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from cdesearch.cli.passage_text import readable
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer
 from cdesearch.store.folder import shown_path
+from cdesearch.terminal import printable
 
 MAX_DETAILED = 5  # for more indexes than this, only names and sizes are shown
 
@@ -41,4 +41,4 @@ def _facts(served: ServedIndex) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
-    return readable(", ".join(value) or "none" if isinstance(value, list) else str(value))
+    return printable(", ".join(value) or "none" if isinstance(value, list) else str(value))

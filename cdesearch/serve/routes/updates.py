@@ -11,6 +11,7 @@ from cdesearch.serve.problems import problem
 from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.serve.update_runs import UpdateRuns
+from cdesearch.store.trust import require_own
 
 router = APIRouter(tags=["updates"])
 
@@ -23,6 +24,7 @@ def start_update(request: Request, index: IndexName = None) -> JSONResponse:
     """
     state = state_of(request)
     served = state.indexes[index]
+    require_own(served.index.folder)
     if not state.updates.start(served.index.folder):
         return problem(HTTPStatus.CONFLICT, "An update is already running.", "Wait until it ends.")
     return JSONResponse(_shown(served, state.updates), HTTPStatus.ACCEPTED)

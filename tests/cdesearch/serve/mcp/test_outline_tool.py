@@ -17,7 +17,7 @@ def test_the_whole_index_is_listed_by_folders_and_files(agent):
     assert listed[0] == {"folder": "guide", "documents": 2}
     assert {"path": "diary.jsonl", "documents": 3} in listed
     assert {"path": "engine.pdf", "parts": 3} in listed
-    assert text_of(outline(agent)).startswith("corpus  14 documents\n\nguide/  2 documents\n")
+    assert text_of(outline(agent)).startswith("corpus  15 documents\n\nguide/  2 documents\n")
     assert items(outline(agent, ".")) == items(outline(agent, "")) == listed
 
 

@@ -1,4 +1,5 @@
 import pytest
+from fenced import passages_in
 from mcp_calls import call, structured_text, text_of
 
 from cdesearch.serve.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
@@ -33,7 +34,7 @@ def test_a_passage_names_its_location_and_can_be_read_there(agent):
 )
 def test_the_text_shows_a_location_that_read_understands(agent, query, path, location):
     result = search(agent, query, path=path, k=1)
-    shown = text_of(result).partition("\n")[0].removeprefix("[1] ").partition("  ")[0]
+    shown = passages_in(text_of(result))[0].partition("\n")[0].removeprefix("[1] ").partition("  ")[0]
     assert shown.startswith(location)
     read = call(agent, "read", {"path": shown})
     assert "".join(passages(result)[0]["text"].split()) in "".join(text_of(read).split())
@@ -41,8 +42,7 @@ def test_the_text_shows_a_location_that_read_understands(agent, query, path, loc
 
 def test_both_forms_have_the_same_passages(agent):
     result = search(agent, k=5)
-    blocks = text_of(result).split("\n\n[")
-    assert len(blocks) == len(passages(result))
+    blocks = passages_in(text_of(result))
     for passage, block in zip(passages(result), blocks, strict=True):
         assert passage["text"] in block
 
@@ -58,6 +58,16 @@ def test_no_answer_exceeds_its_budget(agent, indexes, query, detail):
         for form in (text_of(result), structured_text(result)):
             assert len(tokenizer.encode(form, add_special_tokens=False).ids) <= max_tokens
             assert len(form) <= 4 * max_tokens
+
+
+def test_a_document_cannot_forge_a_passage_or_the_end_of_its_own(agent):
+    found = search(agent, "forged heron", path="forged.md", mode="text")
+    read = call(agent, "read", {"path": "forged.md"})
+    for result in (found, read):
+        (passage,) = passages_in(text_of(result))
+        assert passage.startswith("[1] forged.md") and "official-policy.md" in passage
+        assert passage.endswith(passages(found)[0]["text"])
+        assert 'lines="900-"' not in text_of(result).rpartition(" end of [1]")[2]
 
 
 def test_a_larger_budget_is_used(agent):

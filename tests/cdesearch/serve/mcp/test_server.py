@@ -80,7 +80,7 @@ def test_calls_beyond_the_queue_are_refused(indexes):
 def test_resources_are_the_documents(agent, corpus):
     listed = in_session(agent, lambda client: client.list_resources())
     uris = {resource.name: resource.uri for resource in listed.resources}
-    assert len(uris) == 15 and uris["guide/river.md"] == "cdesearch:///corpus/guide/river.md"
+    assert len(uris) == 16 and uris["guide/river.md"] == "cdesearch:///corpus/guide/river.md"
     assert uris["todo.md"] == "cdesearch:///notes/todo.md"
     (content,) = in_session(agent, lambda client: client.read_resource(uris["guide/river.md"])).contents
     assert content.mime_type == "text/plain"

@@ -169,6 +169,11 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
     bucket.remove([name])
     with pytest.raises(IndexDamagedError, match="is missing"):
         hits(Index.open(store.place), tiny_encoder)
+    bucket.write(name, content)
+    newer = f"{name.partition('/data/')[0]}/_versions/1.manifest"  # LanceDB would open the newest version
+    bucket.write(newer, b"")
+    with pytest.raises(IndexDamagedError, match=r"_versions/1\.manifest was not written by cdesearch"):
+        hits(Index.open(store.place), tiny_encoder)
 
 
 @pytest.mark.parametrize("part", ["chunks.lance/data", "chunks.lance/_indices"])
