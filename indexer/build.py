@@ -193,7 +193,6 @@ class _Run:
                     encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
                 if new_context and encoder.remark:
                     self.progress.note(encoder.remark)
-                _check_context_source(encoder)
                 if base is not None:
                     _check_added_context(base, settings, encoder)
                     if encoder.fingerprint != base.manifest.model_fingerprint:
@@ -236,16 +235,6 @@ def _check_engine(options: Options) -> None:
         check_cluster(options.address, options.workers)
     elif options.address is not None or options.workers is not None:
         raise InputError("--address and --workers are those of a cluster.", "Add --engine ray.")
-
-
-def _check_context_source(encoder: Encoder) -> None:
-    """Raise ModelError for a model whose context an index cannot store."""
-    source = encoder.config.context_source
-    if source != "pooled":
-        raise ModelError(
-            f"An index cannot store the context of this model, whose context source is {source}.",
-            "Use a model whose context source is pooled, such as the default model.",
-        )
 
 
 def _check_added_context(base: Index, settings: Settings, encoder: Encoder) -> None:

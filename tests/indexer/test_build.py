@@ -221,15 +221,6 @@ def test_another_model_is_refused_by_name(docs, run, closed_checkpoint):
     build([docs], Options(model=closed_checkpoint, rebuild=True), Silent())
 
 
-@pytest.mark.parametrize("source", ["tokens", "siblings", "statistics"])
-def test_a_model_whose_context_an_index_cannot_hold_is_refused(docs, tmp_path, source):
-    model = make_checkpoint(
-        tmp_path / "model", replace(TINY, context_source=source, first_stage="shared", context_sink=True)
-    )
-    with pytest.raises(ModelError, match=f"cannot store the context of this model, whose context source is {source}"):
-        build([docs], Options(model=model), Silent())
-
-
 def test_paths_with_quotes_and_newlines(docs, run, tiny_encoder):
     (docs / 'it\'s\na "name".md').write_text("the stone is odd")
     run()

@@ -6,9 +6,9 @@ import torch
 
 from cdesearch.errors import ModelError
 from trainer.data.training_batch import padded
-from trainer.pretraining.decoder_network import draw_weights, load_network, new_network
-from trainer.pretraining.next_tokens import LEAST_SHARE, Noised, add_noise, causal_loss, diffusion_loss
+from trainer.pretraining.decoder_network import load_network, new_network
 from trainer.pretraining.recipe import NetworkSizes
+from trainer.pretraining.sequence_learner import LEAST_SHARE, Noised, add_noise, sequence_loss
 
 SIZES = NetworkSizes(n_layers=2, dimension=32, n_heads=4, n_key_value_heads=2, head_dimension=8, inner=48)
 ROWS = [np.array([5, 7, 9, 11, 13, 6]), np.array([8, 10, 12, 4])]
@@ -17,9 +17,7 @@ MASK = 3
 
 @pytest.fixture(scope="module")
 def network():
-    made = new_network(SIZES, 40)
-    draw_weights(made, 0)
-    return made.eval()
+    return new_network(SIZES, 40, 0).eval()
 
 
 def log_losses(network, ids, states):
@@ -29,14 +27,9 @@ def log_losses(network, ids, states):
     return np.array([totals[place - 1] - logits[place - 1, ids[place]] for place in range(1, len(ids))])
 
 
-def states_of(network, ids, *, causal):
+def states_of(network, ids):
     ids = torch.tensor(np.array(ids))[None]
-    return network.states(ids, torch.ones_like(ids), causal=causal)
-
-
-def test_the_causal_loss_is_the_mean_over_tokens_by_hand(network):
-    expected = sum(log_losses(network, ids, states_of(network, ids, causal=True)).mean() for ids in ROWS)
-    assert causal_loss(network, padded(ROWS)).item() == pytest.approx(expected, rel=1e-5)
+    return network.states(ids, torch.ones_like(ids))
 
 
 def test_the_diffusion_loss_at_a_fixed_t_is_the_sum_over_masked_tokens_by_hand(network):
@@ -45,26 +38,23 @@ def test_the_diffusion_loss_at_a_fixed_t_is_the_sum_over_masked_tokens_by_hand(n
     read = torch.where(masked, MASK, tokens.ids)
     expected = 0.0
     for row, ids in enumerate(ROWS):
-        states = states_of(network, read[row, : len(ids)].numpy(), causal=False)
+        states = states_of(network, read[row, : len(ids)].numpy())
         losses = log_losses(network, ids, states)
         # The first token is masked in the first sequence, and counts in neither the sum nor the length.
         of_masked = losses[masked[row, 1 : len(ids)].numpy()].sum()
         expected += of_masked / t[row].item() / (len(ids) - 1)
-    assert diffusion_loss(network, tokens, Noised(read, masked, t)).item() == pytest.approx(expected, rel=1e-5)
+    assert sequence_loss(network, tokens, Noised(read, masked, t)).item() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-def test_later_tokens_change_earlier_states_only_in_both_directions(network, causal):
-    one, other = (states_of(network, [5, 7, 9, last], causal=causal) for last in (11, 20))
-    assert torch.allclose(one[:, :3], other[:, :3], atol=1e-6) is causal
-    assert not torch.allclose(one[:, 3], other[:, 3], atol=1e-6)
+def test_every_token_changes_the_first_state(network):
+    one, other = (states_of(network, [5, 7, 9, last]) for last in (11, 20))
+    assert not torch.allclose(one[:, 0], other[:, 0], atol=1e-6)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-def test_padding_changes_no_state(network, causal):
+def test_padding_changes_no_state(network):
     tokens = padded(ROWS)
-    found = network.states(tokens.ids, tokens.mask, causal=causal)
-    torch.testing.assert_close(found[1:, :4], states_of(network, ROWS[1], causal=causal), atol=1e-5, rtol=1e-4)
+    found = network.states(tokens.ids, tokens.mask)
+    torch.testing.assert_close(found[1:, :4], states_of(network, ROWS[1]), atol=1e-5, rtol=1e-4)
 
 
 def test_tokens_are_masked_with_the_probability_of_their_sequence():
@@ -78,5 +68,5 @@ def test_tokens_are_masked_with_the_probability_of_their_sequence():
 def test_a_decoder_that_cannot_be_loaded_is_named_once(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
     with pytest.raises(ModelError) as raised:
-        load_network(tmp_path, NetworkSizes())
+        load_network(tmp_path)
     assert str(raised.value).count("cannot be loaded") == 1
