@@ -23,11 +23,7 @@ class ServeSettings:
     running: int = 4  # the maximum number of searches that run at the same time
     waiting: int = 64  # the maximum number of searches that wait; further ones are refused
     search_seconds: float = 30.0  # the time limit of a search
-    header_seconds: float = 10.0  # in which a client must send the headers, and the longest pause in reading
-    body_seconds: float = 20.0  # the time in which a client must send the body
-    max_body: int = 1_000_000  # bytes
-    max_url: int = 8_000  # bytes of the path and the query string
-    max_connections: int = 256
+    client_seconds: float = 20.0  # in which a client must send a request, and the longest pause in reading an answer
     watch: bool = False  # whether an index is updated when its files change
     refreshes: bool = False  # whether a new context is sampled if an update shows that the context no longer fits
     idle_seconds: float | None = None  # the server stops after this time without a request; None disables this
