@@ -1,6 +1,5 @@
 """The command `serve`: start, announce and stop a server."""
 
-import importlib.util
 import re
 import signal
 import sys
@@ -17,7 +16,7 @@ from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
-from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
+from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, require_libraries, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
 from cdesearch.store.bucket_address import parse_place, require_on_disk
 from cdesearch.store.finding import opened_folder
@@ -29,7 +28,6 @@ from cdesearch.terminal import printable
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
-LIBRARIES = ("fastapi", "uvicorn", "mcp")  # of the extra `serve`
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 allows
 
 
@@ -94,13 +92,6 @@ def serve(
         typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))
     else:
         _serve(folders, settings, socket, model)
-
-
-def require_libraries() -> None:
-    """Raise InputError if the extra `serve` is not installed."""
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"{missing[0]} is not installed.", "Run `pip install 'cdesearch[serve]'`.")
 
 
 def _named(context: typer.Context, arguments: list[Path], options: list[Path]) -> Sequence[Path | None]:

@@ -20,7 +20,7 @@ DEFAULT_TOKENS = 4_000
 # The tokenizer of the client's model is unknown. Its tokens are assumed to have at most this many characters.
 CHARACTERS_PER_TOKEN = 4
 
-_CURSOR = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?-([0-9a-f]{8})")
+_CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +38,27 @@ class Part:
     max_tokens: int = DEFAULT_TOKENS
     cursor: str | None = None
 
-    def start(self, served: ServedIndex | ServedTogether, call: tuple[object, ...]) -> tuple[int, int]:
-        """The item, and the character in it, at which the cursor continues `call`. Without a cursor, both are 0.
+    def start(self, served: ServedIndex | ServedTogether, call: tuple[object, ...]) -> int:
+        """The item at which the cursor continues `call`, counted from 0. Without a cursor, it is 0.
 
         Raises InputError for a cursor of another call, or of an older state of the index.
         """
         if self.cursor is None:
-            return 0, 0
+            return 0
         match = _CURSOR.fullmatch(self.cursor)
         if match is None:
             raise InputError(f"{self.cursor!r:.60} is not a cursor.", "Copy it from the answer to be continued.")
-        if match[3] != _checksum(served, call):
+        if match[2] != _checksum(served, call):
             raise InputError(
                 "The cursor belongs to a call with other arguments, or the index has been updated since.",
                 "Repeat the call without a cursor.",
             )
-        return int(match[1]), int(match[2] or 0)
+        return int(match[1])
 
 
-def make_cursor(served: ServedIndex | ServedTogether, call: tuple[object, ...], start: int, offset: int = 0) -> str:
-    """A cursor that continues `call` at the character `offset` of the item `start`. Both count from 0."""
-    position = f"{start}.{offset}" if offset else f"{start}"
-    return f"{position}-{_checksum(served, call)}"
+def make_cursor(served: ServedIndex | ServedTogether, call: tuple[object, ...], start: int) -> str:
+    """A cursor that continues `call` at the item `start`, counted from 0."""
+    return f"{start}-{_checksum(served, call)}"
 
 
 def _checksum(served: ServedIndex | ServedTogether, call: tuple[object, ...]) -> str:

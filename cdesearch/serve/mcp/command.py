@@ -12,8 +12,7 @@ import typer
 from cdesearch.cli.exits import INTERRUPTED
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import CdesearchError
-from cdesearch.serve.command import require_libraries
-from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.settings import ServeSettings, require_libraries
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.store.bucket_address import parse_place
 

@@ -14,6 +14,7 @@ from cdesearch.store.schema import Chunk
 Unit = Literal["lines", "page", "part"]
 
 MAX_HEADING = 100  # characters
+MAX_PIECE = 60  # characters of a piece of a line
 
 _LOCATION = re.compile(r"(?P<path>.+?)(?P<unit>:|#page=|#part=)(?P<numbers>\d{1,9}(?:-\d{1,9})?)", re.DOTALL)
 _UNITS: dict[str, Unit] = {":": "lines", "#page=": "page", "#part=": "part"}
@@ -21,10 +22,10 @@ _UNITS: dict[str, Unit] = {":": "lines", "#page=": "page", "#part=": "part"}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text with a number: that of the line in the file, of the page, or of the part."""
+    """A line of text, or a piece of a long one, with a number: that of the line in the file, the page, or the part."""
 
     number: int
-    text: str
+    text: str  # with the line break at its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,10 @@ class NamedDocument:
             return cls(path, chunks, "lines", tuple(_file_lines(chunks)), ranges)
         has_pages = all(chunk.page is not None for chunk in chunks)
         lines = [
-            Line(chunk.page or 0 if has_pages else part, text)
+            line
             for part, chunk in enumerate(chunks, start=1)
             for text in (*chunk.body.strip("\n").split("\n"), "")
+            for line in _pieces(chunk.page or 0 if has_pages else part, text)
         ]
         return cls(path, chunks, "page" if has_pages else "part", tuple(lines[:-1]), ranges)
 
@@ -84,7 +86,7 @@ class NamedDocument:
         title = self.chunks[0].title
         if title in self.lines[0].text:
             yield Heading(self.lines[0].number, 1, title[:MAX_HEADING])
-        texts = {line.number: line.text for line in self.lines}
+        texts = {line.number: line.text for line in reversed(self.lines)}
         seen: set[tuple[str, ...]] = set()
         for part, chunk in enumerate(self.chunks, start=1):
             for row, trail in ((0, chunk.trail), *chunk.places.trails):
@@ -173,12 +175,17 @@ def _file_lines(chunks: tuple[Chunk, ...]) -> list[Line]:
     for chunk in chunks:
         start = chunk.line_start or 0
         if lines and start > lines[-1].number + 1:
-            lines.append(Line(lines[-1].number + 1, ""))
+            lines.append(Line(lines[-1].number + 1, "\n"))
         for row, text in enumerate(chunk.body.rstrip().split("\n")):
             number = chunk.places.number_at(row, start)
-            continues = not row and lines and lines[-1].number >= number  # a long line of the chunk before it
-            if continues:
-                lines[-1] = Line(lines[-1].number, f"{lines[-1].text} {text}")
-            else:
-                lines.append(Line(number, text))
+            if not row and lines and lines[-1].number >= number:  # a long line of the chunk before it
+                number = lines[-1].number
+                lines[-1] = Line(number, lines[-1].text.removesuffix("\n") + " ")
+            lines += _pieces(number, text)
     return lines
+
+
+def _pieces(number: int, line: str) -> Iterator[Line]:
+    """A line in pieces, which fit into the smallest budget."""
+    line += "\n"
+    return (Line(number, line[at : at + MAX_PIECE]) for at in range(0, len(line), MAX_PIECE))

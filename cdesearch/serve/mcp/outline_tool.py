@@ -33,7 +33,7 @@ def outline(indexes: ServedIndexes, index: str | None, path: str, part: Part) ->
     else:
         about, items = _sections(indexes, served, path)
     call = "outline", path
-    start, _ = part.start(served, call)
+    start = part.start(served, call)
     budget = Budget(part.max_tokens, served.tokenizer)
 
     def answer(n_items: int) -> Answer:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from cdesearch.cli.passage_text import readable, span
 from cdesearch.errors import InputError
@@ -26,10 +25,8 @@ def read(indexes: ServedIndexes, index: str | None, path: str, ranges: Mapping[U
     ranges = ranges or document.ranges
     positions = _positions(document, ranges)
     call = "read", document.path, *sorted(ranges.items())
-    start, offset = part.start(served, call)
-    if start or offset:
-        positions = range(max(start, positions.start), positions.stop)
-    return _Extract(served, document, call, positions, offset).answer(Budget(part.max_tokens, served.tokenizer))
+    positions = range(max(part.start(served, call), positions.start), positions.stop)
+    return _answer(served, document, call, positions, Budget(part.max_tokens, served.tokenizer))
 
 
 def _positions(document: NamedDocument, ranges: Mapping[Unit, str]) -> range:
@@ -66,55 +63,36 @@ def _parsed(name: str, value: str) -> tuple[int, int]:
     return first, last
 
 
-@dataclass(frozen=True, slots=True)
-class _Extract:
-    """Consecutive lines of a document, and how an answer shows as many of them as fit into its budget."""
+def _answer(
+    served: ServedIndex, document: NamedDocument, call: tuple[object, ...], positions: range, budget: Budget
+) -> Answer:
+    """An answer with as many of the lines at `positions` as fit; raises InputError if not one fits."""
+    fence, unit, title = Fence(), document.unit, readable(document.chunks[0].title)
 
-    served: ServedIndex
-    document: NamedDocument
-    call: tuple[object, ...]
-    positions: range  # positions in `document.lines`
-    offset: int  # the number of characters of the first line that an earlier answer has shown
-    fence: Fence = field(default_factory=Fence)
+    def span_of(first: int, last: int) -> str:
+        return span(document.lines[first].number, document.lines[last].number)
 
-    def answer(self, budget: Budget) -> Answer:
-        """An answer with as many whole lines as fit, or with a part of the first line; raises InputError."""
-        lines = [readable(self.document.lines[at].text) for at in self.positions]
-        if lines:
-            lines[0] = lines[0][self.offset :]
-        n_lines, answer = budget.largest(lambda n: self._with(lines[:n]), min(len(lines), budget.characters))
-        if n_lines or not lines:
-            return answer
-        n_most = min(len(lines[0]), budget.characters)
-        n_characters, answer = budget.largest(lambda n: self._with([lines[0][:n]], n), n_most)
-        if not n_characters:
-            raise budget.too_small()
-        return answer
-
-    def _with(self, lines: list[str], cut: int = 0) -> Answer:
-        """The answer with these whole lines, or with the first `cut` characters of the first line."""
-        start, stop = self.positions.start, self.positions.stop
-        following, offset = (start, self.offset + cut) if cut else (start + len(lines), 0)
-        last = min(start + max(1, len(lines)), stop) - 1
-        cursor = make_cursor(self.served, self.call, following, offset) if following < stop else None
-        unit, title = self.document.unit, readable(self.document.chunks[0].title)
-        shown, text = self._span(start, last), "\n".join(lines)
-        left = self._span(following, stop - 1) if cursor else None
+    def answer(n_lines: int) -> Answer:
+        start, following = positions.start, positions.start + n_lines
+        shown = span_of(start, max(start, following - 1)) if positions else "none"
+        text = readable("".join(line.text for line in document.lines[start:following]).removesuffix("\n"))
+        heading = printable(f"{document.path}  {unit} {shown} of {document.total}  {title}".rstrip())
         data = {
-            "index": self.served.name,
-            "path": self.document.path,
+            "index": served.name,
+            "path": document.path,
             "title": title,
             unit: shown,
-            "total": self.document.total,
+            "total": document.total,
             "text": text,
-            "left": left,
-            "cursor": cursor,
         }
-        heading = printable(f"{self.document.path}  {unit} {shown} of {self.document.total}  {title}".rstrip())
-        end = f'To read the rest, use {unit}="{left}", or the same call with cursor="{cursor}".' if cursor else ""
-        quoted = self.fence.around(1, heading, text)
-        whole = "\n\n".join(part for part in (self.fence.rule, quoted, end) if part)
-        return Answer(whole, {name: value for name, value in data.items() if value is not None})
+        whole = f"{fence.rule}\n\n{fence.around(1, heading, text)}"
+        if following == positions.stop:
+            return Answer(whole, data)
+        left, cursor = span_of(following, positions.stop - 1), make_cursor(served, call, following)
+        more = f'To read the rest, use {unit}="{left}", or the same call with cursor="{cursor}".'
+        return Answer(f"{whole}\n\n{more}", data | {"left": left, "cursor": cursor})
 
-    def _span(self, first: int, last: int) -> str:
-        return span(self.document.lines[first].number, self.document.lines[last].number)
+    n_lines, fitted = budget.largest(answer, min(len(positions), budget.characters))
+    if positions and not n_lines:
+        raise budget.too_small()
+    return fitted

@@ -62,7 +62,7 @@ def search(indexes: ServedIndexes, index: str | None, query: Query, part: Part) 
     """The passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
     served = indexes.together([] if index is None else [index])
     call = query.text, query.mode, query.path, query.type, query.since
-    offset, _ = part.start(served, call)
+    offset = part.start(served, call)
     files = {member.name: query.files(member.index) for member in served.members}
     result = served.search(query.text, offset + query.k + 1, query.mode, files)
     hits = result.hits[offset : offset + query.k]
