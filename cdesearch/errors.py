@@ -8,6 +8,7 @@ CdesearchError                the root of the tree; exit code 2 on the command l
 ├── IndexStateError           the index on disk cannot be used in its present state
 │   ├── IndexNotFoundError    there is no index in this folder or above it
 │   ├── IndexDamagedError     a file of the index is missing or cannot be parsed
+│   ├── IndexUnreadableError  the system cannot read a file of the index now; it may be sound
 │   ├── IndexMismatchError    another model, context or format version built the index
 │   ├── IndexUntrustedError   the user has not confirmed what the index needs, or it contains links or devices
 │   └── IndexBusyError        another build holds the lock
@@ -81,6 +82,10 @@ class IndexNotFoundError(IndexStateError):
 
 class IndexDamagedError(IndexStateError):
     """A file of the index is missing or cannot be parsed."""
+
+
+class IndexUnreadableError(IndexStateError):
+    """The system cannot read a file of the index now, for example for lack of a permission; the file may be sound."""
 
 
 class IndexMismatchError(IndexStateError):

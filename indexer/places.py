@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdesearch.errors import IndexUntrustedError, InputError, SourceError
+from cdesearch.errors import InputError, SourceError
 from cdesearch.store.bucket_address import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_folder, find_index
@@ -67,25 +67,7 @@ def index_folder(paths: Sequence[Path], named: Path | None) -> Path:
         return chosen_folder(named)
     if paths:
         return common_folder(paths) / FOLDER
-    folder = find_index(Path.cwd())
-    _check_owner(folder)
-    return folder
-
-
-def _check_owner(folder: Path) -> None:
-    """Raise IndexUntrustedError if the index that was found above the working directory belongs to another user.
-
-    Otherwise anybody who may write to /tmp or a shared folder could make everybody who works below it index and read
-    the files there.
-    """
-    if os.name == "nt":
-        return
-    sudo = os.environ.get("SUDO_UID", "")
-    own_ids = {os.geteuid(), int(sudo) if sudo.isdecimal() else os.geteuid()}
-    if folder.lstat().st_uid not in own_ids:
-        raise IndexUntrustedError(
-            f"The nearest index, {folder}, belongs to another user.", f"If you mean it, add --index {folder}."
-        )
+    return find_index(Path.cwd())
 
 
 def common_folder(paths: Sequence[Path]) -> Path:

@@ -1,5 +1,6 @@
 import os
 import signal
+import tempfile
 
 # Read when torch is imported, also by the processes of tests. Several threads in each of several pytest processes wait
 # for one another most of the time, and the models of the tests are too small for them to help.
@@ -10,6 +11,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +31,8 @@ settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.e
 # Without a deadline, because an example may take any time on a busy machine.
 settings.register_profile("suite", settings.default, deadline=None)
 settings.load_profile("suite")
+
+OF_TESTS = ("CDESEARCH_NODE_MODULES", "CDESEARCH_SCREENSHOTS")  # variables that only tests read
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?#-_()[]{}<>=+*/'\"`"
 
@@ -94,10 +98,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests have folders of their own for configuration and state, and an empty home, which their processes inherit.
+    """Tests have folders of their own for configuration, state and sockets, and an empty home, which processes inherit.
 
-    The caches contain models and the data of browsers, so they are linked to. That of cdesearch is new.
+    The variables with which a user configures cdesearch are removed. The caches contain models and the data of
+    browsers, so they are linked to. That of cdesearch is new.
     """
+    for name in [name for name in os.environ if name.startswith("CDESEARCH_") and name not in OF_TESTS]:
+        del os.environ[name]
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = tmp_path_factory.mktemp("cache")
     for one in caches.iterdir() if caches.is_dir() else ():
@@ -108,9 +115,25 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = str(tmp_path_factory.mktemp("config"))
     os.environ["XDG_STATE_HOME"] = os.environ["LOCALAPPDATA"] = str(tmp_path_factory.mktemp("state"))
     os.environ["HOME"] = os.environ["USERPROFILE"] = str(home)
-    yield
+    with tempfile.TemporaryDirectory() as runtime:  # its path is short enough for a socket
+        os.environ["XDG_RUNTIME_DIR"] = runtime
+        yield
     written = [str(path) for path in home.rglob("*") if "cdesearch" in path.name]
     assert not written, f"A test wrote into the home folder: {written}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _elsewhere() -> Iterator[Path]:
+    """An empty working directory for the fixtures of modules, without an index or a configuration above it."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        yield Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def _own_working_directory(_elsewhere: Path) -> Iterator[None]:
+    """Each test begins in a new folder, so that it finds neither the user's index nor that of another test."""
+    with tempfile.TemporaryDirectory(dir=_elsewhere) as folder, chdir(folder):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.systems.stored import check_form
 from cdesearch.errors import InputError
 from trainer.missing import check_named
 from trainer.recipe import Recipe, check_recipe
@@ -26,7 +25,6 @@ class Plan:
     evaluate: list[Path]  # BEIR folders
     max_tokens: int = field(metadata=count(1))  # of a text in evaluation
     seeds: list[int] = field(default_factory=lambda: [0])
-    stored: list[str] = field(default_factory=list)  # forms of stored vectors that are measured, too
     recipe: dict[str, dict[str, Any]]  # sections and keys that all arms share
     arms: dict[str, dict[str, Any]]  # from a name to `section.key` and value
 
@@ -44,8 +42,6 @@ def read_plan(file: Path) -> Plan:
     names = [folder.name for folder in plan.evaluate]
     if len({*names}) < len(names):
         raise InputError(f"{file}: two folders of evaluate have the same name.", "Rename one of them.")
-    for form in plan.stored:
-        check_form(form)
     return plan
 
 

@@ -1,7 +1,6 @@
 """The command `several`: do several indexes that are searched as one rank as well as one index of all documents?"""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -13,26 +12,22 @@ import numpy as np
 import typer
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.datasets.domain import read_domain
+from benchmarks.datasets.samples import read_domain
 from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
-from benchmarks.quality.measures import measure_run
+from benchmarks.measures import measure_run
+from benchmarks.systems.product import index_texts
 from cdesearch.errors import InputError
-from cdesearch.progress import Silent
 from cdesearch.search.confidence import BY_COSINE, BY_WORDS
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.several import SeveralSearcher
-from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
-from indexer.build import build
-from indexer.settings import Options
 
 CUTOFF = 10
 MEASURE = f"nDCG@{CUTOFF}"
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
 SHARDS = 3
-Rule = Callable[[Sequence[SearchResult], Mode], list[Hit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ def several(
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/several"),
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Compare several indexes that are searched as one with one index, and with other rules to merge their hits."""
+    """Compare several indexes that are searched as one with one index, and with their hits merged by confidence."""
     if len(data) < 2:
         raise InputError("One domain is one index.", "Name two or more.")
     make_results_folder(out)
@@ -70,12 +65,7 @@ def _corpora(sets: Sequence[Dataset], folder: Path, stack: ExitStack) -> Corpora
     order = np.random.default_rng(1).permutation(len(rows[0])).tolist()
 
     def opened(name: str, own: Sequence[tuple[str, str]]) -> Searcher:
-        place = folder / name
-        place.mkdir(parents=True, exist_ok=True)
-        lines = "".join(f"{json.dumps({'_id': one, 'text': text})}\n" for one, text in own)
-        (place / "corpus.jsonl").write_text(lines, encoding="utf-8")
-        build([place / "corpus.jsonl"], Options(index=place / "index"), Silent())
-        return stack.enter_context(Searcher(Index(place / "index")))
+        return stack.enter_context(Searcher(index_texts(folder / name, own)))
 
     return Corpora(
         tuple(sets),
@@ -97,7 +87,7 @@ def _measurements(corpora: Corpora) -> list[Measurement]:
 def _figures(
     name: str, sets: Sequence[Dataset], whole: Searcher, parts: Sequence[Searcher], mode: Mode
 ) -> Iterator[Measurement]:
-    """Measure one index, the indexes searched as one, and each rule for merging the hits of each index alone."""
+    """Measure one index, the indexes searched as one, and the hits of each index alone, merged by confidence."""
     runs: dict[str, dict[tuple[str, str], list[Hit]]] = {}
     together = SeveralSearcher({str(number): part for number, part in enumerate(parts)})
     for one in sets:
@@ -106,7 +96,7 @@ def _figures(
             answers = {
                 "one index": list(whole.search(text, CUTOFF, mode)),
                 "candidates ranked together": list(together.search(text, CUTOFF, mode)),
-                **{rule: merge(every, mode)[:CUTOFF] for rule, merge in RULES.items()},
+                "merged by confidence": _by_confidence(every, mode)[:CUTOFF],
             }
             for system, hits in answers.items():
                 runs.setdefault(system, {})[one.name, query] = hits
@@ -130,14 +120,6 @@ def _scores(dataset: Dataset, run: Mapping[tuple[str, str], Sequence[Hit]]) -> n
     return measure_run(dataset.judgements, ranked, [MEASURE])[MEASURE]
 
 
-def _by_score(results: Sequence[SearchResult], _: Mode) -> list[Hit]:
-    return sorted(chain.from_iterable(results), key=lambda hit: -hit.score)
-
-
-def _in_turn(results: Sequence[SearchResult], _: Mode) -> list[Hit]:
-    return sorted(chain.from_iterable(results), key=lambda hit: hit.rank)
-
-
 def _by_confidence(results: Sequence[SearchResult], mode: Mode) -> list[Hit]:
     """Merge by the confidence that hits would have at the same rank. Hits of one index keep their order."""
     weight = (BY_WORDS if mode == "text" else BY_COSINE).rank
@@ -149,10 +131,3 @@ def _by_confidence(results: Sequence[SearchResult], mode: Mode) -> list[Hit]:
             least = min(least, float(np.log(chance / (1 - chance)) - weight * np.log(hit.rank)))
             keyed.append((least, hit))
     return [hit for _, hit in sorted(keyed, key=lambda pair: -pair[0])]
-
-
-RULES: Mapping[str, Rule] = {
-    "scores of each index": _by_score,
-    "ranks in turn": _in_turn,
-    "confidences at the same rank": _by_confidence,
-}

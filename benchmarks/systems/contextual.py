@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.systems.ranking import Run
-from benchmarks.systems.vectors import kept, nearest
+from benchmarks.systems.system import Run, kept, nearest
 from cdesearch.context.context import Context, EncodingContext, FittedContext, NullContext
 from cdesearch.context.document import add_document_context
 from cdesearch.context.sample import FITTED_TEXTS

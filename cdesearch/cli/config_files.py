@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cdesearch.child_process import NO_CONFIG
 from cdesearch.errors import InputError
+from cdesearch.store.filesystem import is_own
 from cdesearch.store.trust import trust_file
 from cdesearch.terminal import printable
 
@@ -97,7 +98,7 @@ def project_file() -> Path | None:
         for folder in (start, *start.parents):
             file = folder / PROJECT_FILE
             found = file.lstat() if os.path.lexists(file) else None
-            if not _is_own(folder.stat()) or (found is not None and not _is_own(found)):
+            if not is_own(folder.stat()) or (found is not None and not is_own(found)):
                 if found is not None:
                     _print_once(f"{file} or its folder belongs to another user, so it is not used.")
                 return None
@@ -106,14 +107,6 @@ def project_file() -> Path | None:
             if str(folder) == home:
                 return None
     return None
-
-
-def _is_own(found: os.stat_result) -> bool:
-    """Return whether a file or folder belongs to this user, or to the user who has called sudo."""
-    if os.name == "nt":
-        return True
-    sudo = os.environ.get("SUDO_UID", "")
-    return found.st_uid == os.geteuid() or (sudo.isdecimal() and found.st_uid == int(sudo))
 
 
 def _print_once(line: str) -> None:
@@ -163,7 +156,7 @@ def _content(file: Path, *, is_project: bool) -> bytes:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise OSError("it is not a plain file")
-        if is_project and not _is_own(found):
+        if is_project and not is_own(found):
             raise OSError("it belongs to another user")
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

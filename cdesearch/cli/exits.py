@@ -10,9 +10,11 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from cdesearch.errors import CdesearchError
+from cdesearch.store.filesystem import refusal, refusal_of
 from cdesearch.terminal import printable
 
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)  # the disk is full, read-only or broken
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # the disk is full or read-only
+OF_THE_SYSTEM = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # reading or writing, of any file
 SHOWN = 80  # characters of a path that is too long
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 OWN_PACKAGES = ("cdesearch", "indexer", "trainer")  # a module of these that is missing is a defect
@@ -133,6 +135,11 @@ def _report_defect(error: BaseException) -> int:
         what = str(error.filename or "of a file")
         shown = what if len(what) <= SHOWN else f"{what[:SHOWN]}..."
         return print_error(f"The path {shown} is too long. Check the spelling.", BAD_INPUT)
+    number = refusal_of(error)
+    if number in OF_THE_SYSTEM:
+        reason, remedy = refusal(number)
+        what = getattr(error, "filename", None) or "A file"
+        return print_error(f"{what} cannot be read or written ({reason}). {remedy}", BAD_INPUT)
     reason = str(error).partition("\n")[0][:200]
     return print_error(
         f"This is a defect of cdesearch: {type(error).__name__}: {reason}. Please report it with the traceback that"

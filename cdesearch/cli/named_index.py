@@ -1,6 +1,6 @@
 """Find out which index a command opens. `--index` names it, or in commands without a query also the argument."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,14 +42,17 @@ def check_one_index(app: typer.Typer, arguments: Sequence[str]) -> None:
         )
 
 
-def named_index(argument: Path | None, option: Path | None) -> Path | None:
-    """Return the folder that the argument or the option names; raises InputError if they name different folders."""
+def named_index(argument: Path | None, option: Path | None, find: Callable[[Path], Path] = find_index) -> Path | None:
+    """Return the folder that the argument or the option names; raises InputError if they name different folders.
+
+    `find` returns the nearest index upward from a folder.
+    """
     if argument is not None and option is not None and argument != option:
         raise InputError(f"Both {argument} and --index {option} are given.", "Name one index.")
-    return option if argument is None else _nearest(argument)
+    return option if argument is None else _nearest(argument, find)
 
 
-def _nearest(folder: Path) -> Path:
+def _nearest(folder: Path, find: Callable[[Path], Path]) -> Path:
     """Return the nearest index upward from `folder`, which is the one that a query in this folder would use.
 
     Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it. Raises
@@ -62,6 +65,6 @@ def _nearest(folder: Path) -> Path:
     if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):
         return folder
     try:
-        return find_index(folder)
+        return find(folder)
     except IndexNotFoundError:
         return folder

@@ -15,8 +15,7 @@ from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
-from cdesearch.store.text_weight import read_text_weight
-from cdesearch.store.trust import request_of, require_trust, unconfirmed
+from cdesearch.store.trust import unconfirmed
 from cdesearch.terminal import print_json, print_rows, printable
 
 PREFIXES = ("query_prefix", "document_prefix")
@@ -55,7 +54,6 @@ def _facts(index: Index) -> dict[str, Any]:
         **_served(index),
         **({"added_context": manifest.added_context} if manifest.model else {}),
         "model_fingerprint": manifest.model_fingerprint,
-        **({} if (weight := read_text_weight(index.folder)) is None else {"text_weight": weight}),
         **_languages(index),
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,
@@ -71,9 +69,9 @@ def _may_read_sources(index: Index) -> bool:
     Raises IndexUntrustedError if not. An index in a bucket may describe the files of another computer, so its status
     is shown without changes then.
     """
-    if index.address is not None and not unconfirmed(index.folder, replace(request_of(index), model=None)).is_empty:
+    if index.address is not None and not unconfirmed(index.folder, replace(index.trust_request, model=None)).is_empty:
         return False
-    require_trust(index, model=False)
+    index.require_trust(model=False)
     return True
 
 

@@ -1,7 +1,8 @@
-"""The command `trust`: confirm the model and the folders that an index asks for."""
+"""The command `trust`: confirm the model and the folders that an index asks for, and its owner."""
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,14 +17,19 @@ def trust(
     index: IndexOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm without a question.")] = False,
 ) -> None:
-    """Trust an index. Shows the model and the folders that it asks for, and confirms them if you agree."""
+    """Trust an index. Shows the model and folders that it asks for and its owner, and confirms them if you agree."""
     from cdesearch.encode.backends.endpoint import KEY
     from cdesearch.store.bucket_address import shown_place
+    from cdesearch.store.filesystem import user_name
+    from cdesearch.store.finding import find_index
     from cdesearch.store.index import Index
-    from cdesearch.store.trust import confirm, request_of, trust_file, unconfirmed
+    from cdesearch.store.trust import confirm, trust_file, unconfirmed
 
-    opened = Index.open(named_index(folder, index))
-    request = request_of(opened)
+    def find(start: Path) -> Path:
+        return find_index(start, check=lambda _: None)  # the owner is what this command asks about
+
+    opened = Index.open(named_index(folder, index, find) or find(Path.cwd()))
+    request = opened.trust_request
     typer.echo(f"index   {printable(shown_place(opened.folder))}")
     if request.is_empty:
         typer.echo("It needs only its own folder and the default model, so there is nothing to confirm.")
@@ -36,6 +42,8 @@ def trust(
         typer.echo(f"sends   {sent} to {printable(request.server)}")
     for source in request.folders:
         typer.echo(f"reads   {printable(source)}")
+    if request.owner is not None:
+        typer.echo(f"owner   {user_name(request.owner)}, who decides what is found in it; your commands only read it")
     if unconfirmed(opened.folder, request).is_empty:
         typer.echo(f"This is already confirmed in {trust_file()}.")
         return
@@ -56,7 +64,7 @@ def _agrees() -> bool:
     if not sys.stdin.isatty():
         return False
     try:
-        return typer.confirm("Do you trust this index with this model and these folders?")
+        return typer.confirm("Do you trust this index with all this?")
     except typer.Abort as error:
         if isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None

@@ -8,7 +8,6 @@ from cdesearch.encode.load import Device, check_device, load_encoder
 from cdesearch.errors import IndexMismatchError
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.store.index import Index
-from cdesearch.store.trust import require_trust
 
 
 class ModelLoader:
@@ -36,7 +35,7 @@ class ModelLoader:
             encoder = self._loaded.get((index.manifest.model_fingerprint, url))
             if encoder is None:
                 if self._model is None:
-                    require_trust(index, folders=False)
+                    index.require_trust(folders=False)
                 plain = not index.manifest.added_context
                 encoder = load_encoder(self._model_of(index, url), self._device, fetch=False, plain=plain)
                 self._loaded[encoder.fingerprint, url] = encoder

@@ -23,6 +23,7 @@ from cdesearch.store.finding import opened_folder
 from cdesearch.store.folder import absolute
 from cdesearch.store.index import Index
 from cdesearch.store.server_address import make_runtime_folder, socket_of
+from cdesearch.store.trust import require_own
 from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
@@ -83,8 +84,9 @@ def serve(
         host=host, port=port, token=token or None, watch=watch, refreshes=refresh == "auto", idle_seconds=limit
     )
     _check(settings)
-    for folder in folders if watch else ():
-        require_on_disk(absolute(opened_folder(folder)), "serve --watch")
+    for found in [absolute(opened_folder(folder)) for folder in folders if watch]:
+        require_on_disk(found, "serve --watch")
+        require_own(found)
     if folders == [None]:
         note_outer_index(Index.open())
     if background:

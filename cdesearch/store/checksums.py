@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cdesearch.errors import IndexStateError
+from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.store.filesystem import put_in_place
-from cdesearch.store.folder import CHECKSUMS, PLAN, read_small, unreadable
+from cdesearch.store.folder import CHECKSUMS, PLAN, read_small, reading
 
 MANIFEST = "manifest.json"
 MAX_BYTES = 16_000_000  # of the file of checksums: 100,000 files
@@ -72,19 +72,18 @@ def write_checksums(generation: Path, base: Path | None) -> None:
 def read_checksums(generation: Path) -> Checksums:
     """What `write_checksums` wrote; raises ChecksumsError if it is missing or if one byte of it has changed.
 
-    Raises IndexStateError if a permission to read it is missing.
+    Raises IndexUnreadableError if the system cannot read it now.
     """
     try:
-        if not stat.S_ISREG((generation / CHECKSUMS).lstat().st_mode):
-            raise ChecksumsError("is not a plain file")
-        return parse_checksums(read_small(generation / CHECKSUMS, MAX_BYTES))
+        with reading(generation / CHECKSUMS):
+            if not stat.S_ISREG((generation / CHECKSUMS).lstat().st_mode):
+                raise ChecksumsError("is not a plain file")
+            return parse_checksums(read_small(generation / CHECKSUMS, MAX_BYTES))
     except FileNotFoundError:
         raise ChecksumsError("is missing") from None
-    except PermissionError as error:
-        raise unreadable(generation / CHECKSUMS, error) from None
     except OSError as error:
         raise ChecksumsError(f"cannot be read ({error.strerror})") from None
-    except IndexStateError:
+    except (IndexDamagedError, IndexUntrustedError):
         raise ChecksumsError(f"is larger than {MAX_BYTES:,} bytes, or is not a plain file") from None
 
 

@@ -14,7 +14,8 @@ from threading import RLock
 from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
 from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
-from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
+from cdesearch.store.filesystem import refusal_of
+from cdesearch.store.folder import CHECKSUMS, reading, rebuild_remedy, unreadable
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 
@@ -118,6 +119,8 @@ class Checks:
 
     def table_error(self, tables: str, error: BaseException) -> CdesearchError:
         """The error for `tables`, such as "Table chunks", that LanceDB or Arrow cannot read."""
+        if refusal_of(error) is not None:
+            return unreadable(self._generation, error)
         return IndexDamagedError(
             f"{tables} of {self._folder} cannot be read ({reason_of(error)}).", rebuild_remedy(self._folder)
         )
@@ -156,15 +159,14 @@ def find_damage(
     """The files that differ from `checksums`. `needs_hash` selects the files whose content is compared too.
 
     Unless `is_complete`, no file is hashed once a missing file or another size shows the damage. `advance` is called
-    with 1 after each file that was hashed. Raises IndexStateError if a permission to read is missing.
+    with 1 after each file that was hashed. Raises IndexUnreadableError if the system refuses to read a file now.
     """
     to_hash: list[str] = []
     has_damage = False
     for name, entry in checksums.items():
         try:
-            status = (generation / name).lstat()
-        except PermissionError as error:
-            raise unreadable(generation / name, error) from None
+            with reading(generation / name):
+                status = (generation / name).lstat()
         except OSError as error:
             reason = "is missing" if isinstance(error, FileNotFoundError | NotADirectoryError) else _unreadable(error)
         else:
@@ -179,12 +181,13 @@ def find_damage(
         yield Damage(name, "was not written by cdesearch")
     for name in [] if has_damage and not is_complete else to_hash:
         try:
-            if sha256_of(generation / name) != checksums[name].sha256:
-                yield Damage(name, "has other content than was written")
-        except PermissionError as error:
-            raise unreadable(generation / name, error) from None
+            with reading(generation / name):
+                is_same = sha256_of(generation / name) == checksums[name].sha256
         except OSError as error:
             yield Damage(name, _unreadable(error))
+        else:
+            if not is_same:
+                yield Damage(name, "has other content than was written")
         advance(1)
 
 
@@ -222,7 +225,8 @@ def _unknown_versions(generation: Path, checksums: Checksums) -> Iterator[str]:
     """Versions of tables that have no checksum: LanceDB would open the newest of them."""
     for folder in sorted({name.rpartition("/")[0] for name in checksums if f"/{VERSIONS}/" in name}):
         try:
-            found = os.listdir(generation / folder)  # noqa: PTH208 (names are all that is needed)
+            with reading(generation / folder):
+                found = os.listdir(generation / folder)  # noqa: PTH208 (names are all that is needed)
         except OSError:
             continue  # its files are reported as missing
         yield from (

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Literal, get_args
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.folder import index_of, rebuild_remedy, unreadable
+from cdesearch.store.folder import index_of, reading, rebuild_remedy
 
 FILES = "files.jsonl"
 MAX_LINE = 1 << 18  # bytes; a line holds a path, a reason, a hash and three numbers
@@ -50,14 +50,12 @@ def write_files(records: Sequence[FileRecord], file: Path) -> None:
 
 
 def read_files(generation: Path) -> Iterator[FileRecord]:
-    """The records of a generation, in the order of the walk; raises IndexDamagedError."""
+    """The records of a generation, in the order of the walk; raises IndexStateError."""
     file = generation / FILES
     try:
-        with file.open("rb") as lines:
+        with reading(file), file.open("rb") as lines:
             while line := lines.readline(MAX_LINE):
                 yield _record(line.decode())
-    except PermissionError as error:
-        raise unreadable(file, error) from None
     except (OSError, ValueError, RecursionError) as error:  # a ValueError also for text that is not UTF-8
         raise IndexDamagedError(
             f"{file} cannot be read ({' '.join(str(error).split())}).", rebuild_remedy(index_of(file))

@@ -1,7 +1,11 @@
-"""What differs between operating systems: replacing files, links, locks, flushing to disk, and the form of paths."""
+"""What differs between systems: replacing files, links, locks, owners, flushing to disk, refusals, forms of paths."""
 
+import errno
 import os
+import re
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -11,6 +15,46 @@ if TYPE_CHECKING:
 
 REPLACING_SECONDS = 2.0  # in which a program on Windows that reads a file, such as a virus scanner, closes it again
 _RETRY_SECONDS = 0.02
+# Errors about what is at a path, for example nothing, and those of writing alone.
+_NO_REFUSALS = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENOTEMPTY,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.EINVAL,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EFBIG,
+)
+_NUMBER = re.compile(r"(?:\(os error|\[errno|Os \{ code:) (\d+)", re.IGNORECASE)
+_REMEDIES = {
+    errno.EACCES: "Correct its permissions, or ask its owner for access.",
+    errno.EPERM: "Correct its permissions, or ask its owner for access.",
+    errno.EMFILE: "Let a process open more files (`ulimit -n 1024`), and run the same command again.",
+    errno.ENFILE: "End other programs, and run the same command again.",
+    errno.EAGAIN: "End other programs, and run the same command again.",
+    errno.ENOMEM: "Free some memory, and run the same command again.",
+}
+
+
+def refusal_of(error: BaseException) -> int | None:
+    """The number of the system's error, such as EIO or EMFILE, if it refuses to read what is there; else None.
+
+    Libraries in Rust and C++ name the number in texts of their own.
+    """
+    number = getattr(error, "errno", None)
+    if number is None and os.name != "nt" and (found := _NUMBER.search(str(error))):  # Windows numbers otherwise
+        number = int(found[1])
+    return None if number in _NO_REFUSALS else number
+
+
+def refusal(number: int) -> tuple[str, str]:
+    """A refusal in words, and its remedy, which removes nothing."""
+    return os.strerror(number).lower(), _REMEDIES.get(number, "Check its disk, and run the same command again.")
 
 
 def put_in_place(fresh: Path, file: Path) -> None:
@@ -51,10 +95,53 @@ def sync(path: Path) -> None:
 
 
 def lock_of(file: Path, *, wait: bool) -> "BaseFileLock":
-    """The lock on `file`, a context manager; without `wait` it raises `filelock.Timeout` if another process has it."""
+    """The lock on `file`, a context manager; without `wait` it raises `filelock.Timeout` if another process has it.
+
+    It raises OSError if the file system has no locks.
+    """
     from filelock import FileLock  # imported late: most commands write nothing
 
-    return FileLock(file, timeout=-1 if wait else 0)
+    # Otherwise, the mere file of a lock would count as locked.
+    return FileLock(file, timeout=-1 if wait else 0, mode=0o600, fallback_to_soft=False)
+
+
+def open_like(path: Path, folder_mode: int) -> None:
+    """Let the users read or enter a file or folder who may enter a folder of this mode.
+
+    File systems without such modes stay as they are.
+    """
+    found = path.lstat().st_mode
+    wanted = folder_mode & (0o7777 if stat.S_ISDIR(found) else 0o666)
+    if os.name != "nt" and stat.S_IMODE(found) != wanted:
+        with suppress(OSError):
+            path.chmod(wanted)
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user, or to the user who has called sudo."""
+    if os.name == "nt":
+        return True
+    sudo = os.environ.get("SUDO_UID", "")
+    return found.st_uid == os.geteuid() or (sudo.isdecimal() and found.st_uid == int(sudo))
+
+
+def foreign_owner(path: Path) -> int | None:
+    """The number of the user to whom an existing file or folder belongs, if it is another one; links are not followed.
+
+    Raises OSError if the path cannot be reached.
+    """
+    found = path.lstat()
+    return None if is_own(found) else found.st_uid
+
+
+def user_name(number: int) -> str:
+    """The name of a user of this computer, or the number of one without a name."""
+    try:
+        from pwd import getpwuid  # not on Windows
+
+        return getpwuid(number).pw_name
+    except (ImportError, KeyError):
+        return f"user {number}"
 
 
 def is_mount(folder: Path) -> bool:

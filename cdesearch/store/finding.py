@@ -2,9 +2,10 @@
 
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
-from cdesearch.errors import IndexNotFoundError
+from cdesearch.errors import IndexNotFoundError, IndexStateError
 from cdesearch.store.bucket_address import address_of
 from cdesearch.store.folder import (
     CURRENT,
@@ -15,6 +16,7 @@ from cdesearch.store.folder import (
     finished_generations,
     mark_of,
 )
+from cdesearch.store.trust import check_found
 
 
 def chosen_folder(path: Path) -> Path:
@@ -47,18 +49,25 @@ def opened_folder(path: Path | None) -> Path:
     return path.parent / FOLDER if path.is_file() else chosen_folder(path)
 
 
-def find_index(start: Path) -> Path:
+def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> Path:
     """The index folder in `start` or in the nearest folder above it; raises IndexNotFoundError.
 
     An index whose CURRENT is missing is found too: opening it reports the damage. Raises IndexStateError for an index
-    folder that cannot be entered, because an index further up would answer otherwise.
+    folder that cannot be entered, because an index further up would answer otherwise, and IndexUntrustedError for one
+    of another user that this user has not confirmed, unless another `check` replaces this one.
     """
     start = start.resolve()
     for folder in [start, *start.parents]:
-        if os.path.lexists(folder / FOLDER):  # false in a folder above that cannot be entered, which is no obstacle
-            check_enterable(folder / FOLDER)
-        if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
-            return folder / FOLDER
+        found = folder / FOLDER
+        if os.path.lexists(found):  # false in a folder above that cannot be entered, which is no obstacle
+            try:
+                check_enterable(found)
+            except IndexStateError:
+                check(found)
+                raise
+        if os.path.lexists(found / CURRENT) or finished_generations(found):
+            check(found)
+            return found
     raise IndexNotFoundError(
         f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
     )

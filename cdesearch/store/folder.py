@@ -9,26 +9,27 @@ import re
 import shlex
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cdesearch.errors import (
+    CdesearchError,
     IndexDamagedError,
     IndexMismatchError,
     IndexNotFoundError,
     IndexStateError,
+    IndexUnreadableError,
     IndexUntrustedError,
     InputError,
 )
 from cdesearch.store.bucket_address import address_of_copies, shown_place
-from cdesearch.store.filesystem import put_in_place
+from cdesearch.store.filesystem import open_like, put_in_place, refusal, refusal_of
 
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
 GENERATIONS = "generations"
 CHECKSUMS = "checksums.json"  # of a generation; written last
 PLAN = "plan.json"  # of a build; it is removed after the checksums have been written
-TUNING = "tuning.json"  # what `cdesearch tune` has chosen
-LABELS = "labels"  # the folder with the hits that the user has marked, which `cdesearch clear` leaves
 MARKER = "INDEX"  # written first; a folder without it is never written to
 FORMAT = 6
 MARK = f"cdesearch index\nformat {FORMAT}\n"
@@ -39,8 +40,6 @@ KNOWN_FILES = (  # every file that cdesearch writes beside the generations
     "lock.holder",
     "generations.json",
     "generations.json.new",
-    TUNING,
-    f"{TUNING}.new",
     CURRENT,
     f"{CURRENT}.new",
 )
@@ -92,23 +91,36 @@ def index_of(file: Path) -> Path:
     return file.parent
 
 
-def unreadable(file: Path, error: OSError) -> IndexStateError:
-    """The error for a file of an index that cannot be read; a missing permission is not reported as damage."""
-    if isinstance(error, PermissionError):
-        return IndexStateError(
-            f"{file} cannot be read (permission denied).", "Correct its permissions, or ask its owner for access."
-        )
-    return IndexDamagedError(f"{file} cannot be read ({error.strerror}).", lost_settings_remedy(index_of(file)))
+def unreadable(file: Path, error: BaseException) -> IndexStateError:
+    """The error for a file of an index that cannot be read; what the system refuses now is not reported as damage."""
+    number = refusal_of(error)
+    if number is None:
+        reason = getattr(error, "strerror", None) or error
+        return IndexDamagedError(f"{file} cannot be read ({reason}).", lost_settings_remedy(index_of(file)))
+    reason, remedy = refusal(number)
+    return IndexUnreadableError(f"{file} cannot be read ({reason}).", remedy)
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Replace an error of the block by an IndexUnreadableError if the system refuses to read `file` now.
+
+    Everything of an index is read in such a block, also by libraries, whose errors are otherwise taken for damage.
+    """
+    try:
+        yield
+    except CdesearchError:
+        raise
+    except BaseException as error:  # a panic of a Rust library is not an Exception
+        if refusal_of(error) is None:
+            raise
+        raise unreadable(file, error) from error
 
 
 def check_enterable(folder: Path) -> None:
-    """Raise IndexStateError if a permission to enter `folder`, or to reach it, is missing."""
-    try:
+    """Raise IndexUnreadableError if `folder` cannot be entered or reached, for example for lack of a permission."""
+    with suppress(OSError), reading(absolute(folder)):  # an OSError: it does not exist, or is not a folder
         (folder / MARKER).lstat()  # works without the permission to list the folder
-    except PermissionError as error:
-        raise unreadable(absolute(folder), error) from None
-    except OSError:
-        return  # it does not exist, or is not a folder
 
 
 def absolute(path: Path) -> Path:
@@ -127,26 +139,23 @@ def shown_source(path: Path) -> str:
 
 
 def finished_generations(folder: Path) -> list[Path]:
-    """The folders of the generations that a build has completed; none if they cannot be listed."""
-    try:
-        return sorted(
-            generation
-            for generation in (folder / GENERATIONS).iterdir()
-            if is_generation_name(generation.name)
-            and not generation.is_symlink()
-            and (generation / CHECKSUMS).exists()
-            and not (generation / PLAN).exists()
-        )
-    except OSError:
-        return []
+    """The folders of the generations that a build has completed; raises IndexUnreadableError."""
+    with reading(folder / GENERATIONS):
+        return [one for one in generations_in(folder) if (one / CHECKSUMS).exists() and not (one / PLAN).exists()]
 
 
 def begun_generations(folder: Path) -> list[Path]:
-    """The folders of the generations that a build has begun and not completed; none if they cannot be listed."""
-    try:
-        return sorted(file.parent for file in (folder / GENERATIONS).glob(f"*/{PLAN}"))
-    except OSError:
-        return []
+    """The folders of the generations that a build has begun and not completed; raises IndexUnreadableError."""
+    with reading(folder / GENERATIONS):
+        return [one for one in generations_in(folder) if (one / PLAN).exists()]
+
+
+def generations_in(folder: Path) -> list[Path]:
+    """All real folders that have names of generations, whoever made them; raises IndexUnreadableError."""
+    with suppress(OSError), reading(folder / GENERATIONS):
+        found = (one for one in (folder / GENERATIONS).iterdir() if is_generation_name(one.name))
+        return sorted(one for one in found if one.is_dir() and not one.is_symlink())
+    return []
 
 
 def check_nothing_lost(folder: Path) -> None:
@@ -190,38 +199,31 @@ def check_marker(folder: Path) -> None:
         return
     if version is not None:
         raise IndexMismatchError(
-            f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", _remove_and_index(folder)
+            f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", removal_remedy(folder)
         )
     if not os.path.lexists(folder):
         where = folder.parent if folder.name == FOLDER else folder
         raise IndexNotFoundError(f"There is no index in {where}.", _build_remedy(folder))
-    if not os.path.lexists(folder / CURRENT):
+    is_marked, has_generations = os.path.lexists(folder / MARKER), bool(finished_generations(folder))
+    if not has_generations and not os.path.lexists(folder / CURRENT):
         raise IndexNotFoundError(f"{folder} holds no index.", _build_remedy(folder))
-    if os.path.lexists(folder / MARKER):
-        _check_readable(folder / MARKER)
-        raise IndexDamagedError(f"{folder / MARKER} is not the marker of an index.", _remove_and_index(folder))
+    if has_generations or is_marked:
+        what = "is not the marker of an index" if is_marked else "is missing"
+        remedy = repair_remedy(folder) if has_generations else removal_remedy(folder)
+        raise IndexDamagedError(f"{folder / MARKER} {what}.", remedy)
     raise IndexMismatchError(
-        f"{folder} has index format 4 or an older one; this cdesearch reads {FORMAT}.", _remove_and_index(folder)
+        f"{folder} has index format 4 or an older one; this cdesearch reads {FORMAT}.", removal_remedy(folder)
     )
 
 
-def _remove_and_index(folder: Path) -> str:
+def removal_remedy(folder: Path) -> str:
+    """The remedy for a folder that this version cannot recognise as an index."""
     again = f"`cdesearch index PATH --index {shlex.quote(str(folder))}`"
     return f"Remove the folder {folder} if it is your own index, and run {again}."
 
 
-def _check_readable(file: Path) -> None:
-    """Raise IndexStateError if a permission to read `file` is missing."""
-    try:
-        read_small(file)
-    except PermissionError as error:
-        raise unreadable(file, error) from None
-    except (OSError, IndexStateError):
-        return  # the caller reports the damage
-
-
 def mark_of(folder: Path) -> int | None:
-    """The format in the marker of an index; None if `folder` has no such marker."""
+    """The format in the marker of an index; None if `folder` has no such marker. Raises IndexUnreadableError."""
     try:
         found = _MARK.fullmatch(read_small(folder / MARKER).decode("utf-8", "replace"))
     except (OSError, IndexDamagedError, IndexUntrustedError):
@@ -273,31 +275,34 @@ def _not_plain(path: Path) -> IndexUntrustedError:
 def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
     """The content of a plain file of at most `limit` bytes; links are not followed.
 
-    Raises OSError if it cannot be read, IndexUntrustedError for a link, IndexDamagedError if it is larger.
+    Raises OSError if there is none, IndexUnreadableError if the system cannot read it now, IndexUntrustedError for a
+    link, and IndexDamagedError if it is larger.
     """
-    check_not_linked(file)
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(file, flags)
-    with os.fdopen(descriptor, "rb") as stream:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise _not_plain(file)
-        if found.st_size > limit:
-            raise IndexDamagedError(
-                f"{file} is larger than {limit:,} bytes, the limit for such a file of an index.",
-                lost_settings_remedy(index_of(file)),
-            )
-        return stream.read()
+    with reading(file):
+        check_not_linked(file)
+        descriptor = os.open(file, flags)
+        with os.fdopen(descriptor, "rb") as stream:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise _not_plain(file)
+            if found.st_size > limit:
+                raise IndexDamagedError(
+                    f"{file} is larger than {limit:,} bytes, the limit for such a file of an index.",
+                    lost_settings_remedy(index_of(file)),
+                )
+            return stream.read()
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a new file at the path `file`, flushed to disk.
+    """Write a new file at the path `file`, flushed to disk, for the users who may enter its folder.
 
     An existing file is removed first and never opened, so the target of a symbolic or hard link does not change.
     """
     file.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(file, flags, 0o666), "wb") as stream:
+    with os.fdopen(os.open(file, flags, 0o600), "wb") as stream:
+        open_like(file, file.parent.stat().st_mode)
         stream.write(text.encode())
         stream.flush()
         os.fsync(stream.fileno())

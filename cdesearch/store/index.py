@@ -12,7 +12,7 @@ from cdesearch.store.bucket_address import BucketAddress, address_of, on_this_co
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.file_account import FILES, FileRecord, read_files
-from cdesearch.store.filesystem import is_available
+from cdesearch.store.filesystem import foreign_owner, is_available
 from cdesearch.store.finding import opened_folder
 from cdesearch.store.folder import (
     CURRENT,
@@ -34,6 +34,7 @@ from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.open_tables import OpenTables, run_async
 from cdesearch.store.schema import chunk_schema, document_schema
+from cdesearch.store.trust import TrustRequest, check_confirmed, outside
 from cdesearch.store.vector_format import VectorFormat, is_rotated
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
@@ -190,6 +191,17 @@ class Index:
                 rebuild_remedy(self.folder),
             )
         return context
+
+    @property
+    def trust_request(self) -> TrustRequest:
+        """The model and folders in the manifest, and the owner, that need the user's confirmation."""
+        owner = None if self.address is not None else foreign_owner(self.folder)
+        return TrustRequest(self.manifest.model, outside(self.folder, self.sources), owner)
+
+    def require_trust(self, *, model: bool = True, folders: bool = True) -> None:
+        """Raise IndexUntrustedError unless the model and folders that need confirmation have it."""
+        request = self.trust_request
+        check_confirmed(self.folder, TrustRequest(request.model if model else None, request.folders if folders else ()))
 
     def context_for(self, encoder: "Encoder") -> "Context":
         """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""

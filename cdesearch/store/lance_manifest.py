@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
-from cdesearch.store.folder import index_of, lost_settings_remedy, read_small
+from cdesearch.store.folder import index_of, lost_settings_remedy, read_small, reading
 
 TABLES = "tables"  # LanceDB's folder in a generation
 NAMES = {"chunks.lance", "documents.lance", "own_vectors.lance"}
@@ -29,14 +29,15 @@ def check_tables(generation: Path, names: Collection[str] = NAMES, max_fields: i
     NAMES. Raises IndexDamagedError if a manifest cannot be read, or if they have more than `max_fields` together.
     """
     tables = generation / TABLES
-    if not tables.is_dir():
-        return  # opening the tables reports it
-    for table in tables.iterdir():
-        if table.name not in NAMES:
-            raise IndexUntrustedError(f"{table} is not a table of an index.", "Remove it.")
-    for table in sorted(tables.iterdir()):
-        for file in table.rglob("*.manifest") if table.name in names else ():
-            max_fields -= _check(file, max_fields)
+    with reading(tables):
+        if not tables.is_dir():
+            return  # opening the tables reports it
+        for table in tables.iterdir():
+            if table.name not in NAMES:
+                raise IndexUntrustedError(f"{table} is not a table of an index.", "Remove it.")
+        for table in sorted(tables.iterdir()):
+            for file in table.rglob("*.manifest") if table.name in names else ():
+                max_fields -= _check(file, max_fields)
 
 
 def _check(file: Path, max_fields: int) -> int:

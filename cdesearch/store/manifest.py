@@ -13,7 +13,7 @@ from typing import Any, get_origin
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.languages.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
 from cdesearch.models.endpoint_model import Model
-from cdesearch.store.folder import FORMAT, index_of, lost_settings_remedy, read_small, unreadable, write_new
+from cdesearch.store.folder import FORMAT, index_of, lost_settings_remedy, read_small, write_new
 from cdesearch.store.served_model import ServedModel, checked_served
 from cdesearch.store.vector_format import KINDS, UNNAMED
 
@@ -168,8 +168,6 @@ class Manifest:
                 return cls(**_checked(values))
         except (IndexDamagedError, IndexUntrustedError):
             raise
-        except PermissionError as error:
-            raise unreadable(file, error) from None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise IndexDamagedError(
                 f"{file} cannot be read ({_reason(error)}).", lost_settings_remedy(index_of(file))

@@ -10,7 +10,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.processors import available_processors
 from cdesearch.store.bucket_address import BucketAddress
 from cdesearch.store.damage import Checks
-from cdesearch.store.folder import GENERATIONS, index_of, rebuild_remedy
+from cdesearch.store.folder import GENERATIONS, index_of, reading, rebuild_remedy
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 
 
@@ -81,7 +81,10 @@ class OpenTables:
     def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
         self.checks.require_tables()
         try:
-            return open_table() if self.address is None else _opened_again(open_table)
+            if self.address is not None:
+                return _opened_again(open_table)
+            with reading(self.generation / TABLES / f"{name}.lance"):
+                return open_table()
         except (ValueError, RuntimeError, OSError) as error:
             if self.address is not None:
                 raise self.checks.table_error(f"Table {name}", error) from None

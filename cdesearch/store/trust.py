@@ -1,8 +1,9 @@
 """Trust: what an index asks for beyond its own folder and the model that ships, and whether its user confirmed it.
 
-An index may come from another computer. The model and folders that its manifest names are not used until this user has
-confirmed them on this computer. All confirmations are in one file of the user's configuration, by the real path of the
-index folder, or the address of an index in a bucket.
+An index may come from another computer or another user. The model and folders that its manifest names are not used, and
+an index of another user that was found upward is not read, until this user has confirmed them on this computer. All
+confirmations are in one file of the user's configuration, by the real path of the index folder, or the address of an
+index in a bucket. No confirmation lets a command write into the index of another user.
 """
 
 import json
@@ -10,17 +11,15 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import IndexUntrustedError, InputError
 from cdesearch.models.endpoint_model import is_url
 from cdesearch.store.bucket_address import address_behind
-from cdesearch.store.filesystem import lock_of
+from cdesearch.store.filesystem import foreign_owner, lock_of, refusal, refusal_of, user_name
 from cdesearch.store.folder import replace_file, shown_source
-from cdesearch.store.index import Index
 from cdesearch.terminal import printable
 
 FILE = "trusted.json"
@@ -28,15 +27,16 @@ FILE = "trusted.json"
 
 @dataclass(frozen=True, slots=True)
 class TrustRequest:
-    """A model other than the one that ships, and folders or files outside the index's parent folder."""
+    """A model that does not ship, folders or files outside the index's parent folder, and another user as owner."""
 
     model: str | None = None
     folders: tuple[str, ...] = ()
+    owner: int | None = None  # the number of the user to whom the index belongs, if that is another user
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to confirm."""
-        return self.model is None and not self.folders
+        return self.model is None and not self.folders and self.owner is None
 
     @property
     def server(self) -> str | None:
@@ -66,11 +66,6 @@ class TrustRequest:
         return " and ".join(parts)
 
 
-def request_of(index: Index) -> TrustRequest:
-    """The model and folders in the manifest of an index that need confirmation."""
-    return TrustRequest(index.manifest.model, outside(index.folder, index.sources))
-
-
 def outside(folder: Path, sources: Iterable[Path]) -> tuple[str, ...]:
     """The absolute paths among `sources` that are outside the parent of the index `folder`, with links followed.
 
@@ -84,10 +79,31 @@ def outside(folder: Path, sources: Iterable[Path]) -> tuple[str, ...]:
     return tuple(str(path) for path in resolved if not path.is_relative_to(real_parent))
 
 
-def require_trust(index: Index, *, model: bool = True, folders: bool = True) -> None:
-    """Raise IndexUntrustedError unless the model and folders of the index that need confirmation have it."""
-    request = request_of(index)
-    check_confirmed(index.folder, TrustRequest(request.model if model else None, request.folders if folders else ()))
+def require_own(folder: Path) -> None:
+    """Raise IndexUntrustedError if an existing index folder belongs to another user, who could read what is written.
+
+    Raises OSError if it cannot be reached. An index in a bucket has no such owner.
+    """
+    if address_behind(folder) is None and (owner := foreign_owner(folder)) is not None:
+        raise IndexUntrustedError(
+            f"The index {printable(str(folder))} belongs to {user_name(owner)}, and only its owner can change it.",
+            "Make your own: `cdesearch index FOLDER --index DIR`.",
+        )
+
+
+def check_found(folder: Path) -> None:
+    """Raise IndexUntrustedError if an index that was found upward belongs to another user and is not confirmed.
+
+    Otherwise anybody who may write to a shared folder could choose what everybody finds who works below it. Raises
+    OSError if the folder cannot be reached.
+    """
+    owner = foreign_owner(folder)
+    if owner is not None and not unconfirmed(folder, TrustRequest(owner=owner)).is_empty:
+        raise IndexUntrustedError(
+            f"The nearest index, {printable(str(folder))}, belongs to {user_name(owner)}.",
+            "Make your own with `cdesearch index FOLDER`, or confirm that you want to search this one:"
+            f" `cdesearch trust {shlex.quote(printable(str(folder)))}`.",
+        )
 
 
 def unconfirmed(folder: Path, request: TrustRequest) -> TrustRequest:
@@ -101,6 +117,7 @@ def unconfirmed(folder: Path, request: TrustRequest) -> TrustRequest:
     return TrustRequest(
         None if request.model == confirmed.model else request.model,
         tuple(path for path in request.folders if path not in confirmed.folders),
+        None if request.owner == confirmed.owner else request.owner,
     )
 
 
@@ -140,7 +157,7 @@ def _record(file: Path, key: str, request: TrustRequest) -> None:
         entries.pop(key, None)
     else:
         entries[key] = request
-    stored = {name: {"model": entry.model, "folders": list(entry.folders)} for name, entry in sorted(entries.items())}
+    stored = {name: asdict(entry) for name, entry in sorted(entries.items())}
     replace_file(file, json.dumps(stored, indent=2) + "\n")
 
 
@@ -174,11 +191,14 @@ def _key(folder: Path) -> str:
 
 def _entries() -> dict[str, TrustRequest]:
     """All confirmations by the real paths of index folders; raises InputError."""
-    text: Any = None
-    with suppress(OSError):
+    try:
         text = trust_file().read_bytes()
-    if text is None:
-        return {}
+    except OSError as error:
+        number = refusal_of(error)
+        if number is None or isinstance(error, PermissionError):
+            return {}
+        reason, remedy = refusal(number)  # without an error, the next confirmation would replace all others
+        raise InputError(f"{trust_file()} cannot be read ({reason}).", remedy) from None
     try:
         return {name: _entry(values) for name, values in json.loads(text).items()}
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
@@ -192,7 +212,9 @@ def _reason(error: Exception) -> str:
 
 
 def _entry(values: dict[str, Any]) -> TrustRequest:
-    model, folders = values["model"], values["folders"]
+    model, folders, owner = values["model"], values["folders"], values.get("owner")
     if not (model is None or isinstance(model, str)) or not all(isinstance(folder, str) for folder in folders):
         raise TypeError("an entry needs a model and folders")
-    return TrustRequest(model, tuple(folders))
+    if not (owner is None or type(owner) is int):
+        raise TypeError("the owner of an index is a number")
+    return TrustRequest(model, tuple(folders), owner)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from cdesearch.errors import StorageError
 from cdesearch.store.bucket_address import written_place
+from cdesearch.store.filesystem import refusal, refusal_of
 from cdesearch.store.folder import MARKER
 
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _OTHER_CACHE = f"set {'LOCALAPPDATA' if sys.platform == 'win32' else 'XDG_CACHE_HOME'} to a folder on another disk"
 
 
@@ -17,14 +19,14 @@ def write_error(folder: Path, error: OSError) -> StorageError:
 
     For an index in a bucket, it names the cache.
     """
+    reason, remedy = refusal(error.errno or errno.EIO)
     return known_write_error(folder, error) or StorageError(
-        f"{written_place(folder)} cannot be written ({error.strerror}).",
-        "Check its disk, and run the same command again.",
+        f"{written_place(folder)} cannot be written ({reason}).", remedy
     )
 
 
 def known_write_error(folder: Path, error: BaseException) -> StorageError | None:
-    """The error to raise if `error` is about a full or read-only disk, or about permissions; None for another one.
+    """The error to raise if `error` shows that the system refuses to write or lock; None for another one.
 
     LanceDB and Arrow wrap the system's error in their own, so its text is read as well.
     """
@@ -46,6 +48,23 @@ def known_write_error(folder: Path, error: BaseException) -> StorageError | None
             if place != folder:
                 return StorageError(f"{place} cannot be written.", f"Correct its permissions, or {_OTHER_CACHE}.")
             return StorageError(f"{folder} cannot be written.", _remedy(folder, is_read_only=is_read_only))
+        return None
+    return _refused(place, error, elsewhere)
+
+
+def _refused(place: Path, error: BaseException, elsewhere: str) -> StorageError | None:
+    """The error for another refusal, such as EBUSY, unless it may be about other files than those in `place`."""
+    number = refusal_of(error)
+    if number is None:
+        return None
+    reason, remedy = refusal(number)
+    names = [name for name in (getattr(error, "filename", None), getattr(error, "filename2", None)) if name]
+    if number in _NO_LOCKS and not names:
+        return StorageError(
+            f"{place} cannot be locked ({reason}).", f"Mount its file system with locks, or {elsewhere}."
+        )
+    if number in (errno.EMFILE, errno.ENFILE) or any(Path(name).is_relative_to(place) for name in names):
+        return StorageError(f"{place} cannot be written ({reason}).", remedy)
     return None
 
 

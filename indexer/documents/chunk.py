@@ -20,7 +20,10 @@ SPECIAL_TOKENS = 2
 CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
 HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
 MAX_INDENT = 1_000  # characters
-MAX_SPLIT_CHARACTERS = 1_000_000  # the splitter's cost grows faster than its input
+# For each piece that it makes, the splitter looks at all cells, words and signs of its input. So a text is first cut
+# into a few large pieces, and then each of these into chunks.
+COARSE_CHARACTERS = 50_000
+MAX_SPLIT_CHARACTERS = 1_000_000  # of the text that is cut into large pieces
 # The time for a line without sentences grows with the square of its length, so that a long line is cut beforehand.
 MAX_LINE_CHARACTERS = 20_000
 LINE_ENDS = (". ", "。", " ")  # where a long line is cut, the best first
@@ -80,7 +83,7 @@ class Chunker:
         size = min(CHUNK_TOKENS, self._max_tokens)
         budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
         splitter = splitter_for(part[1], document.layout, document.language)
-        cut = self._split_to_fit([part], splitter, budget, budget * CHARACTERS_PER_TOKEN)
+        cut = self._split_to_fit(_coarse(part, splitter), splitter, budget, budget * CHARACTERS_PER_TOKEN)
         return self._move_openings(document, trails, _merge_small(cut, document.text, budget))
 
     def _move_openings(self, document: Document, trails: Trails, pieces: list[Piece]) -> list[Piece]:
@@ -146,6 +149,14 @@ class Chunker:
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+
+def _coarse(part: Piece, splitter_of: SplitterOf) -> list[Piece]:
+    """The part in pieces of at most COARSE_CHARACTERS."""
+    start, text = part
+    if len(text) <= COARSE_CHARACTERS:
+        return [part]
+    return [(start + offset, piece) for offset, piece in splitter_of(COARSE_CHARACTERS).chunk_indices(text)]
 
 
 def _merge_small(pieces: list[SizedPiece], text: str, budget: int) -> list[Piece]:

@@ -40,7 +40,7 @@ def _copying_alone(address: BucketAddress, folder: Path, progress: Display) -> I
     """Wait until no other run copies the same files: several indexes may have them."""
     from filelock import Timeout  # imported late, as in `lock_of`
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = lock_of(folder.with_name(f"{sha256(folder.name.encode()).hexdigest()}.lock"), wait=True)
     try:
         lock.acquire(timeout=0)

@@ -7,7 +7,7 @@ from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.markdown import marked_up_document
 
-_TITLE = re.compile(r"^(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$")
+_TITLE = re.compile(r"(={1,6})[ \t]+(\S.*)")
 _UNDERLINES = "=-~^+"  # of the levels of titles in the older style
 _UNDERLINE = re.compile(r"^([=\-~^+])\1{3,}[ \t]*$")
 _VERBATIM = re.compile(r"^(-{4,}|\.{4,}|\+{4,}|`{3,}\w*)[ \t]*$")
@@ -66,7 +66,11 @@ def _converted(lines: list[str]) -> list[str]:
             written.append(f"{'#' * (_UNDERLINES.index(following[0]) + 1)} {_plain(line)}")
         else:
             title = _TITLE.match(line)
-            written.append(f"{'#' * len(title[1])} {_plain(title[2])}" if title else _plain(_BLOCK_TITLE.sub("", line)))
+            written.append(
+                f"{'#' * len(title[1])} {_plain(_without_closing(title[2]))}"
+                if title
+                else _plain(_BLOCK_TITLE.sub("", line))
+            )
     return written
 
 
@@ -75,6 +79,13 @@ def _is_underline(line: str, title: str) -> bool:
     return bool(
         _UNDERLINE.match(line) and title.strip() and title[0].isalnum() and abs(len(line.rstrip()) - len(title)) <= 3
     )
+
+
+def _without_closing(title: str) -> str:
+    """A title without the signs that may close it, as in `== Title ==`."""
+    title = title.rstrip(" \t")
+    shorter = title.rstrip("=")
+    return shorter.rstrip(" \t") if shorter.endswith((" ", "\t")) else title
 
 
 def _plain(line: str) -> str:

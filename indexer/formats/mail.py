@@ -22,6 +22,9 @@ MAX_PARTS = 1000  # of a message
 MAX_NESTED = 100  # parts that contain parts
 MAX_HEADER = 20_000  # characters of a header, such as a list of recipients
 MAX_NAME = 200  # characters of the name of an attachment
+# Characters of text in all attachments of a message, unless the message has more bytes: compressed attachments of a few
+# kilobytes can unpack to so much text that its vectors take hours.
+MAX_ATTACHED = 2_000_000
 BLOCK = 1 << 20
 FindFormat = Callable[[str], Format | None]  # the format of an attachment of this name, if it is read
 
@@ -73,7 +76,7 @@ class Mailbox(Format):
                     is_read = True
                     yield document
             except UnreadableError as error:
-                _leave_out(file, str(number), error)
+                _leave_out(file, str(number), f"cannot be read: {error}")
         if file.left_out.n_lines and not is_read:
             raise UnreadableError(f"none of its messages can be read: {file.left_out.problems}")
 
@@ -97,9 +100,9 @@ def _messages(stream: BufferedIOBase) -> Iterator[bytes]:
         yield _QUOTED_FROM.sub(rb"\1", b"".join(lines))
 
 
-def _leave_out(file: OpenFile, name: str, error: UnreadableError) -> None:
+def _leave_out(file: OpenFile, name: str, problem: str) -> None:
     file.left_out.unit = "part"
-    file.left_out.add(name, f"cannot be read: {error}")
+    file.left_out.add(name, problem)
 
 
 def _documents(file: OpenFile, data: bytes, record: str, attached: FindFormat) -> Iterator[Document]:
@@ -127,7 +130,7 @@ def _documents(file: OpenFile, data: bytes, record: str, attached: FindFormat) -
             try:
                 texts.append(_text(leaf))
             except UnreadableError as error:
-                _leave_out(file, record or "text", error)
+                _leave_out(file, record or "text", f"cannot be read: {error}")
     if files:
         texts.append(f"Attachments: {', '.join(files)}")
     title = _header(message, "Subject")[:MAX_TITLE] or file.name
@@ -135,8 +138,15 @@ def _documents(file: OpenFile, data: bytes, record: str, attached: FindFormat) -
     yield Document(
         f"{file.path}#{record}" if record else file.path, file.path, title, text, "text", record=record or None
     )
+    most = left = max(MAX_ATTACHED, len(data))
     for name, part in files.items():
-        yield from _attachment(file, f"{record}/{name}" if record else name, (title, name, part), attached)
+        shown = f"{record}/{name}" if record else name
+        for document in _attachment(file, shown, (title, name, part), attached):
+            if len(document.text) > left:
+                _leave_out(file, shown, f"has too much text: all attachments together may have {most:,} characters")
+                break
+            left -= len(document.text)
+            yield document
 
 
 def _attachment(
@@ -163,8 +173,10 @@ def _attachment(
                 title=f"{subject}: {document.title}"[:MAX_TITLE],
                 record=record if document.record is None else f"{record}#{document.record}",
             )
+        if opened.left_out.n_lines:
+            _leave_out(file, record, f"has {opened.left_out}")
     except UnreadableError as error:
-        _leave_out(file, record, error)
+        _leave_out(file, record, f"cannot be read: {error}")
 
 
 def _leaves(message: Message) -> Iterator[Message | str]:

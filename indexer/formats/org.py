@@ -1,6 +1,7 @@
 """Read Org: headlines become Markdown headings, and settings, drawers and comments are left out, line by line."""
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 
 from indexer.formats.encoding import decode
@@ -8,7 +9,7 @@ from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.markdown import marked_up_document
 
 _HEADLINE = re.compile(r"^(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAIT(?:ING)?|CANCELL?ED)[ \t]+)?(?:\[#\w\][ \t]*)?(.*)$")
-_TAGS = re.compile(r"[ \t]+:[\w@#%:]+:[ \t]*$")
+_TAGS = re.compile(r":[\w@#%:]+:")
 _KEYWORD = re.compile(r"^[ \t]*#\+(\w+)(?::[ \t]*|[ \t]+|$)(.*)$")
 _DRAWER = re.compile(r"^[ \t]*:\w[\w-]*:[ \t]*$")
 _DRAWER_END = re.compile(r"^[ \t]*:END:[ \t]*$", re.IGNORECASE)
@@ -29,6 +30,7 @@ class Org(Format):
         title = ""
         written: list[str] = []
         block: str | None = None  # the name of the verbatim block that is open
+        ends_of_drawers = [number for number, line in enumerate(lines) if _DRAWER_END.match(line)]
         drawer_end = -1
         for number, line in enumerate(lines):
             if number <= drawer_end:
@@ -47,23 +49,28 @@ class Org(Format):
                 title = title or (value.strip() if name == "title" else "")
                 written.append(value if name in SHOWN else "")
             elif _DRAWER.match(line) and not _DRAWER_END.match(line):
-                drawer_end = _end_of_drawer(lines, number)
+                drawer_end = _end_of_drawer(ends_of_drawers, number)
                 written.append("" if drawer_end > number else line)
             else:
                 written.append(_prose(line))
         yield marked_up_document(file, title, written)
 
 
-def _end_of_drawer(lines: list[str], start: int) -> int:
+def _end_of_drawer(ends: list[int], start: int) -> int:
     """The line that ends the drawer which begins at `start`; `start` if none does."""
-    following = range(start + 1, min(len(lines), start + MOST_DRAWER_LINES))
-    return next((number for number in following if _DRAWER_END.match(lines[number])), start)
+    number = bisect(ends, start)
+    return ends[number] if number < len(ends) and ends[number] < start + MOST_DRAWER_LINES else start
+
+
+def _without_tags(headline: str) -> str:
+    words = headline.rsplit(maxsplit=1)
+    return words[0] if len(words) == 2 and _TAGS.fullmatch(words[1]) else headline
 
 
 def _prose(line: str) -> str:
     headline = _HEADLINE.match(line)
     if headline:
-        line = f"{'#' * min(6, len(headline[1]))} {_TAGS.sub('', headline[2])}"
+        line = f"{'#' * min(6, len(headline[1]))} {_without_tags(headline[2])}"
     elif _COMMENT.match(line):
         return ""
     return _LINK.sub(lambda link: link[2] or link[1], line) if "[[" in line else line

@@ -10,10 +10,19 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from cdesearch.errors import IndexStateError
+from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
-from cdesearch.store.filesystem import link_or_copy, sync
-from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
+from cdesearch.store.filesystem import link_or_copy, open_like, sync
+from cdesearch.store.folder import (
+    CURRENT,
+    GENERATIONS,
+    PLAN,
+    current_name,
+    read_small,
+    reading,
+    replace_file,
+    write_new,
+)
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
@@ -66,6 +75,7 @@ def new_generation(folder: Path) -> Path:
     generation = folder / GENERATIONS / uuid4().hex[:12]
     record(folder, generation)
     generation.mkdir()
+    open_like(generation, folder.stat().st_mode)
     return generation
 
 
@@ -78,10 +88,12 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     """Make a finished generation the live one in one step; the previous one stays for readers that have it open.
 
     So does the generation `unfinished`, of which `building` is a stage. All others that the ledger names are removed.
+    The users who may enter the index folder may read the generation: only its owner, unless the owner changes that.
     A kill at any moment leaves it finished: the plan of a build is removed after the swap, and none is written here.
     """
     before = _live(folder)
-    _flush(building)
+    _flush(building, folder.stat().st_mode)
+    sync(building.parent)  # the new folder itself, before it is named
     replace_file(folder / CURRENT, building.name + "\n")
     sync(folder)
     (building / PLAN).unlink(missing_ok=True)  # a repair makes a generation live that was live before
@@ -89,10 +101,13 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
 
 
 def _live(folder: Path) -> Path | None:
-    """The live generation; None if CURRENT names none, because a rebuild may start from a damaged index."""
+    """The live generation; None if CURRENT names none, because a rebuild may start from a damaged index.
+
+    Raises IndexUnreadableError.
+    """
     try:
         name = current_name(folder)
-    except IndexStateError:
+    except (IndexDamagedError, IndexUntrustedError):
         return None
     return folder / GENERATIONS / name if name else None
 
@@ -110,7 +125,7 @@ def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:
 def _plan(generation: Path) -> Any:
     try:
         return json.loads(read_small(generation / PLAN, MAX_PLAN))
-    except (OSError, ValueError, RecursionError, IndexStateError):
+    except (OSError, ValueError, RecursionError, IndexDamagedError, IndexUntrustedError):
         return None
 
 
@@ -119,18 +134,26 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
     if not (generation / TABLES).is_dir():
         return True  # the build was stopped before it made tables
     try:
-        database = connect(generation)
-        present = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
-        return all(database.open_table(name).schema.equals(columns[name]) for name in present)
+        with reading(generation / TABLES):
+            database = connect(generation)
+            present = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
+            return all(database.open_table(name).schema.equals(columns[name]) for name in present)
+    except IndexUnreadableError:
+        raise
     except (IndexStateError, ValueError, RuntimeError, OSError):
         return False
 
 
-def _flush(folder: Path) -> None:
-    """Flush the new files in `folder` to the disk; files with a second link are flushed already."""
+def _flush(folder: Path, folder_mode: int) -> None:
+    """Flush the new files in `folder` to the disk; files with a second link are flushed already.
+
+    All get the mode that fits a folder of mode `folder_mode`.
+    """
     for parent, _, files in os.walk(folder):
+        open_like(Path(parent), folder_mode)
         for name in files:
             file = Path(parent) / name
+            open_like(file, folder_mode)
             if file.stat().st_nlink == 1:
                 sync(file)
         sync(Path(parent))

@@ -1,27 +1,29 @@
-"""The list of the generations that the program has made. Only these are ever removed.
+"""The list of the generations that the program has made. Only these are removed, unless the list is lost.
 
 A name is recorded before its folder is made.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import IndexStateError
-from cdesearch.store.folder import GENERATIONS, is_generation_name, read_small, replace_file
+from cdesearch.errors import IndexDamagedError, IndexUntrustedError
+from cdesearch.store.folder import GENERATIONS, generations_in, is_generation_name, read_small, replace_file
 
 LEDGER = "generations.json"
 
 
 def own_generations(folder: Path) -> list[Path]:
-    """The generations in the ledger that exist as real folders, oldest first.
+    """The generations in the ledger that exist as real folders, oldest first; raises IndexUnreadableError.
 
-    If the ledger cannot be read, there are none, and nothing is removed.
+    If the ledger is lost, these are all folders with names of generations: otherwise, they would never be removed.
     """
-    generations = (folder / GENERATIONS / name for name in _names(folder))
+    names = _stored(folder)
+    if names is None:
+        return generations_in(folder)
+    generations = (folder / GENERATIONS / name for name in names)
     return [generation for generation in generations if generation.is_dir() and not generation.is_symlink()]
 
 
@@ -39,17 +41,13 @@ def remove(folder: Path, unwanted: Iterable[Path]) -> None:
 
 
 def is_readable(folder: Path) -> bool:
-    """Whether there is a ledger that can be read."""
+    """Whether there is a ledger that is not damaged; raises IndexUnreadableError."""
     return _stored(folder) is not None
 
 
-def _names(folder: Path) -> list[str]:
-    return _stored(folder) or []
-
-
 def _stored(folder: Path) -> list[str] | None:
-    """The names in the ledger; None if it cannot be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, IndexStateError):
+    """The names in the ledger; None if it is missing or damaged."""
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, IndexDamagedError, IndexUntrustedError):
         stored = json.loads(read_small(folder / LEDGER))["generations"]
         return list(dict.fromkeys(name for name in stored if is_generation_name(name)))
     return None
@@ -57,5 +55,5 @@ def _stored(folder: Path) -> list[str] | None:
 
 def save(folder: Path, names: list[str]) -> None:
     """Replace the ledger if it differs."""
-    if names != _names(folder) or not os.path.lexists(folder / LEDGER):
+    if names != _stored(folder):
         replace_file(folder / LEDGER, json.dumps({"generations": names}, indent=2) + "\n")

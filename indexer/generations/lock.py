@@ -12,18 +12,19 @@ from filelock import Timeout
 from cdesearch.errors import (
     IndexBusyError,
     IndexDamagedError,
+    IndexMismatchError,
+    IndexNotFoundError,
     IndexStateError,
     IndexUntrustedError,
     InputError,
     StorageError,
 )
 from cdesearch.store.bucket_address import shown_place, written_place
-from cdesearch.store.filesystem import lock_of
+from cdesearch.store.filesystem import lock_of, open_like
 from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
     KNOWN_FILES,
-    LABELS,
     MARK,
     MARKER,
     check_enterable,
@@ -37,10 +38,12 @@ from cdesearch.store.folder import (
     read_small,
     write_new,
 )
+from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
 from indexer.generations.generation import SAMPLE
 from indexer.generations.ledger import own_generations, remove
 
+PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
 WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed
 
 
@@ -50,7 +53,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
 
     If this run has made the folder and fails before anything is embedded, everything that it made is removed.
     Raises IndexBusyError, StorageError if nothing can be written, InputError for a folder that is not an index, and
-    IndexUntrustedError for one that contains links.
+    IndexUntrustedError for one that contains links or belongs to another user.
     """
     made: list[Path] = []  # by this run, in this order
     is_locked = False
@@ -100,6 +103,8 @@ def _copy_or_index(folder: Path) -> str:
 def _prepare(folder: Path, made: list[Path]) -> None:
     """Make the folder and its marker if they are missing, and check it; adds new paths to `made`."""
     check_path(folder)
+    if os.path.lexists(folder):
+        require_own(folder)
     check_enterable(folder)
     check_not_linked(folder)
     for parent in reversed([folder, *folder.parents]):
@@ -110,18 +115,21 @@ def _prepare(folder: Path, made: list[Path]) -> None:
         raise InputError(f"{folder} is a file, not a folder for an index.", "Name a folder with --index DIR.")
     if _is_unmarked(folder):
         made.append(folder / MARKER)
+        open_like(folder, PRIVATE)
         write_new(folder / MARKER, MARK)
     try:
         check_marker(folder)
     except IndexStateError as error:
-        if os.path.lexists(folder / CURRENT) or isinstance(error, IndexUntrustedError):
+        if os.path.lexists(folder / CURRENT) or not isinstance(error, IndexNotFoundError | IndexMismatchError):
             raise
         raise InputError(
             f"{folder} is not empty and is not an index, so nothing is written there.",
             "Name another folder with --index DIR.",
         ) from None
     _check_entries(folder)
-    (folder / GENERATIONS).mkdir(exist_ok=True)
+    if not os.path.lexists(folder / GENERATIONS):
+        (folder / GENERATIONS).mkdir()
+        open_like(folder / GENERATIONS, folder.stat().st_mode)
     if not os.path.lexists(folder / ".gitignore"):
         write_new(folder / ".gitignore", "*\n")
 
@@ -137,11 +145,8 @@ def _make(folder: Path) -> None:
 
 
 def _is_unmarked(folder: Path) -> bool:
-    """Whether the folder is empty, apart from a marker that was written in part or a lock that was just made.
-
-    It may also contain the labels of an index that was cleared.
-    """
-    entries = set(os.listdir(folder)) - {LABELS}  # noqa: PTH208 (names)
+    """Whether the folder is empty, apart from a marker that was written in part or a lock that was just made."""
+    entries = set(os.listdir(folder))  # noqa: PTH208 (names)
     if not entries <= {MARKER, "lock"}:
         return False
     texts = {name: read_small(folder / name).decode("utf-8", "replace") for name in entries}
@@ -160,7 +165,7 @@ def _check_entries(folder: Path) -> None:
     generations = folder / GENERATIONS
     check_not_linked(generations)
     check_enterable(generations)
-    with suppress(IndexStateError):  # a damaged CURRENT is reported when it is read
+    with suppress(IndexDamagedError, IndexUntrustedError):  # a damaged CURRENT is reported when it is read
         if (name := current_name(folder)) and (generations / name).exists():
             check_tree(generations / name)
     for generation in own_generations(folder):

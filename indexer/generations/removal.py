@@ -14,10 +14,10 @@ from cdesearch.store.folder import (
     KNOWN_FILES,
     PLAN,
     check_marker,
-    is_generation_name,
+    generations_in,
 )
 from cdesearch.store.lance_manifest import NAMES, TABLES
-from indexer.generations.ledger import is_readable, own_generations, save
+from indexer.generations.ledger import save
 from indexer.generations.lock import locked
 
 # The files of a generation, finished or not, by their paths in it. Lance chooses the names of the files of a table, and
@@ -38,7 +38,7 @@ def remove_index(folder: Path) -> list[Path]:
     check_marker(folder)
     with locked(folder, wait=False):
         (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
-        for generation in own_generations(folder) if is_readable(folder) else _all_generations(folder):
+        for generation in generations_in(folder):
             _remove_generation(generation)
         save(folder, [])
         with suppress(OSError):
@@ -51,12 +51,6 @@ def remove_index(folder: Path) -> list[Path]:
     with suppress(OSError):  # it has other contents
         folder.rmdir()
     return left
-
-
-def _all_generations(folder: Path) -> list[Path]:
-    """The folders that have names of generations: if the ledger is damaged, nothing else shows their origin."""
-    found = (folder / GENERATIONS).iterdir()
-    return [one for one in found if is_generation_name(one.name) and one.is_dir() and not one.is_symlink()]
 
 
 def _remove_generation(generation: Path) -> None:

@@ -14,6 +14,7 @@ from cdesearch.errors import (
     IndexDamagedError,
     IndexNotFoundError,
     IndexStateError,
+    IndexUnreadableError,
     IndexUntrustedError,
     is_panic,
 )
@@ -32,6 +33,8 @@ from cdesearch.store.folder import (
     check_tree,
     current_name,
     finished_generations,
+    generations_in,
+    reading,
     rebuild_command,
     rebuild_remedy,
     unreadable,
@@ -41,7 +44,9 @@ from cdesearch.store.lance_manifest import TABLES, check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
+from cdesearch.store.trust import check_found
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
+from indexer.generations.ledger import LEDGER, is_readable
 from indexer.generations.tables import vector_index_from
 
 BATCH = 4096  # vectors that are read together
@@ -80,7 +85,7 @@ class Diagnosis:
     """The result of examining an index."""
 
     folder: Path
-    problem: str  # why no generation is live; "" if one is
+    problem: str  # why no generation is live, or what is wrong beside the generations; "" for neither
     live: Examined | None
     others: tuple[Examined, ...]  # finished generations that are not live, the newest first
 
@@ -109,6 +114,8 @@ def locate(path: Path | None) -> Path:
     for folder in candidates:
         if not os.path.lexists(folder):  # or it is in a folder above that cannot be entered, which is no obstacle
             continue
+        if path is None:
+            check_found(folder)
         check_enterable(folder)
         if (folder / GENERATIONS).is_dir():
             return folder
@@ -119,7 +126,8 @@ def locate(path: Path | None) -> Path:
 def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
     """Read every file of every finished generation and try the live one; raises IndexStateError if there is none.
 
-    Raises IndexUntrustedError if a generation contains links or names data elsewhere: it is then not damaged but
+    Raises IndexUnreadableError if the system refuses to read a file now, which says nothing about damage. Raises
+    IndexUntrustedError if a generation contains links or names data elsewhere: it is then not damaged but
     forged, and neither read nor repaired. The files and chunks that were read are counted in stages of `progress`.
     """
     problem = ""
@@ -127,7 +135,7 @@ def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
     check_not_linked(folder / GENERATIONS)
     try:
         current_generation(folder)
-    except IndexUntrustedError:
+    except (IndexUnreadableError, IndexUntrustedError):
         raise
     except IndexStateError as error:
         problem = error.cause
@@ -145,6 +153,8 @@ def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
         problem = ""  # the list of damaged files is more specific
     elif examined and not problem:
         examined = Examined(examined.generation, tuple(_try(folder)))
+        if not is_readable(folder):
+            problem = f"{folder / LEDGER}, the list of generations, is missing or damaged."
     return Diagnosis(folder, problem, examined, tuple(others))
 
 
@@ -152,10 +162,10 @@ def _named_by_current(folder: Path) -> Path | None:
     """The live generation, damaged or not; None if CURRENT names none that exists."""
     try:
         name = current_name(folder)
-        generation = folder / GENERATIONS / name if name else None
-        return generation if generation and generation.is_dir() and not generation.is_symlink() else None
-    except (IndexStateError, OSError):
+    except (IndexDamagedError, IndexUntrustedError):
         return None
+    generation = folder / GENERATIONS / name if name else None
+    return generation if generation in generations_in(folder) else None
 
 
 def _examine(generation: Path, progress: Progress) -> Examined:
@@ -191,7 +201,10 @@ def _unreadable_rows(generation: Path, advance: Callable[[int], None]) -> Iterat
     }
     for file, read in readings.items():
         try:
-            read()
+            with reading(generation / file):
+                read()
+        except IndexUnreadableError:
+            raise
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
@@ -224,21 +237,28 @@ def _batches(generation: Path, name: str) -> Iterator[Any]:
 def _try(folder: Path) -> Iterator[Damage]:
     """The faults that remain although every file is as it was written."""
     try:
-        index = Index(folder)
-        manifest = index.manifest
-        for name, table, expected in (
-            ("chunks", index.chunks, manifest.n_chunks),
-            ("documents", index.documents, manifest.n_documents),
-        ):
-            if table.count_rows() != expected:
-                yield Damage(f"tables/{name}.lance", f"has {table.count_rows():,} rows instead of {expected:,}")
-        yield from _missing_indexes(index.chunks, manifest)
-        yield from _unanswered(index)
+        with reading(folder):
+            yield from _faults(Index(folder))
+    except IndexUnreadableError:
+        raise
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
         cause = error.cause if isinstance(error, CdesearchError) else reason_of(error)
         yield Damage("tables", f"cannot be searched ({cause})")
+
+
+def _faults(index: Index) -> Iterator[Damage]:
+    """The tables whose rows, indexes or answers are not those that the manifest leads to expect."""
+    manifest = index.manifest
+    for name, table, expected in (
+        ("chunks", index.chunks, manifest.n_chunks),
+        ("documents", index.documents, manifest.n_documents),
+    ):
+        if table.count_rows() != expected:
+            yield Damage(f"tables/{name}.lance", f"has {table.count_rows():,} rows instead of {expected:,}")
+    yield from _missing_indexes(index.chunks, manifest)
+    yield from _unanswered(index)
 
 
 def _missing_indexes(chunks: Any, manifest: Manifest) -> Iterator[Damage]:

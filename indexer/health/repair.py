@@ -9,19 +9,30 @@ from typing import Any
 
 import pyarrow as pa
 
-from cdesearch.errors import IndexDamagedError
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.progress import Display
-from cdesearch.store.checksums import MANIFEST, write_checksums
+from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
 from cdesearch.store.filesystem import link_or_copy
-from cdesearch.store.folder import lost_settings_remedy
+from cdesearch.store.folder import (
+    MARK,
+    MARKER,
+    check_marker,
+    finished_generations,
+    lost_settings_remedy,
+    removal_remedy,
+    write_new,
+)
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.lance_manifest import NAMES
+from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import document_schema
 from cdesearch.store.vector_format import VectorFormat
+from cdesearch.store.write_errors import write_error
 from indexer.build import Report, build
 from indexer.generations.generation import discard, open_building, swap_in
+from indexer.generations.ledger import is_readable, own_generations, save
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, Examined, diagnose
@@ -40,12 +51,17 @@ BATCH = 4096  # chunks that are copied together
 def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[str], None]) -> None:
     """Make the index in `folder` sound with as little new work as possible; each step is passed to `report_step`.
 
-    Search indexes are built again from the chunks. If chunks, context or manifest are damaged, the previous
-    generation is made live and updated. Failing that, the index is built again from its sources with its own settings.
+    The marker and the list of generations are written again. Search indexes are built again from the chunks. If chunks,
+    context or manifest are damaged, the previous generation is made live and updated. Failing that, the index is built
+    again from its sources with its own settings.
     Raises IndexDamagedError if even the settings are lost.
     """
     options = Options(index=folder, wait=wait)
+    _restore_marker(folder, report_step)
     with locked(folder, wait):
+        if not is_readable(folder):
+            save(folder, [one.name for one in own_generations(folder)])
+            report_step("The list of generations was written again from their folders.")
         found = diagnose(folder, progress)
         if found.is_sound:
             return
@@ -78,6 +94,30 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
         if unverified:  # else its new checksums would later say that it is sound
             discard(folder, unverified)
         report_step(_result(report))
+
+
+def _restore_marker(folder: Path, report_step: Callable[[str], None]) -> None:
+    """Write a missing or damaged marker again, without which no run locks the folder, if its generations are certain.
+
+    Raises IndexStateError if none of them is one of this format, and StorageError.
+    """
+    try:
+        check_marker(folder)
+    except IndexDamagedError as error:
+        if not any(map(_is_of_this_format, finished_generations(folder))):
+            raise IndexDamagedError(error.cause, removal_remedy(folder)) from None
+        try:
+            write_new(folder / MARKER, MARK)
+        except OSError as refused:
+            raise write_error(folder, refused) from None
+        report_step("The marker of the index was written again.")
+
+
+def _is_of_this_format(generation: Path) -> bool:
+    try:
+        return MANIFEST in read_checksums(generation) and bool(Manifest.load(generation / MANIFEST))
+    except (ChecksumsError, IndexDamagedError, IndexMismatchError, IndexUntrustedError):
+        return False
 
 
 def _has_sound_chunks(live: Examined) -> bool:

@@ -11,7 +11,7 @@ from cdesearch.progress import Silent
 from cdesearch.store.bucket_address import require_on_disk
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
-from cdesearch.store.trust import require_trust
+from cdesearch.terminal import printable
 from indexer.build import build
 from indexer.plan import Changes, find_changes
 from indexer.settings import Options
@@ -36,7 +36,9 @@ def update_if_quick(
     Raises CdesearchError.
     """
     require_on_disk(index.folder, "query --update")
-    require_trust(index, model=model is None)
+    index.require_trust(model=model is None)
+    if index.trust_request.owner is not None:
+        return f"The index {printable(str(index.folder))} belongs to another user, so it is not updated."
     if not index.manifest.is_complete:  # an update would complete the build; the answer shows its progress
         return None
     with index.checks.reporting_damage():

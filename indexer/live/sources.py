@@ -77,10 +77,9 @@ def _is_typed(context: typer.Context, name: str) -> bool:
 
 
 def _list(opened: "Index") -> None:
-    from cdesearch.store.trust import require_trust
     from cdesearch.terminal import print_text, printable
 
-    require_trust(opened, model=False)  # to look for an unconfirmed folder can contact a server on some systems
+    opened.require_trust(model=False)  # to look for an unconfirmed folder can contact a server on some systems
     missing, own_globs = set(opened.missing_sources), opened.source_globs
     for source in opened.sources:
         globs = own_globs.get(source)

@@ -10,6 +10,7 @@ from typing import BinaryIO, cast
 
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.errors import CdesearchError
+from cdesearch.store.filesystem import refusal, refusal_of
 from indexer.workers.messages import Message, receive, send
 from indexer.workers.stopwatch import Stopwatch
 
@@ -44,7 +45,8 @@ class Worker:
                 **detached,  # so that Ctrl-C does not reach it: the parent stops it
             )
         except OSError as error:
-            raise cannot_start(error.strerror or str(error)) from None
+            number = refusal_of(error)
+            raise cannot_start(error.strerror or str(error), *([] if number is None else refusal(number)[1:])) from None
         self._errors = b""
         self._drain = threading.Thread(target=self._keep_errors, daemon=True)
         self._drain.start()
@@ -113,6 +115,6 @@ def _environment() -> dict[str, str]:
     }
 
 
-def cannot_start(detail: str) -> CdesearchError:
-    """The error for an installation that cannot run any worker."""
-    return CdesearchError(f"The process that reads files cannot start ({detail}).", "Install cdesearch again.")
+def cannot_start(detail: str, remedy: str = "Install cdesearch again.") -> CdesearchError:
+    """The error for an installation, or a system, that cannot run any worker."""
+    return CdesearchError(f"The process that reads files cannot start ({detail}).", remedy)

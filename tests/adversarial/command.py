@@ -60,10 +60,13 @@ def _checked(run, code):
     return run
 
 
-def cdesearch_several(*commands, cwd, **environment):
-    """Run several commands, (arguments, exit code) each, one after another in one process of their own."""
+def cdesearch_several(*commands, cwd, prefix=(), **environment):
+    """Run several commands, (arguments, exit code) each, one after another in one process of their own.
+
+    `prefix` is a command that starts it.
+    """
     process = subprocess.run(
-        [sys.executable, "-c", SEVERAL],
+        [*prefix, sys.executable, "-c", SEVERAL],
         cwd=cwd,
         input=json.dumps([[*map(str, arguments)] for arguments, _ in commands]),
         capture_output=True,

@@ -156,7 +156,7 @@ def test_another_model_is_confirmed_for_one_call_by_naming_it(other, tiny_checkp
 def test_trust_shows_the_request_and_records_exactly_that(other, tiny_checkpoint, config):
     output = cdesearch_process("trust", "--yes", cwd=other).stdout
     assert str(tiny_checkpoint) in output and str(config) in output
-    entry = {"model": str(tiny_checkpoint), "folders": []}
+    entry = {"model": str(tiny_checkpoint), "folders": [], "owner": None}
     assert json.loads(config.read_text()) == {str(other / ".cdesearch"): entry}
     assert package.open(other).search("cat")
     edit(other, model="/another/model")

@@ -9,7 +9,6 @@ from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.models.registry import family_of
 from cdesearch.store.index import Index
-from cdesearch.store.trust import require_trust
 
 REMEDY = "Adapt an index of the model that ships, or of a checkpoint that `cdesearch train` wrote."
 
@@ -19,7 +18,7 @@ def start_of(index: Index) -> Path:
 
     Raises ModelError, IndexUntrustedError, and InputError for a model that cannot be adapted.
     """
-    require_trust(index, folders=False)
+    index.require_trust(folders=False)
     model = index.model_to_open
     if isinstance(model, EndpointModel):
         raise InputError("The model of this index is on a server, and cannot be trained here.", REMEDY)

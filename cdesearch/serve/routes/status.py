@@ -12,6 +12,7 @@ from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem
 from cdesearch.serve.routes.parameters import IndexName, State
 from cdesearch.serve.updates import UpdateRuns
+from cdesearch.store.trust import require_own
 
 router = APIRouter(tags=["status"])
 
@@ -38,6 +39,7 @@ def start_update(state: State, index: IndexName = None) -> JSONResponse:
     Searches are answered while the update runs.
     """
     served = state.indexes[index]
+    require_own(served.index.folder)
     if not state.updates.start(served.index.folder):
         return problem(HTTPStatus.CONFLICT, "An update is already running.", "Wait until it ends.")
     return JSONResponse(_progress(served, state.updates), HTTPStatus.ACCEPTED)

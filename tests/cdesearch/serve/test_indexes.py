@@ -11,7 +11,7 @@ from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.searcher import Searcher
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.store.index import Index
-from cdesearch.store.trust import TrustRequest, confirm, request_of
+from cdesearch.store.trust import TrustRequest, confirm
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_a_generation_is_opened_when_the_user_confirms_its_model(served, own_pag
     monkeypatch.setattr("cdesearch.search.searcher.CONFIRMING_SECONDS", 0)
     cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
     newest = Index.open(own_pages)
-    request = request_of(newest)
+    request = newest.trust_request
     confirm(newest.folder, TrustRequest())
     assert not served.searcher.refresh()
     assert "which nobody has confirmed" in served.problem.cause

@@ -23,7 +23,7 @@ from cdesearch.store.bucket_address import BucketAddress, address_of_copies, par
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
-from cdesearch.store.trust import confirm, request_of
+from cdesearch.store.trust import confirm
 from indexer.build import build
 from indexer.files.bucket_copies import copy_from_buckets
 from indexer.settings import Options
@@ -206,7 +206,7 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
         with pytest.raises(IndexUntrustedError, match=f"asks for the content of {files}"):
             build([], options, Silent())
         if name == "both":
-            confirm(index.folder, request_of(index))
+            confirm(index.folder, index.trust_request)
         named = [parse_source(str(one)) for one in sources if name == "one"]
         report = build(named, options, Silent())
         assert (report.embedded, report.n_documents) == (1, n_documents + 1)

@@ -90,6 +90,22 @@ def test_a_broken_attachment_is_left_out_and_counted():
     assert str(left_out) == "1 part left out: part a.docx cannot be read: broken DOCX"
 
 
+def test_the_attachments_of_a_message_share_a_budget_of_text():
+    texts = [gzip.compress(b"honey " * 200_000) for _ in range(40)]
+    left_out = LeftOut()
+    data = message(*(attachment(f"{n}.txt.gz", text) for n, text in enumerate(texts)), attachment("end.txt", b"end"))
+    assert [one.record for one in documents("a.eml", data, left_out)] == [None, "0.txt.gz", "end.txt"]
+    assert left_out.n_lines == 39
+    assert str(left_out).startswith("39 parts left out: part 1.txt.gz has too much text: all attachments")
+
+
+def test_what_an_attachment_leaves_out_is_said():
+    left_out = LeftOut()
+    (_, record) = documents("a.eml", message(attachment("a.jsonl", b'{"text": "honey"}\n{broken\n')), left_out)
+    assert record.text == "honey"
+    assert str(left_out).startswith("1 part left out: part a.jsonl has 1 line left out: line 2 is not JSON")
+
+
 def test_a_message_attached_to_a_message_is_text_and_its_attachments_are_read():
     inner = b"Content-Type: message/rfc822\n\n" + MESSAGE.replace(b"b1", b"c1").replace(b"b2", b"c2")
     document, attached = documents("a.eml", message(b"\n\nsee below", inner))

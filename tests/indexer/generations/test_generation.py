@@ -274,7 +274,7 @@ def test_a_swap_flushes_new_files_then_the_name_and_only_then_removes_old_files(
     monkeypatch.undo()
 
     (renamed,) = [*recorder.at("replace", folder / f"{CURRENT}.new"), *recorder.at("rename", folder / f"{CURRENT}.new")]
-    for path in [*new_files, *folders]:
+    for path in [*new_files, *folders, folder / GENERATIONS]:
         assert recorder.at("fsync", path) and max(recorder.at("fsync", path)) < renamed, f"{path} may be lost"
     assert not recorder.at("fsync", kept), "it was flushed with the generation before"
     for file in new_files:

@@ -1,3 +1,4 @@
+import json
 import shutil
 
 import pytest
@@ -112,3 +113,52 @@ def test_a_link_in_a_generation_is_removed_and_repaired_as_the_message_says(soun
     tables.unlink()
     repair(sound.index, False, Silent(), lambda _: None)
     assert diagnose(sound.index).is_sound and (tmp_path / "tables").is_dir()
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"cdesearch inde\x00", b"x" * 100_000])
+def test_a_marker_that_is_lost_is_written_again_and_nothing_else_changes(sound, damage):
+    """Nothing else needs to: the marker is constant. Labels live in the folder, so it must not be removed."""
+    marker, labels = sound.index / "INDEX", sound.index / "labels" / "queries.jsonl"
+    labels.parent.mkdir()
+    labels.write_text("{}")
+    whole = marker.read_bytes()
+    marker.unlink() if damage is None else marker.write_bytes(damage)
+    for refused in (sound.ask, sound.update):
+        with pytest.raises(IndexDamagedError, match=r"INDEX is .*doctor --repair"):
+            refused()
+    assert "INDEX is " in diagnose(sound.index).problem
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert steps == ["The marker of the index was written again."] and marker.read_bytes() == whole
+    assert diagnose(sound.index).is_sound and sound.is_right() and labels.read_text() == "{}"
+
+
+def test_marker_and_current_are_repaired_together(sound):
+    for name in ("INDEX", "CURRENT"):
+        (sound.index / name).unlink()
+    with pytest.raises(IndexDamagedError, match="INDEX is missing"):
+        sound.update()
+    repair(sound.index, False, Silent(), lambda _: None)
+    assert diagnose(sound.index).is_sound
+
+
+def test_no_marker_is_written_into_a_folder_without_a_generation_of_this_format(sound):
+    (sound.index / "INDEX").unlink()
+    for one in (sound.index / "generations").iterdir():
+        overwrite(one / "manifest.json")
+    with pytest.raises(IndexDamagedError, match="Remove the folder"):
+        repair(sound.index, False, Silent(), lambda _: None)
+    assert not (sound.index / "INDEX").exists()
+
+
+@pytest.mark.parametrize("damage", [None, "", "{", '{"generations": 7}'])
+def test_a_list_of_generations_that_is_lost_is_reported_and_written_again(sound, damage):
+    ledger = sound.index / "generations.json"
+    ledger.unlink() if damage is None else ledger.write_text(damage)
+    found = diagnose(sound.index)
+    assert not found.is_sound and found.problem.startswith(f"{ledger}, the list of generations, ")
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert steps == ["The list of generations was written again from their folders."]
+    assert diagnose(sound.index).is_sound and sound.is_right()
+    assert json.loads(ledger.read_text())["generations"] == sorted([sound.kept, sound.live])

@@ -1,0 +1,217 @@
+"""Two users on one computer: nobody's text reaches the index of somebody else, and nobody reads it unasked."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from command import cdesearch_several
+
+from cdesearch.progress import Silent
+from cdesearch.store.trust import require_own
+from indexer.build import build
+from indexer.settings import Options
+
+OWNER, OTHER = 61_001, 61_002  # the numbers of the users
+SECRET = "salary negotiation notes"
+# The other user may still read everything, such as this Python. So only the checks keep the text out of the index.
+AS_OTHER = [
+    "setpriv",
+    f"--reuid={OTHER}",
+    f"--regid={OTHER}",
+    "--clear-groups",
+    "--inh-caps=+dac_read_search",
+    "--ambient-caps=+dac_read_search",
+]
+BELONGS = f"belongs to user {OWNER}"
+
+pytestmark = pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can act as two users"
+)
+
+
+@pytest.fixture
+def shared(tiny_checkpoint):
+    """A folder of one user with an index that all may write, and the private folder of another user below it."""
+    with tempfile.TemporaryDirectory() as folder:
+        shared = Path(folder) / "x"
+        (shared / "theirs").mkdir(parents=True)
+        (shared / "a.md").write_text("the cat of the owner")
+        build([shared], Options(model=tiny_checkpoint), Silent())
+        for path in (Path(folder), shared, *(shared / ".cdesearch").rglob("*"), shared / ".cdesearch"):
+            os.chown(path, OWNER, OWNER)
+            path.chmod(0o777)
+        (shared / "theirs" / "private.md").write_text(SECRET)
+        (shared / "theirs" / "home").mkdir()
+        for path in (shared / "theirs", shared / "theirs" / "private.md", shared / "theirs" / "home"):
+            os.chown(path, OTHER, OTHER)
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        yield shared
+
+
+def environment(shared):
+    home = str(shared / "theirs" / "home")
+    names = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR")
+    return dict.fromkeys(names, home)
+
+
+def as_other(shared, *commands):
+    return cdesearch_several(*commands, cwd=shared / "theirs", prefix=AS_OTHER, **environment(shared))
+
+
+def content(index):
+    """The files of an index with their content."""
+    return {str(path): path.read_bytes() for path in sorted(index.rglob("*")) if path.is_file()}
+
+
+def test_no_command_uses_an_index_of_another_user_that_it_has_found(shared, tiny_checkpoint):
+    before = content(shared / ".cdesearch")
+    (shared / "theirs" / "home" / "cdesearch").mkdir()
+    (shared / "theirs" / "home" / "cdesearch" / "config.toml").write_text("[query]\nupdate = true\n")
+    commands = [
+        ["query", "hi"],
+        ["query", "hi", "--update"],
+        ["hi", "--format", "llm"],
+        ["ask", "hi"],
+        ["status"],
+        ["status", "."],
+        ["eval"],
+        ["open", "a.md"],
+        ["index"],
+        ["index", "--rebuild"],
+        ["index", "--refresh-context", "--model", tiny_checkpoint],
+        ["watch"],
+        ["sources"],
+        ["sources", "add", "private.md"],
+        ["clear", "--yes"],
+        ["doctor"],
+        ["doctor", "--repair"],
+        ["serve", "--port", "0"],
+        ["serve", "--watch", "--port", "0"],
+        ["mcp"],
+    ]
+    for arguments, run in zip(commands, as_other(shared, *((arguments, 2) for arguments in commands)), strict=True):
+        assert "The nearest index" in run.stderr and BELONGS in run.stderr, (arguments, run.stderr)
+    assert content(shared / ".cdesearch") == before
+
+
+def test_a_confirmed_index_of_another_user_is_read_and_never_written(shared, tiny_checkpoint):
+    before = content(shared / ".cdesearch")
+    named = ["--index", shared, "--model", tiny_checkpoint]
+    trusted, *answers = as_other(
+        shared,
+        (["trust", "--yes"], 0),
+        (["query", "cat", "-k", "1"], 0),
+        (["query", "cat", "--update", "-k", "1"], 0),
+        (["status", "--json"], 0),
+    )
+    assert f"owner   user {OWNER}" in trusted.stdout
+    assert all("cat" in run.stdout or "documents" in run.stdout for run in answers)
+    assert "belongs to another user, so it is not updated" in answers[1].stderr
+    commands = [
+        ["index", "private.md", *named],
+        ["index", *named],
+        ["index", "--rebuild", *named],
+        ["index"],
+        ["watch", "private.md", "--index", shared],
+        ["sources", "add", "private.md", "--index", shared],
+        ["clear", "--yes", "--index", shared],
+        ["doctor", "--repair", "--index", shared],
+        ["serve", "--watch", "--port", "0", "--index", shared],
+    ]
+    for arguments, run in zip(commands, as_other(shared, *((arguments, 2) for arguments in commands)), strict=True):
+        assert BELONGS in run.stderr and "only its owner can change it" in run.stderr, (arguments, run.stderr)
+    assert content(shared / ".cdesearch") == before
+
+
+API = """
+import json, sys, warnings
+from pathlib import Path
+import cdesearch
+from cdesearch.errors import CdesearchError
+from fastapi.testclient import TestClient
+
+shared, model = sys.argv[1:]
+warnings.simplefilter("error")
+
+def updated_over_http():
+    from cdesearch.serve.app import create_app
+    from cdesearch.serve.indexes import ServedIndexes
+    from cdesearch.serve.settings import ServeSettings
+    with ServedIndexes.open([Path(shared)], model=Path(model)) as indexes:
+        with TestClient(create_app(indexes, ServeSettings()), "http://127.0.0.1") as client:
+            answer = client.post("/api/v1/updates")
+        return f"{answer.status_code} {answer.json()['detail']}"
+
+calls = [
+    lambda: cdesearch.open(),
+    lambda: cdesearch.build(),
+    lambda: cdesearch.build("private.md", index=shared, model=model),
+    lambda: cdesearch.open(shared, model=model).update(),
+    lambda: cdesearch.open(shared, model=model, update_if_stale=True).search("cat"),
+    updated_over_http,
+]
+for call in calls:
+    try:
+        print(json.dumps(str(call())))
+    except (CdesearchError, UserWarning) as error:
+        print(json.dumps(str(error)))
+"""
+
+
+def test_no_program_writes_into_the_index_of_another_user(shared, tiny_checkpoint):
+    before = content(shared / ".cdesearch")
+    run = subprocess.run(
+        [*AS_OTHER, sys.executable, "-c", API, str(shared), str(tiny_checkpoint)],
+        cwd=shared / "theirs",
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment(shared),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    assert len(lines) == 6
+    assert all(BELONGS in line or "belongs to another user" in line for line in lines), lines
+    assert lines[-1].startswith("403 ")
+    assert content(shared / ".cdesearch") == before
+
+
+def test_the_user_who_has_called_sudo_counts_as_the_owner(tmp_path, monkeypatch):
+    os.chown(tmp_path, OWNER, OWNER)
+    monkeypatch.setenv("SUDO_UID", str(OWNER))
+    require_own(tmp_path)
+
+
+def modes(index):
+    """The different modes of the folders and of the files of an index, without the lock, which nobody else needs."""
+    paths = [index, *(path for path in index.rglob("*") if not path.name.startswith("lock"))]
+    folders, files = (
+        {stat.S_IMODE(one.stat().st_mode) for one in paths if one.is_dir() is kind} for kind in (True, False)
+    )
+    return folders, files
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_new_index_is_private_and_later_generations_follow_its_folder(tmp_path, tiny_checkpoint, is_named):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("the cat")
+    index = tmp_path / "index" if is_named else docs / ".cdesearch"
+    if is_named:
+        index.mkdir()
+    options = Options(model=tiny_checkpoint, index=index if is_named else None)
+    build([docs], options, Silent())
+    assert modes(index) == ({0o700}, {0o600})
+    index.chmod(0o750)
+    (docs / "b.md").write_text("the dog")
+    build([docs], options, Silent())
+    live = index / "generations" / (index / "CURRENT").read_text().strip()
+    assert modes(live) == ({0o750}, {0o640})
+    assert stat.S_IMODE((index / "CURRENT").stat().st_mode) == 0o640
