@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 from tokenizers import Tokenizer
 
 from cdesearch.cli.status import read_status
-from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.file_filter import FileFilter
@@ -142,14 +141,12 @@ class ServedIndexes:
         self._watcher.start()
 
     @classmethod
-    def open(
-        cls, folders: Sequence[Path | None], device: Device = "auto", model: Model | None = None, *, warm: bool = True
-    ) -> Self:
+    def open(cls, folders: Sequence[Path | None], model: Model | None = None, *, warm: bool = True) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 
         With `warm`, the models are loaded now. Otherwise they are loaded when a search first needs them.
         """
-        models = ModelLoader(device, model)
+        models = ModelLoader("auto", model)
         opened: dict[Path, ServedIndex] = {}
         try:
             for folder in folders:
@@ -199,9 +196,6 @@ class ServedIndexes:
 
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())
-
-    def __len__(self) -> int:
-        return len(self._indexes)
 
     @property
     def names(self) -> tuple[str, ...]:

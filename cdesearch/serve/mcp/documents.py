@@ -141,16 +141,10 @@ def entries_of(served: ServedIndex, path: str) -> list[DocumentEntry]:
 
 def _chunks(served: ServedIndex, path: str) -> tuple[Chunk, ...]:
     """The chunks of a file, or of one document in a file of records. Without such a document there are none."""
-
-    def found(documents: DocumentReader) -> tuple[Chunk, ...]:
-        for read in (documents.file, documents.document):
-            try:
-                return read(path)
-            except NotIndexedError:
-                continue
+    try:
+        return served.read(lambda index: DocumentReader(index).file(path))
+    except NotIndexedError:
         return ()
-
-    return served.read(lambda index: found(DocumentReader(index)))
 
 
 def _not_found(indexes: ServedIndexes, served: ServedIndex, path: str) -> InputError:

@@ -198,15 +198,15 @@ def _with_neighbours(served: ServedIndex | ServedTogether, hits: Sequence[Hit]) 
         yield hit
         key = hit.index, hit.chunk.document_id
         if key not in documents:
-            documents[key] = served.of(hit).read(partial(_document, hit.chunk.document_id))
+            documents[key] = served.of(hit).read(partial(_document_of, hit))
         near = [chunk for chunk in documents[key] if _is_neighbour(chunk, hit.chunk) and chunk.id not in known]
         known |= {chunk.id for chunk in near}
         near.sort(key=lambda chunk: -chunk.ordinal)
         yield from (replace(hit, chunk=chunk, passage_line=None) for chunk in near)
 
 
-def _document(name: str, index: Index) -> tuple[Chunk, ...]:
-    return DocumentReader(index).document(name)
+def _document_of(hit: Hit, index: Index) -> tuple[Chunk, ...]:
+    return DocumentReader(index).document(hit.chunk.document_id)
 
 
 def _is_neighbour(chunk: Chunk, hit: Chunk) -> bool:
