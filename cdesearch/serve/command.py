@@ -1,6 +1,7 @@
 """The command `serve`: start, announce and stop a server."""
 
 import re
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cdesearch.cli.exits import code_of
+from cdesearch.cli.exits import raise_on_signal
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import named_index
 from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
-from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
+from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, require_libraries, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
 from cdesearch.store.bucket_address import parse_place, require_on_disk
 from cdesearch.store.finding import opened_folder
@@ -110,25 +110,21 @@ def _named(context: typer.Context, arguments: list[Path], options: list[Path]) -
 
 
 def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Model | None) -> None:
-    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it.
-
-    Raises typer.Exit with the code of the signal.
-    """
+    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it."""
     leave_out_rest_client()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
-    from cdesearch.serve.listening import Listeners, run
+    from cdesearch.serve.server import listening, run
 
+    raise_on_signal(signal.SIGTERM)
     with (
         ServedIndexes.open(folders, model=model) as opened,
-        Listeners(settings.host, settings.port, _socket_paths(socket, opened)) as listeners,
+        listening(settings.host, settings.port, _socket_paths(socket, opened)) as sockets,
     ):
-        names, address = printable(", ".join(opened.names)), _address(settings.host, listeners.port)
+        names, address = printable(", ".join(opened.names)), _address(settings.host, sockets[0].getsockname()[1])
         typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
-            stopped_by = run(create_app(opened, settings), settings, listeners)
-    if stopped_by is not None:
-        raise typer.Exit(code_of(stopped_by))
+            run(create_app(opened, settings), settings, sockets)
 
 
 def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Mapping[str, str]) -> str:
