@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from built import WORDS, assert_same, contents
-from conftest import TINY, make_checkpoint
 
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import IndexMismatchError, InputError, ModelError, SourceError
+from cdesearch.errors import IndexMismatchError, InputError, SourceError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
