@@ -11,7 +11,7 @@ TASK_OF_A_CLUSTER_WHOSE_HEAD_ENDS = """
 import os, sys, threading, time
 import psutil
 from cdesearch.errors import ClusterError
-from indexer.cluster.dispatch import run_on_worker
+from indexer.cluster.engine import results
 from indexer.cluster.session import connected
 
 def end_head():
@@ -19,10 +19,12 @@ def end_head():
     head.kill()
 
 with connected(None, 1):
-    assert run_on_worker(lambda number: number + 1, 2) == 3
+    import ray
+    task = ray.remote(lambda seconds: time.sleep(seconds))
+    assert list(results(task.remote, [0, 0, 0], 2)) == [(0, None)] * 3
     threading.Timer(1, end_head).start()
     try:
-        run_on_worker(lambda: time.sleep(300))
+        list(results(task.remote, [300], 1))
     except ClusterError as error:
         print(error.cause, flush=True)
         os._exit(0)  # to disconnect from a cluster without a head takes a minute

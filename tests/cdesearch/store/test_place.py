@@ -2,16 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from cdesearch.errors import CdesearchError, InputError
-from cdesearch.store.bucket_address import (
-    BucketAddress,
-    address_behind,
-    address_of,
-    on_this_computer,
-    parse_place,
-    parse_source,
-    shown_place,
-)
+from cdesearch.errors import InputError
+from cdesearch.store.copies import copies_of, on_this_computer, original_place, shown_source
+from cdesearch.store.place import BucketAddress, parse_place
 
 
 @pytest.fixture(autouse=True)
@@ -28,18 +21,14 @@ def cache(tmp_path, monkeypatch):
         ("az://container", BucketAddress("az", "container", "")),
     ],
 )
-def test_an_address_is_a_folder_that_is_shown_as_the_address(text, address):
-    place = parse_place(text)
-    assert address_of(place) == address
-    assert shown_place(place) == shown_place(address.working_copy) == str(address) == text.rstrip("/")
-    assert address_of(address.working_copy) is None
-    assert address_behind(address.working_copy) == address
+def test_an_address_is_parsed_and_shown_as_it_is_typed(text, address):
+    assert parse_place(text) == address
+    assert str(address) == text.rstrip("/")
 
 
 @pytest.mark.parametrize("text", ["docs", "/data/docs", "C:/docs", "a:b", ".", "s3%3A%2F%2Fbucket"])
 def test_everything_without_a_scheme_is_a_path(text):
     assert parse_place(text) == Path(text)
-    assert address_of(parse_place(text)) is None
 
 
 def test_an_address_with_one_slash_is_a_slip_unless_there_is_such_a_folder(tmp_path, monkeypatch):
@@ -61,11 +50,18 @@ def test_the_case_of_a_scheme_does_not_matter():
 
 
 def test_the_root_of_files_in_buckets_is_in_the_cache_of_this_user():
-    copies = parse_source("s3://bucket/docs")
+    copies = copies_of(parse_place("s3://bucket/docs"))
     assert on_this_computer(Path("/home/ann/.cache/cdesearch/sources") / copies.name, ["."]) == copies
     assert on_this_computer(Path("/home/ann/.cache/cdesearch/sources"), [copies.name]) == copies.parent
     for other in ("/home/ann/cdesearch/sources/docs", f"/home/ann/{copies.name}", "/home/ann/cdesearch/sources"):
         assert on_this_computer(Path(other), ["."]) == on_this_computer(Path(other), ["notes"]) == Path(other)
+
+
+def test_a_copied_file_is_shown_as_the_object():
+    copies = copies_of(parse_place("s3://bucket/docs"))
+    assert shown_source(copies) == "s3://bucket/docs" and shown_source(Path("/docs")) == "/docs"
+    assert original_place(copies / "a" / "b.md") == "s3://bucket/docs/a/b.md"
+    assert original_place(Path("/docs/b.md")) is None and original_place(copies) is None
 
 
 @pytest.mark.parametrize(
@@ -88,12 +84,3 @@ def test_another_url_is_refused_without_repeating_what_may_be_a_secret(text):
     with pytest.raises(InputError) as refused:
         parse_place(text)
     assert "secret" not in str(refused.value)
-
-
-def test_messages_call_each_folder_by_its_own_address():
-    """The name of one folder is the beginning of that of another."""
-    places = [parse_place(text) for text in ("s3://bucket/a", "s3://bucket/a/b", "s3://bucket/a/b-c")]
-    copies = [address_of(place).working_copy for place in places]
-    error = CdesearchError(" ".join(map(str, (*places, *copies))), "")
-    names = "s3://bucket/a s3://bucket/a/b s3://bucket/a/b-c"
-    assert error.cause == f"{names} {names}"

@@ -1,14 +1,22 @@
-"""Compare a generation in a bucket with its checksums: the sizes of objects, and the content of the cached files."""
+"""Gives readers the live generation of an index in a bucket, whose objects are compared with its checksums."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from cdesearch.errors import CdesearchError
-from cdesearch.store.bucket.objects import Bucket
-from cdesearch.store.bucket.snapshot import VERSIONS, cache_error, fetch, object_name, require_content
+from cdesearch.store.bucket.connection import lance_options
+from cdesearch.store.bucket.objects import Bucket, bucket_at, repeated_if_cut
+from cdesearch.store.bucket.pointer import newest_generation
+from cdesearch.store.bucket.snapshot import VERSIONS, cache_of, download, fetch, object_name, open_newest
 from cdesearch.store.checksums import Checksums
 from cdesearch.store.damage import Checks, Damage, NeedsHash, damaged, smallest
-from cdesearch.store.lance_manifest import TABLES
+from cdesearch.store.guard import TABLES, check_tables
+from cdesearch.store.place import BucketAddress
+from cdesearch.store.storage import Live
+from cdesearch.store.write_errors import write_error
 
 _FROM_SERVER = re.compile(r"Generic \w+ error|Error performing|status code")
 _NOT_FOUND = re.compile(r"not found", re.IGNORECASE)
@@ -18,7 +26,7 @@ class BucketChecks(Checks):
     """Compares the objects of one open generation with its checksums. Threads may share it."""
 
     def __init__(self, bucket: Bucket, generation: Path) -> None:
-        super().__init__(bucket.address.folder, generation)
+        super().__init__(bucket.address, generation)
         self._bucket = bucket
 
     def require(self, file: str) -> None:
@@ -29,8 +37,12 @@ class BucketChecks(Checks):
             try:
                 fetch(self._bucket, self._generation, file, self.expected[file])
             except OSError as error:
-                raise cache_error(self._bucket, error) from None
+                raise write_error(cache_of(self._bucket.address), error) from None
             self._sound.add(file)
+
+    def opened(self, open_table: Callable[[], Any]) -> Any:
+        """What `open_table` returns, to which the connection may have ended the first time."""
+        return repeated_if_cut(open_table)
 
     def table_error(self, tables: str, error: BaseException) -> CdesearchError:
         """The error for tables that LanceDB cannot read, although all objects are there. Its message is not shown.
@@ -41,12 +53,12 @@ class BucketChecks(Checks):
         text = str(error)
         if _FROM_SERVER.search(text):
             return self._bucket.error_of(error)
-        for file in sorted(smallest(self.expected)):
-            if file.startswith(f"{TABLES}/"):
-                require_content(self._bucket, self._generation, file, self.expected[file])
+        for file in sorted(one for one in smallest(self.expected) if one.startswith(f"{TABLES}/")):
+            with TemporaryDirectory() as scratch:
+                download(self._bucket, self._generation.name, file, self.expected[file], Path(scratch, "file"))
         if _NOT_FOUND.search(text):
             return self._bucket.error_of(error)
-        return damaged(self._bucket.address.folder, f"{tables} cannot be read")
+        return damaged(self._bucket.address, f"{tables} cannot be read")
 
     def size_bytes(self) -> int:
         """The size of the generation, in bytes."""
@@ -69,3 +81,19 @@ class BucketChecks(Checks):
         ]
         if damages:
             raise self._error(damages)
+
+
+class BucketStorage:
+    """An index in a bucket. All methods raise BucketError."""
+
+    def __init__(self, address: BucketAddress) -> None:
+        self._bucket = bucket_at(address)
+
+    def open(self) -> Live:
+        generation = open_newest(self._bucket)
+        check_tables(generation)
+        tables = f"{self._bucket.address}/{object_name(generation.name, TABLES)}"
+        return Live(generation, BucketChecks(self._bucket, generation), tables, lance_options(self._bucket.address))
+
+    def newest_name(self) -> str | None:
+        return newest_generation(self._bucket)
