@@ -34,12 +34,6 @@ def check_model_fits(encoder: Encoder, named: Model | None, settings: Settings, 
 
     `named` is the model that the user has named.
     """
-    source = encoder.config.context_source
-    if source != "pooled":
-        raise ModelError(
-            f"An index cannot store the context of this model, whose context source is {source}.",
-            "Use a model whose context source is pooled, such as the default model.",
-        )
     if base is not None:
         _check_added_context(base, settings, encoder)
         if encoder.fingerprint != base.manifest.model_fingerprint:

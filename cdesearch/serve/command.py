@@ -1,22 +1,22 @@
 """The command `serve`: start, announce and stop a server."""
 
 import re
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cdesearch.cli.exits import code_of
+from cdesearch.cli.exits import raise_on_signal
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import named_index
 from cdesearch.cli.nearest_index import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
-from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
+from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, require_libraries, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
 from cdesearch.store.finding import opened_place
 from cdesearch.store.index import Index
@@ -34,13 +34,13 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 def serve(
     context: typer.Context,
     indexes: Annotated[
-        list[Any] | None,
+        list[Place] | None,
         typer.Argument(
             metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
         ),
     ] = None,
     index: Annotated[
-        list[Any] | None,
+        list[Place] | None,
         typer.Option(metavar="<path>", parser=parse_place, help="The same as INDEX, as in other commands; repeatable."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -108,25 +108,21 @@ def _named(context: typer.Context, arguments: list[Place], options: list[Place])
 
 
 def _serve(folders: Sequence[Place | None], settings: ServeSettings, socket: Path | None, model: Model | None) -> None:
-    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it.
-
-    Raises typer.Exit with the code of the signal.
-    """
+    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it."""
     leave_out_rest_client()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
-    from cdesearch.serve.listening import Listeners, run
+    from cdesearch.serve.server import listening, run
 
+    raise_on_signal(signal.SIGTERM)
     with (
         ServedIndexes.open(folders, model=model) as opened,
-        Listeners(settings.host, settings.port, _socket_paths(socket, opened)) as listeners,
+        listening(settings.host, settings.port, _socket_paths(socket, opened)) as sockets,
     ):
-        names, address = printable(", ".join(opened.names)), _address(settings.host, listeners.port)
+        names, address = printable(", ".join(opened.names)), _address(settings.host, sockets[0].getsockname()[1])
         typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
-            stopped_by = run(create_app(opened, settings), settings, listeners)
-    if stopped_by is not None:
-        raise typer.Exit(code_of(stopped_by))
+            run(create_app(opened, settings), settings, sockets)
 
 
 def _start(folders: Sequence[Place | None], settings: ServeSettings, options: Mapping[str, str]) -> str:

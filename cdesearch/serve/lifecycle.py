@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +22,6 @@ from cdesearch.store.server_address import (
     make_runtime_folder,
     read_record,
     remove_record,
-    runtime_folder,
     socket_of,
     write_record,
 )
@@ -34,11 +32,11 @@ if TYPE_CHECKING:
 
 TOKEN = "CDESEARCH_TOKEN"  # the environment variable that replaces the option --token
 START_SECONDS = 120.0  # loading a large model from a slow disk takes tens of seconds
-STOP_SECONDS = 40.0  # must be longer than GRACE_SECONDS in listening.py
+STOP_SECONDS = 40.0  # must be longer than GRACE_SECONDS in server.py
 POLL_SECONDS = 0.05
-STALE_SECONDS = 60.0  # a newer socket without a listener may belong to a server that is still starting
-MAX_LOG = 1_000_000  # bytes
-LOG_CHECK_SECONDS = 5.0
+DETACHED = 0  # lets a process on Windows outlive its terminal
+if sys.platform == "win32":
+    DETACHED = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
 ERROR = "error: "  # the start of the line that a failing command prints
 
 
@@ -49,17 +47,13 @@ def announced(indexes: "ServedIndexes", address: str, named: Path | None, token:
     `named` is the Unix socket, or None if the server listens on the default socket of each index. An index that
     another server has already announced keeps that server. Raises StorageError.
     """
-    remove_stale_files()
     folders = [served.index.place for served in indexes if running_server(served.index.place) is None]
-    ended = threading.Event()
     try:
         for served in indexes:
             if served.index.place in folders:
                 write_record(served.index.place, _record(served.index.place, served.name, address, named, token))
-        threading.Thread(target=_keep_log_small, args=(ended,), name="cdesearch-log", daemon=True).start()
         yield
     finally:
-        ended.set()
         for folder in folders:
             found = read_record(folder)
             if found is not None and found.pid == os.getpid():
@@ -101,7 +95,6 @@ def stop_server(folder: Place) -> str:
     if record is None:
         if isinstance(folder, Path) and not folder.exists():
             raise IndexNotFoundError(f"There is no index in {printable(str(folder))}.", "Check the spelling.")
-        remove_stale_files()
         return f"No server is running for {_names([folder])}."
     with suppress(ProcessLookupError):
         os.kill(record.pid, signal.SIGTERM)  # on Windows the process ends at once, without removing its files
@@ -115,19 +108,6 @@ def stop_server(folder: Place) -> str:
     if sys.platform == "win32":
         remove_record(folder)
     return f"Stopped the server of {_names([folder])} (process {record.pid})."
-
-
-def remove_stale_files() -> None:
-    """Remove the files that killed servers have left: sockets without a listener, with their records and logs."""
-    if sys.platform == "win32":
-        return
-    from cdesearch.serve.listening import is_listening
-
-    for file in runtime_folder().glob("*.sock"):
-        with suppress(OSError):
-            if time.time() - file.lstat().st_mtime > STALE_SECONDS and not is_listening(file):
-                for suffix in (".json", ".log", ".sock"):
-                    file.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def _record(folder: Place, name: str, address: str, named: Path | None, token: str | None) -> ServerRecord:
@@ -144,7 +124,7 @@ def _record(folder: Place, name: str, address: str, named: Path | None, token: s
 
 def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
     """Start the server as a process without a terminal, with its output in the file `log`."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC
     environment = same_modules()
     if token is not None:  # every user of the machine could see a command-line argument
         environment[TOKEN] = token
@@ -156,15 +136,8 @@ def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subproces
             stderr=stream,
             env=environment,
             start_new_session=True,
-            creationflags=_detached(),
+            creationflags=DETACHED,
         )
-
-
-def _detached() -> int:
-    """Return the process-creation flags that let a process on Windows outlive its terminal; 0 on other systems."""
-    if sys.platform == "win32":
-        return subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-    return 0
 
 
 def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Place) -> ServerRecord | None:
@@ -201,18 +174,3 @@ def _is_announced(folder: Place, record: ServerRecord) -> bool:
 
 def _names(folders: Sequence[Place]) -> str:
     return ", ".join(printable(str(folder)) for folder in folders)
-
-
-def _keep_log_small(ended: threading.Event) -> None:
-    """Truncate the log whenever it is too large, if stderr of this process is a log in the runtime folder."""
-    while not ended.wait(LOG_CHECK_SECONDS):
-        if _is_log(2) and os.fstat(2).st_size > MAX_LOG:
-            os.ftruncate(2, 0)  # later output starts at the beginning, because the log is open for appending
-
-
-def _is_log(descriptor: int) -> bool:
-    try:
-        output = os.fstat(descriptor)
-        return any(os.path.samestat(output, file.lstat()) for file in runtime_folder().glob("*.log"))
-    except OSError:
-        return False
