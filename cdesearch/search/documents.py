@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
-from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.open_tables import run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
 
@@ -63,7 +63,7 @@ class DocumentReader:
             return _in_order([(row["_rowid"], chunk_from_row(row)) for row in rows])
         except ValueError as error:
             raise IndexDamagedError(
-                f"{self._index.folder} cannot be read ({error}).", rebuild_remedy(self._index.folder)
+                f"{self._index.place} cannot be read ({error}).", rebuild_remedy(self._index.place)
             ) from None
 
 

@@ -3,7 +3,6 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from tokenizers import Tokenizer
@@ -19,6 +18,7 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.search.several import SeveralSearcher
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import free_name
+from cdesearch.store.place import BucketAddress, Place
 from cdesearch.store.schema import Hit
 from cdesearch.store.trust import real
 
@@ -141,19 +141,19 @@ class ServedIndexes:
         self._watcher.start()
 
     @classmethod
-    def open(cls, folders: Sequence[Path | None], model: Model | None = None, *, warm: bool = True) -> Self:
+    def open(cls, folders: Sequence[Place | None], model: Model | None = None, *, warm: bool = True) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 
         With `warm`, the models are loaded now. Otherwise they are loaded when a search first needs them.
         """
         models = ModelLoader("auto", model)
-        opened: dict[Path, ServedIndex] = {}
+        opened: dict[Place, ServedIndex] = {}
         try:
             for folder in folders:
                 index = Index.open(folder)
-                if real(index.folder) not in opened:
+                if real(index.place) not in opened:
                     name = free_name(index, {served.name for served in opened.values()})
-                    served = opened[real(index.folder)] = ServedIndex(name, Searcher(index, models))
+                    served = opened[real(index.place)] = ServedIndex(name, Searcher(index, models))
                     if warm:
                         served.searcher.warm()
         except BaseException:
@@ -205,7 +205,7 @@ class ServedIndexes:
     @property
     def buckets(self) -> tuple[str, ...]:
         """The addresses of the indexes that are in buckets."""
-        return tuple(str(served.index.address) for served in self if served.index.address is not None)
+        return tuple(str(served.index.place) for served in self if isinstance(served.index.place, BucketAddress))
 
     def _refresh(self) -> None:
         logged = ""

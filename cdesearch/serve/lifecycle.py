@@ -15,7 +15,7 @@ from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import print_error
 from cdesearch.cli.server_client import running_server
 from cdesearch.errors import CdesearchError, IndexNotFoundError
-from cdesearch.store.bucket_address import shown_place
+from cdesearch.store.place import Place
 from cdesearch.store.server_address import (
     ServerRecord,
     log_of,
@@ -47,11 +47,11 @@ def announced(indexes: "ServedIndexes", address: str, named: Path | None, token:
     `named` is the Unix socket, or None if the server listens on the default socket of each index. An index that
     another server has already announced keeps that server. Raises StorageError.
     """
-    folders = [served.index.folder for served in indexes if running_server(served.index.folder) is None]
+    folders = [served.index.place for served in indexes if running_server(served.index.place) is None]
     try:
         for served in indexes:
-            if served.index.folder in folders:
-                write_record(served.index.folder, _record(served.index.folder, served.name, address, named, token))
+            if served.index.place in folders:
+                write_record(served.index.place, _record(served.index.place, served.name, address, named, token))
         yield
     finally:
         for folder in folders:
@@ -60,7 +60,7 @@ def announced(indexes: "ServedIndexes", address: str, named: Path | None, token:
                 remove_record(folder)
 
 
-def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token: str | None) -> str:
+def start_in_background(folders: Sequence[Place], arguments: Sequence[str], token: str | None) -> str:
     """Start `cdesearch serve` with `arguments` in a separate process, and return a line with its address.
 
     Returns when the server answers requests, or immediately if every index in `folders` already has a server. If the
@@ -85,7 +85,7 @@ def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token
     return f"Serving {_names(folders)} at {record.address} in the background (process {record.pid})."
 
 
-def stop_server(folder: Path) -> str:
+def stop_server(folder: Place) -> str:
     """Stop the server of the index in `folder` once it has finished its running requests, and return a line about it.
 
     Raises CdesearchError if the server does not stop in time, and IndexNotFoundError if there is neither a server nor
@@ -93,7 +93,7 @@ def stop_server(folder: Path) -> str:
     """
     record = running_server(folder)
     if record is None:
-        if not folder.exists():
+        if isinstance(folder, Path) and not folder.exists():
             raise IndexNotFoundError(f"There is no index in {printable(str(folder))}.", "Check the spelling.")
         return f"No server is running for {_names([folder])}."
     with suppress(ProcessLookupError):
@@ -110,7 +110,7 @@ def stop_server(folder: Path) -> str:
     return f"Stopped the server of {_names([folder])} (process {record.pid})."
 
 
-def _record(folder: Path, name: str, address: str, named: Path | None, token: str | None) -> ServerRecord:
+def _record(folder: Place, name: str, address: str, named: Path | None, token: str | None) -> ServerRecord:
     is_windows = sys.platform == "win32"
     return ServerRecord(
         pid=os.getpid(),
@@ -140,7 +140,7 @@ def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subproces
         )
 
 
-def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Path) -> ServerRecord | None:
+def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Place) -> ServerRecord | None:
     """Wait until the server answers, and return its record; None if its process has ended.
 
     Raises CdesearchError if the server does not answer within START_SECONDS.
@@ -168,9 +168,9 @@ def _failed_start(code: int, log: Path) -> BaseException:
     return SystemExit(print_error(error, code))
 
 
-def _is_announced(folder: Path, record: ServerRecord) -> bool:
+def _is_announced(folder: Place, record: ServerRecord) -> bool:
     return read_record(folder) == record or (record.socket is not None and os.path.lexists(record.socket))
 
 
-def _names(folders: Sequence[Path]) -> str:
-    return ", ".join(printable(shown_place(folder)) for folder in folders)
+def _names(folders: Sequence[Place]) -> str:
+    return ", ".join(printable(str(folder)) for folder in folders)

@@ -4,8 +4,7 @@ import os
 import signal
 import threading
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +13,7 @@ from cdesearch.cli.named_index import named_index
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.settings import ServeSettings, require_libraries
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.place import Place, parse_place
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 def mcp(
     indexes: Annotated[
-        list[Path] | None,
+        list[Any] | None,
         typer.Argument(
             metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
         ),
@@ -35,7 +34,7 @@ def mcp(
 
     from cdesearch.serve.indexes import ServedIndexes
 
-    named: list[Path | None] = [named_index(folder, None) for folder in indexes or ()]
+    named: list[Place | None] = [named_index(folder, None) for folder in indexes or ()]
     with ServedIndexes.open(named or [None], warm=False) as opened:
         # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

@@ -20,7 +20,7 @@ from cdesearch.search.sentences import split_sentences
 from cdesearch.search.word_forms import pieces, word_stem
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes, ServedTogether
 from cdesearch.serve.mcp.answers import Answer, Budget, Part, make_cursor
-from cdesearch.store.folder import shown_path
+from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
@@ -90,7 +90,7 @@ def _notes(result: SearchResult, query: Query, offset: int) -> Iterator[str]:
 
 def _roots(served: ServedIndex | ServedTogether) -> str:
     """The folders to which paths are relative, with the names of the indexes if there are several."""
-    roots = [(member.name, shown_path(member.index.root)) for member in served.members]
+    roots = [(member.name, shown_source(member.index.root)) for member in served.members]
     return roots[0][1] if len(roots) == 1 else ", ".join(f"{root} ({name})" for name, root in roots)
 
 

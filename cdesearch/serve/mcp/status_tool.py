@@ -4,7 +4,7 @@ from typing import Any
 
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.answers import Answer
-from cdesearch.store.folder import shown_path
+from cdesearch.store.copies import shown_source
 from cdesearch.terminal import printable
 
 
@@ -18,7 +18,7 @@ def status(indexes: ServedIndexes, index: str | None) -> Answer:
 def _facts(served: ServedIndex) -> dict[str, Any]:
     facts, error = served.status()
     problem = {} if error is None else {"problem": str(error)}
-    return {"index": served.name, "root": shown_path(served.index.root), **facts, **problem}
+    return {"index": served.name, "root": shown_source(served.index.root), **facts, **problem}
 
 
 def _shown(value: Any) -> str:

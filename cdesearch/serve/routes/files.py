@@ -10,8 +10,8 @@ from fastapi.responses import JSONResponse
 
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
 from cdesearch.serve.routes.parameters import IndexName, State
+from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import FileRecord, Outcome
-from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
 
 MAX_FILES = 1_000  # files in one response
