@@ -13,6 +13,9 @@ from cdesearch.store.place import BucketAddress, Place, absolute
 from cdesearch.store.trust import check_found
 
 
+NAMED = 3  # indexes below a folder that a message names
+
+
 def chosen_place(place: Place) -> Place:
     """The place that `--index PLACE` names, the same for every command.
 
@@ -61,9 +64,19 @@ def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> P
         if os.path.lexists(found / CURRENT) or finished_generations(found):
             check(found)
             return found
-    raise IndexNotFoundError(
-        f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
-    )
+    raise IndexNotFoundError(f"There is no index in {start} or above it.", _other_index(start))
+
+
+def _other_index(folder: Path) -> str:
+    """The remedy for a folder without an index: one that a folder in it has, or how to make one."""
+    try:
+        below = sorted(one for one in folder.iterdir() if os.path.lexists(one / FOLDER / CURRENT))
+    except OSError:
+        below = []
+    if not below:
+        return f"Make one with `cdesearch index {_typed(folder)}`."
+    named = ", ".join(f"--index {shlex.quote(one.name)}" for one in below[:NAMED])
+    return f"Name one in it: {named}{', and so on' if below[NAMED:] else ''}."
 
 
 def _is_empty(folder: Path) -> bool:
