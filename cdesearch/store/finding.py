@@ -12,7 +12,6 @@ from cdesearch.store.layout import CURRENT, FOLDER
 from cdesearch.store.place import BucketAddress, Place, absolute
 from cdesearch.store.trust import check_found
 
-
 NAMED = 3  # indexes below a folder that a message names
 
 
