@@ -18,6 +18,7 @@ from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import MARK, MARKER, lost_settings_remedy
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
+from cdesearch.store.trust import require_own
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY
 from cdesearch.store.write_errors import write_error
@@ -43,8 +44,7 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
 
     The marker and the list of generations are written again. Search indexes are built again from the chunks. If chunks,
     context or manifest are damaged, the previous generation is made live and updated. Failing that, the index is built
-    again from its sources with its own settings.
-    Raises IndexDamagedError if even the settings are lost.
+    again from its sources with its own settings. Raises IndexDamagedError if even the settings are lost.
     """
     _restore_marker(folder, report_step)
     options, unverified = Options(index=folder, wait=wait), None
@@ -81,13 +81,15 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
 def _restore_marker(folder: Path, report_step: Callable[[str], None]) -> None:
     """Write a missing or damaged marker again, without which no run locks the folder, if its generations are certain.
 
-    Raises IndexStateError if none of them is one of this format, and StorageError.
+    Raises IndexStateError if none of them is one of this format, or if the index belongs to another user, and
+    StorageError.
     """
     try:
         check_marker(folder)
     except IndexDamagedError as error:
         if not any(map(_is_of_this_format, finished_generations(folder))):
             raise IndexDamagedError(error.cause, removal_remedy(folder)) from None
+        require_own(folder)
         try:
             write_new(folder / MARKER, MARK)
         except OSError as refused:

@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 
 import pytest
@@ -131,6 +132,15 @@ def test_a_marker_that_is_lost_is_written_again_and_nothing_else_changes(sound, 
     repair(sound.index, False, Silent(), steps.append)
     assert steps == ["The marker of the index was written again."] and marker.read_bytes() == whole
     assert diagnose(sound.index).is_sound and sound.is_right() and labels.read_text() == "{}"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a folder away")
+def test_no_marker_is_written_into_the_index_of_another_user(sound):
+    (sound.index / "INDEX").unlink()
+    os.chown(sound.index, 1234, 1234)
+    with pytest.raises(IndexUntrustedError, match="only its owner can change it"):
+        repair(sound.index, False, Silent(), lambda _: None)
+    assert not (sound.index / "INDEX").exists()
 
 
 def test_marker_and_current_are_repaired_together(sound):
