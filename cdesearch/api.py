@@ -15,9 +15,9 @@ from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, w
 from cdesearch.opened import OpenIndexes, Searchable
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.several import SeveralSearcher
-from cdesearch.store.bucket_address import parse_place, parse_source
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
+from cdesearch.store.place import Place, parse_place
 from cdesearch.store.vector_format import VectorKind
 
 Folders = list[str] | list[Path] | list[str | PathLike[str]] | tuple[str | PathLike[str], ...]
@@ -88,7 +88,7 @@ class OpenIndex(Searchable):
         """
         self._searcher.reload()
         encoder = self._searcher.loaded_encoder
-        options = self._options | {"index": self.index.folder, "refresh_context": refresh_context, "wait": wait}
+        options = self._options | {"index": self.index.place, "refresh_context": refresh_context, "wait": wait}
         report = _run([], encoder=encoder, **options)
         self._searcher.reload()
         return _shown(report)
@@ -186,7 +186,7 @@ def build(
     """
     named = with_details(None if model is None else _model(model), model_name, query_prefix, document_prefix)
     report = _run(
-        [_source(path) for path in paths],
+        [_place(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
         index=None if index is None else _place(index),
         model=named,
@@ -212,10 +212,10 @@ def build(
         _check_all_read(shown)
     if isinstance(named, EndpointModel) and not named.url:
         named = None  # the index names the server, and now also what was named here
-    return OpenIndex(Searcher(Index.open(report.folder), device=device, model=named), device, named, report=shown)
+    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=shown)
 
 
-def _run(paths: Sequence[Path], *, columns: dict[str, str | None] | None = None, **options: Any) -> Any:
+def _run(paths: Sequence[Place], *, columns: dict[str, str | None] | None = None, **options: Any) -> Any:
     """Build or update an index without output, and return the `Report` of the package that builds indexes."""
     return builder("folder")(paths, columns=columns or {}, **({"max_file_size": None} | options))
 
@@ -261,14 +261,9 @@ def _model(value: str | PathLike[str]) -> Model:
     return parse_model(value) if isinstance(value, str) and value else _path(value)
 
 
-def _place(value: str | PathLike[str]) -> Path:
-    """The folder of an index, which stands for a bucket if `value` is an address such as s3://bucket/docs."""
+def _place(value: str | PathLike[str]) -> Place:
+    """The place of an index or of files, which is in a bucket if `value` is an address such as s3://bucket/docs."""
     return parse_place(value) if isinstance(value, str) and "://" in value else _path(value)
-
-
-def _source(value: str | PathLike[str]) -> Path:
-    """The file or folder to index, which holds copies if `value` is an address such as s3://bucket/files."""
-    return parse_source(value) if isinstance(value, str) and "://" in value else _path(value)
 
 
 def _path(value: str | PathLike[str]) -> Path:

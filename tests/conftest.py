@@ -65,13 +65,8 @@ def make_model(config: ModelConfig = TINY, *, gate: float = 0.5, seed: int = 0) 
             if parameter.ndim > 1:
                 parameter.mul_(1.5).add_(torch.randn_like(parameter) * 0.05)
         torch.nn.init.normal_(model.second_stage.null)
-        if model.second_stage.film is not None and gate == 0:
-            model.second_stage.film.outer.weight.zero_()
         for cross_attention in model.second_stage.cross_attention:
-            if config.log_gates and gate:
-                cross_attention.set_weight(gate)
-            else:
-                cross_attention.gate.fill_(gate)
+            cross_attention.gate.fill_(gate)
             if cross_attention.sink is not None:
                 torch.nn.init.normal_(cross_attention.sink)
     return model
@@ -162,17 +157,6 @@ def closed_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shallow_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = replace(TINY, first_stage="shared", first_stage_layers=1)
     return make_checkpoint(tmp_path_factory.mktemp("models") / "shallow", config)
-
-
-@pytest.fixture(scope="session")
-def one_softmax_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint(tmp_path_factory.mktemp("models") / "one", replace(TINY, context_attention="one_softmax"))
-
-
-@pytest.fixture(scope="session")
-def log_gates_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = replace(TINY, context_attention="one_softmax", log_gates=True)
-    return make_checkpoint(tmp_path_factory.mktemp("models") / "log-gates", config)
 
 
 @pytest.fixture(scope="session")

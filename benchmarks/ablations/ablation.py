@@ -23,10 +23,11 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe
+from trainer.recipe_file import to_plain
 from trainer.replacing import replace_text
-from trainer.run.folder import claim_folder, has_begun
+from trainer.run.folder import claim_folder
 from trainer.run.log import read_log
-from trainer.schema import to_plain
+from trainer.run.state import STATE
 
 CONTEXTS = ("true", "random", "null", "document")
 MADE_WITH = "arm.json"  # in the folder of an arm: its recipe, and how it is evaluated
@@ -88,7 +89,7 @@ def _claim_arm(recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> None:
     made_with = {"recipe": _without_places(to_plain(recipe)), "evaluation": evaluation}
     if file.exists():
         before = json.loads(file.read_text(encoding="utf-8"))
-        is_trained = (out / "checkpoint").exists() or has_begun(recipe.run)
+        is_trained = (out / "checkpoint").exists() or (out / STATE).exists()
         if before["recipe"] != json.loads(json.dumps(made_with["recipe"])) and is_trained:
             raise InputError(
                 f"{out} has an arm that was made with another recipe.", f"Delete {out}, or name another --work."
@@ -109,13 +110,13 @@ def _without_places(recipe: Mapping[str, Any]) -> dict[str, Any]:
 def _train_and_measure(name: str, recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> Arm:
     """Train and evaluate an arm, unless the results of an earlier call are on disk."""
     from cdesearch.progress import shown_on_stderr
-    from trainer.rounds import train_in_rounds
+    from trainer.train import train
 
     out = recipe.run.out
     if not (out / "checkpoint").is_dir():
         with shown_on_stderr() as display:
             display.note(name)
-            train_in_rounds(recipe, display, resume=has_begun(recipe.run))
+            train(recipe, display, resume=(out / STATE).exists())
     measured = out / MEASURED
     if not measured.exists():
         encoder = load_encoder(out / "checkpoint").truncated_to(planned.max_tokens)

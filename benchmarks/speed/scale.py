@@ -85,8 +85,9 @@ def scale(
             columns[size] = {}
             stages = ((_built, (material, work, size, vectors)), (_searched, (work, queries)), (_updated, (work,)))
             for stage, given in stages:
-                columns[size] |= in_process(stage, *given)
-                print(f"{size:,} chunks, {stage.__name__[1:]}: {columns[size]}", file=sys.stderr)
+                figures = in_process(stage, *given)
+                print(f"{size:,} chunks, {stage.__name__[1:]}: {figures}", file=sys.stderr)
+                columns[size] |= figures
     _show(columns)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
     texts = {"corpus": corpus.name, "sentences": (pairs or corpus).name, "like": n_like, "sizes": columns}

@@ -13,7 +13,7 @@ from benchmarks.speed.material import Batch, corpus_file
 from cdesearch import __version__
 from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, write_files
+from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, Outcome, write_files
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
 from cdesearch.store.vector_format import DEFAULT, VectorKind
@@ -127,11 +127,12 @@ def _publish(
     index: Path, building: Path, source: Index, kind: VectorKind, n_chunks: int, records: Sequence[FileRecord]
 ) -> None:
     """Complete the generation with a manifest like that of the source, and make it the current one."""
-    files: dict[str, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": len(records)}
+    files: dict[Outcome, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": len(records)}
     manifest = replace(
         source.manifest,
         cdesearch=__version__,
         vectors=kind,
+        context_chunks=n_chunks,
         root="..",
         sources=(".",) if records else (),
         columns={},

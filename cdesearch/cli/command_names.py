@@ -8,7 +8,6 @@ from cdesearch.errors import InputError
 OWN = ("query", "ask", "eval", "status", "models", "trust", "open", "completion")
 # The commands that other packages register when cdesearch is installed, with the extra that each needs.
 REGISTERED = {
-    "adapt": "[train]",
     "clear": "",
     "config": "",
     "doctor": "",

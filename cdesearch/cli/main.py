@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -33,7 +32,7 @@ from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.place import parse_place
 from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
@@ -107,7 +106,7 @@ def query(
         ),
     ] = 0.0,
     index: Annotated[
-        list[Path] | None,
+        list[Any] | None,  # of Place, because typer knows no unions
         typer.Option(
             metavar="<path>", parser=parse_place, help=f"{INDEX_HELP} Repeat it to search several indexes as one."
         ),
@@ -200,7 +199,7 @@ def status(
     show_status(report)
     sources = opened.sources
     for source in opened.missing_sources if missing else ():
-        typer.echo(printable(still_answering(source, sources, opened.folder, opened.manifest)), err=True)
+        typer.echo(printable(still_answering(source, sources, opened.place, opened.manifest)), err=True)
 
 
 app.command("models")(models)

@@ -14,8 +14,8 @@ def note_outer_index(nearest: Index) -> None:
     outer = outer_index(Path.cwd(), nearest.folder)
     if outer is not None:
         line = (
-            f"{nearest.folder} answers here. {outer.folder} covers this folder as well:"
-            f" --index {shlex.quote(str(outer.folder))} chooses it."
+            f"{nearest.place} answers here. {outer.place} covers this folder as well:"
+            f" --index {shlex.quote(str(outer.place))} chooses it."
         )
         sys.stderr.write(f"{printable(line)}\n")
         sys.stderr.flush()

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from cdesearch.cli.command_names import FLAGS, OWN, VALUED, command_names
 from cdesearch.cli.config_files import check_sections, config_files
 from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.place import parse_place
 
 MODES = ("hybrid", "rerank", "dense", "text")
 MAX_DIGITS = 9  # digits of a number

@@ -16,7 +16,7 @@ from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import InputError, QueryError
 from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
-from cdesearch.store.folder import shown_source
+from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 from cdesearch.terminal import print_json, printable
@@ -142,7 +142,7 @@ def _updated(index: Index, name: str) -> Index:
     line = builder("quick")(index)
     if line:
         _note(printable(f"{name}: {line}" if name else line))
-    return Index(index.folder)
+    return Index(index.place)
 
 
 def _show_passages(query: str, result: SearchResult, tokenizer: "Tokenizer") -> None:

@@ -104,7 +104,7 @@ def _read_around(index: Index, hit: Hit, options: QueryOptions) -> Surroundings:
 
 def _is_model_confirmed(index: Index) -> bool:
     try:
-        return unconfirmed(index.folder, TrustRequest(index.manifest.model)).is_empty
+        return unconfirmed(index.place, TrustRequest(index.manifest.model)).is_empty
     except CdesearchError:
         return False
 

@@ -2,10 +2,10 @@
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cdesearch.models.endpoint_model import Model
+from cdesearch.store.place import Place
 
 if TYPE_CHECKING:
     from cdesearch.search.reader import Mode
@@ -26,7 +26,7 @@ class QueryOptions:
     paths: tuple[str, ...] = ()  # the patterns as the user typed them; one must match
     types: tuple[str, ...] = ()  # names of types of files
     since: str | None = None  # an age or a date as the user typed it
-    indexes: tuple[Path, ...] = ()  # none: the nearest index upward; several are searched as one
+    indexes: tuple[Place, ...] = ()  # none: the nearest index upward; several are searched as one
     model: Model | None = None
     full: bool = False
     context: int = 0  # lines around each passage

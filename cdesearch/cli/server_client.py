@@ -12,7 +12,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -21,6 +20,7 @@ from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.line_places import LinePlaces
+from cdesearch.store.place import Place
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.server_address import ServerRecord, read_record
 
@@ -36,7 +36,7 @@ def ask_server(index: Index, text: str, k: int, mode: str, files: FileFilter) ->
     """
     if files.paths == ():  # the HTTP API cannot express that no path may match
         return None
-    record = read_record(index.folder)
+    record = read_record(index.place)
     if record is None or record.version != __version__:
         return None
     query = [("q", text), ("k", str(k)), ("mode", mode), ("index", record.name), *_restrictions(files)]
@@ -55,7 +55,7 @@ def ask_server_of_several(
 
     The filters must be the same for all indexes, which the HTTP API requires.
     """
-    records = {name: read_record(index.folder) for name, index in indexes.items()}
+    records = {name: read_record(index.place) for name, index in indexes.items()}
     first, files = next(iter(records.values())), next(iter(filters.values()))
     if first is None or first.version != __version__ or set(filters.values()) != {files} or files.paths == ():
         return None
@@ -90,7 +90,7 @@ def _renamed(hit: Hit, names: Mapping[str, str]) -> Hit:
 
 def chunks_from_server(index: Index, hit: Hit, around: int) -> tuple[Chunk, ...] | None:
     """Return the chunk of a hit and `around` chunks on each side of it; None if the server does not answer."""
-    record = read_record(index.folder)
+    record = read_record(index.place)
     if record is None:
         return None
     query = urlencode([("chunk", hit.chunk.id), ("around", str(around)), ("index", record.name)])
@@ -101,7 +101,7 @@ def chunks_from_server(index: Index, hit: Hit, around: int) -> tuple[Chunk, ...]
         return None
 
 
-def running_server(folder: Path) -> ServerRecord | None:
+def running_server(folder: Place) -> ServerRecord | None:
     """Return the record of the running server of the index in `folder`; None if there is none that answers.
 
     After a server was killed, another one may use its port, and another program may have its process number.

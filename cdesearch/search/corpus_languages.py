@@ -3,8 +3,8 @@
 from cdesearch.languages.known import LANGUAGES, names_of
 from cdesearch.languages.shares import described, percentage, text_language, unread
 from cdesearch.models.catalog import models_reading
-from cdesearch.store.folder import rebuild_command
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_command
 
 FREQUENT = 0.1  # the share of the chunks from which on a language that full text does not stem is named
 
@@ -20,7 +20,7 @@ def unread_languages(index: Index) -> str | None:
     said = f"{total} ({described(missed)}). Hybrid search relies on their words."
     if not readers:
         return said
-    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder, model=readers[0])}."
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.place, model=readers[0])}."
 
 
 def unfit_text_language(index: Index) -> str | None:
@@ -35,4 +35,4 @@ def unfit_text_language(index: Index) -> str | None:
             if code != manifest.text_language and LANGUAGES[code].stemmer and share >= FREQUENT
         }
         return f"Full text stems words of {stems} alone, not those of {described(others)}." if others else None
-    return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(index.folder)}."
+    return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(index.place)}."

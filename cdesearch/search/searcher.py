@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral
-from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar, get_args
 
@@ -23,7 +22,7 @@ from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.query_vectors import QueryVectors
 from cdesearch.search.reader import Gathered, GenerationReader, Mode, Query
 from cdesearch.search.result import SearchResult
-from cdesearch.store.index import Index, newest_name
+from cdesearch.store.index import Index
 
 MANY = 64  # queries whose candidates are in memory at the same time
 CONFIRMING_SECONDS = 2  # the time between two attempts to open a generation that the user has not confirmed
@@ -194,7 +193,7 @@ class Searcher:
         """
         name, refused = "", self.refused
         try:
-            name = newest_name(self.index.folder) or self.index.generation.name
+            name = self.index.storage.newest_name() or self.index.generation.name
             if refused is not None and refused.name == name and not refused.may_be_usable():
                 return False
             is_newer = name != self.index.generation.name and self.reload(warm=True)
@@ -212,11 +211,11 @@ class Searcher:
         that is not loaded yet. Raises CdesearchError if the newest generation cannot be used.
         """
         self.check_usable()
-        if newest_name(self.index.folder) == self.index.generation.name:
+        if self.index.storage.newest_name() == self.index.generation.name:
             return False
         with self._opening:
             before = self._newest
-            newest = self._reader(_newest_index(before.index.folder))
+            newest = self._reader(_newest_index(before.index))
             if newest.index.generation == before.index.generation:  # another thread has opened it
                 return False
             if warm:
@@ -248,7 +247,7 @@ class Searcher:
         """Open the newest generation in place of `reader`, and return it; None if there is no newer one."""
         with self._opening:
             if self._newest is reader:
-                newest = Index(reader.index.folder)
+                newest = Index(reader.index.place)
                 if newest.generation == reader.index.generation:
                     return None
                 self._newest = self._reader(newest)
@@ -264,14 +263,14 @@ class Searcher:
         return self._models.encoder_for(index)
 
 
-def _newest_index(folder: Path) -> Index:
+def _newest_index(index: Index) -> Index:
     """Open the newest generation. If an update removes it meanwhile, the then newest one is opened."""
     while True:
-        name = newest_name(folder)
+        name = index.storage.newest_name()
         try:
-            return Index(folder)
+            return Index(index.place)
         except IndexDamagedError:
-            if newest_name(folder) == name:
+            if index.storage.newest_name() == name:
                 raise
 
 

@@ -6,47 +6,40 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cdesearch.errors import IndexNotFoundError, IndexStateError
-from cdesearch.store.bucket_address import address_of
-from cdesearch.store.folder import (
-    CURRENT,
-    FOLDER,
-    GENERATIONS,
-    absolute,
-    check_enterable,
-    finished_generations,
-    mark_of,
-)
+from cdesearch.store.folder import finished_generations, mark_of
+from cdesearch.store.guard import check_enterable
+from cdesearch.store.layout import CURRENT, FOLDER, GENERATIONS
+from cdesearch.store.place import BucketAddress, Place, absolute
 from cdesearch.store.trust import check_found
 
 
-def chosen_folder(path: Path) -> Path:
-    """The index folder that `--index PATH` names, the same for every command.
+def chosen_place(place: Place) -> Place:
+    """The place that `--index PLACE` names, the same for every command.
 
-    PATH may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
-    not exist yet. Any other folder stands for `.cdesearch` in it. The folder that stands for an index in a bucket is
-    returned as it is. Raises IndexStateError if it cannot be entered.
+    A path may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
+    not exist yet. Any other folder stands for `.cdesearch` in it. Raises IndexStateError if it cannot be entered.
     """
-    path = absolute(path)
-    if address_of(path) is not None:
-        return path
+    if isinstance(place, BucketAddress):
+        return place
+    path = absolute(place)
     check_enterable(path)
-    if path.name == FOLDER or _is_index(path):
-        return path
-    if not path.is_dir() or _is_empty(path):
+    if path.name == FOLDER or _is_index(path) or not path.is_dir() or _is_empty(path):
         return path
     check_enterable(path / FOLDER)
     return path / FOLDER
 
 
-def opened_folder(path: Path | None) -> Path:
-    """The index folder that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
+def opened_place(place: Place | None) -> Place:
+    """The index that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
 
     The path of an indexed file names the index beside that file. Raises IndexStateError if it cannot be entered.
     """
-    if path is None:
+    if place is None:
         return find_index(Path.cwd())
-    check_enterable(path)
-    return path.parent / FOLDER if path.is_file() else chosen_folder(path)
+    if isinstance(place, BucketAddress):
+        return place
+    check_enterable(place)
+    return place.parent / FOLDER if place.is_file() else chosen_place(place)
 
 
 def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> Path:
@@ -81,8 +74,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _is_index(path: Path) -> bool:
-    is_old = (path / CURRENT).is_file() and (path / GENERATIONS).is_dir()
-    return mark_of(path) is not None or is_old
+    return mark_of(path) is not None or ((path / CURRENT).is_file() and (path / GENERATIONS).is_dir())
 
 
 def _typed(folder: Path) -> str:

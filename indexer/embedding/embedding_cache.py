@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
+from cdesearch.store.guard import TABLES
 from cdesearch.store.index import Index
-from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
 from indexer.generations.tables import NAMES_PER_QUERY, sql_lists
 

@@ -13,9 +13,9 @@ from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.finding import chosen_folder
-from cdesearch.store.folder import FORMAT, MARK, MARKER
+from cdesearch.store.finding import chosen_place
 from cdesearch.store.index import Index
+from cdesearch.store.layout import FORMAT, MARK, MARKER
 from indexer.build import build
 from indexer.settings import Options
 
@@ -249,7 +249,7 @@ def test_the_index_folder_that_a_path_names(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / MARKER).write_text(MARK)
-    meant = {name: chosen_folder(tmp_path / name) for name in ("full", "empty", "index", "new", "new/.cdesearch")}
+    meant = {name: chosen_place(tmp_path / name) for name in ("full", "empty", "index", "new", "new/.cdesearch")}
     assert meant == {
         "full": tmp_path / "full" / ".cdesearch",
         "empty": tmp_path / "empty",

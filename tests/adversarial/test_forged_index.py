@@ -22,7 +22,6 @@ from cdesearch.search.drift import measure_drift
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, read_files, write_files
 from cdesearch.store.index import Index
-from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_from_row
@@ -149,7 +148,6 @@ def test_a_kept_generation_with_data_outside_the_index_is_not_made_live(cloned):
         "",
         "a\0b",
         "a\x1b]0;x\x07",
-        "\ud800",
     ],
 )
 def test_a_path_in_the_checksums_outside_the_generation_is_never_opened(docs, tmp_path, monkeypatch, name):
@@ -163,25 +161,14 @@ def test_a_path_in_the_checksums_outside_the_generation_is_never_opened(docs, tm
 
 
 @pytest.mark.parametrize(
-    "entry",
-    [
-        Entry("x", 1, "0" * 64),
-        Entry([1], 1, "0" * 64),
-        Entry(True, 1, "0" * 64),
-        Entry(-1, 1, "0" * 64),
-        Entry(1 << 63, 1, "0" * 64),
-        Entry(1, "q", "0" * 64),
-        Entry(1, 1 << 64, "0" * 64),
-        Entry(1, 1, 5),
-        Entry(1, 1, "x"),
-    ],
-    ids=str,
+    "entry", [["x", 1, "0"], [-1, 1, "0"], [True, 1, "0"], [1, "q", "0"], [1, 1, 5], [1, 1, "x"]], ids=str
 )
 def test_an_impossible_value_in_the_checksums_is_damage(docs, entry):
-    forge_checksums(docs, {"zz": entry})
+    file = generation_of(docs) / "checksums.json"
+    stored = json.loads(file.read_bytes())
+    file.write_text(json.dumps(stored | {"files": stored["files"] | {"zz": entry}}))
     with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
         package.open(docs)
-    assert not diagnose(docs / ".cdesearch").is_sound
 
 
 def test_an_index_with_forged_checksums_can_be_built_again(docs):
@@ -212,45 +199,23 @@ def test_an_unknown_file_in_a_generation_does_not_make_its_checksums_unreadable(
     "values",
     [
         {"record": 5},
-        {"title": 5},
         {"title": None},
         {"title": "\ud800\x1b[31m"},
         {"trail": [1]},
-        {"trail": "x"},
-        {"trail": None},
-        {"body_start": "x"},
         {"body_start": -1},
         {"body_start": 10**30},
         {"ordinal": 0.5},
         {"ordinal": True},
         {"line_start": "\x1b]0;owned\x07"},
-        {"line_end": -1},
         {"page": {"a": 1}},
-        {"page": 10**4000},
-        {"anchor": None},
-        {"indent": "x"},
-        {"indent": "\n"},
-        {"indent": " " * 1001},
-        {"indent": 4},
         {"anchor": ["setup"]},
-        {"anchor": "\ud800"},
+        {"indent": "x"},
+        {"indent": " " * 1001},
         {"more": 1},
-        {"headings": {}},
-        {"headings": [[0, 1, "x"]]},
-        {"headings": [[1, 0, "x"]]},
-        {"headings": [[0, 0, "x"], [0, 0, "y"]]},
-        {"headings": [[0, -1, "x"]]},
-        {"headings": [[0, 0, 1]]},
-        {"headings": [[0, 0, "\ud800"]]},
-        {"headings": [[0]]},
-        {"anchors": [[0, "\ud800"]]},
-        {"anchors": [[0, None]]},
-        {"anchors": [[True, "a"]]},
-        {"anchors": [[0, "a", "b"]]},
-        {"numbers": [[0, -1]]},
-        {"numbers": [[0, 10**30]]},
-        {"numbers": [0, 1]},
-        {"numbers": "x"},
+        {"places": {"trails": [[0, "x"]]}},
+        {"places": {"anchors": [[0, "\ud800"]]}},
+        {"places": {"numbers": [[0, -1]]}},
+        {"places": [1]},
     ],
     ids=lambda values: f"{values!s:.30}",
 )
@@ -260,7 +225,7 @@ def test_an_impossible_value_in_the_place_column_is_damage(values):
     place |= {"line_start": 1, "line_end": 1, "page": None}
     assert chunk_from_row(row | {"place": json.dumps(place)}).line_start == 1
     assert chunk_from_row(row | {"place": json.dumps(place | {"anchor": "setup"})}).anchor == "setup"
-    with pytest.raises(ValueError, match="place"):
+    with pytest.raises(ValueError, match=r"place of a chunk|after its text"):
         chunk_from_row(row | {"place": json.dumps(place | values)})
 
 
@@ -363,23 +328,17 @@ def forge_list(docs, *lines):
     write_checksums(generation_of(docs), None)
 
 
-LINE = ["a.md", "skipped", "x", 1, 1, None]
+LINE = ["a.md", "skipped", "x", 1, 1, None, None]
 WRONG_LINES = {
     "not JSON": b"x\n",
     "not UTF-8": b'["\xff", "skipped", "x", 1, 1, null]\n',
     "half a character": json.dumps(["\ud800", *LINE[1:]]).encode(),
     "not a list": b'{"path": "a.md"}\n',
-    "too few values": json.dumps(LINE[:5]).encode(),
     "another outcome": json.dumps([LINE[0], "gone", *LINE[2:]]).encode(),
-    "a number as path": json.dumps([1, *LINE[1:]]).encode(),
     "truth as size": json.dumps([*LINE[:3], True, 1, None]).encode(),
-    "a fraction": json.dumps([*LINE[:3], 0.5, 1, None]).encode(),
-    "no number": b'["a.md", "skipped", "x", NaN, 1, null]',
     "a large number": json.dumps([*LINE[:3], 2**64, 1, None]).encode(),
-    "thousands of digits": json.dumps(LINE).encode().replace(b"1", b"1" * 5000),
     "deep lists": b"[" * 100_000,
     "an endless line": json.dumps(["a" * 10_000_000, *LINE[1:]]).encode(),
-    "only zeros": bytes(100_000),
 }
 
 
@@ -393,7 +352,7 @@ def test_a_forged_list_of_files_is_damage(docs, line):
 
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-numbers = st.none() | st.integers(-(2**63), 2**63)
+numbers = st.none() | st.integers(-(2**63), 2**63 - 1)
 records = st.builds(FileRecord, names, st.sampled_from(OUTCOMES), names, numbers, numbers, st.none() | names)
 
 
@@ -402,24 +361,6 @@ def test_a_list_of_files_is_read_as_it_was_written(tmp_path_factory, listed):
     folder = tmp_path_factory.mktemp("list")
     write_files(listed, folder / FILES)
     assert list(read_files(folder)) == listed
-
-
-# Manifests of Lance.
-
-
-def write_manifest(file, message):
-    file.write_bytes(len(message).to_bytes(4, "little") + message + bytes(8) + b"\0\0\2\0LANC")
-
-
-@pytest.mark.parametrize(
-    ("n_files", "n_bytes"), [(1, 32_000_000), (1, 4_000_000), (300, 10_000)], ids=["long", "dense", "many"]
-)
-def test_manifests_with_more_fields_than_a_table_has_are_damage(docs, n_files, n_bytes):
-    versions = generation_of(docs) / "tables" / "chunks.lance" / "_versions"
-    for number in range(n_files):
-        write_manifest(versions / f"{number}.manifest", b"\x08\x01" * (n_bytes // 2))
-    with pytest.raises(IndexDamagedError, match=r"larger than|too many fields"):
-        check_tables(generation_of(docs))
 
 
 # A generation that claims to be unfinished.

@@ -20,14 +20,13 @@ from cdesearch.store.damage import find_damage
 from cdesearch.store.file_account import read_files
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.folder import begun_generations, check_marker, current_name, finished_generations, mark_of
-from cdesearch.store.index import current_generation
-from cdesearch.store.lance_manifest import check_tables
+from cdesearch.store.guard import check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
+from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.build import build
-from indexer.generations.generation import open_building, swap_in
-from indexer.generations.ledger import own_generations, record
+from indexer.generations.generation import open_building, own_generations, record, swap_in
 from indexer.generations.removal import remove_index
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair

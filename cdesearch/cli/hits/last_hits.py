@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cdesearch.errors import CdesearchError, InputError
-from cdesearch.store.folder import read_small
+from cdesearch.store.guard import read_small
 from cdesearch.store.server_address import is_private
 
 FILE = "hits.json"

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from cdesearch.cli.hits.last_hits import HitPlace
 from cdesearch.cli.hits.unpacking import unpacked_copy
 from cdesearch.errors import InputError
-from cdesearch.store.folder import absolute
+from cdesearch.store.place import absolute
 from cdesearch.store.trust import real
 
 VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends

@@ -1,18 +1,36 @@
-"""The query parameters that several routes have in common, with their limits and descriptions."""
+"""What routes get from a request: the server that received it, and the parameters that several have in common."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
 
 from cdesearch.search.file_filter import FileFilter, time_of
 from cdesearch.search.reader import Mode
-from cdesearch.serve.indexes import ALL
+from cdesearch.serve.admission import Admission
+from cdesearch.serve.indexes import ALL, ServedIndexes
+from cdesearch.serve.updates import UpdateRuns
 
 MAX_K = 100
 MAX_OFFSET = 1_000
 MAX_QUERY = 4_000  # characters
 
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """The indexes of a running server, and what runs its searches and updates."""
+
+    indexes: ServedIndexes
+    admission: Admission
+    updates: UpdateRuns
+
+
+def _state_of(request: Request) -> ServerState:
+    state: ServerState = request.app.state.server
+    return state
+
+
+State = Annotated[ServerState, Depends(_state_of)]
 QueryText = Annotated[str, Query(description="What to search for.", max_length=MAX_QUERY)]
 NumberOfHits = Annotated[int, Query(ge=1, le=MAX_K, description="How many hits to return.")]
 PathGlobs = Annotated[
@@ -32,14 +50,13 @@ MinConfidence = Annotated[
     Query(ge=0, le=1, description="Leave out hits whose confidence, the probability that they are relevant, is lower."),
 ]
 IndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: the first one.")]
-MAX_INDEXES = 100
 IndexNames = Annotated[
     list[str] | None,
     Query(
         alias="index",
         description=f"The name of an index. Repeat it to search several as one; {ALL} stands for all."
         " Default: the first one.",
-        max_length=MAX_INDEXES,
+        max_length=100,
     ),
 ]
 

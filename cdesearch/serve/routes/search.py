@@ -1,18 +1,18 @@
-"""`GET /api/v1/search` returns the hits of a query."""
+"""`GET /api/v1/search` returns the hits of a query, and `GET /api/v1/explain` says why a chunk is one of them."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.hits.render import hit_as_json, result_as_json
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
-from cdesearch.serve.routes.parameters import MAX_OFFSET, IndexNames, MinConfidence, NumberOfHits, QueryText, Scope
-from cdesearch.serve.routes.places import places_as_json
-from cdesearch.serve.state import state_of
+from cdesearch.serve.routes.documents import places_as_json
+from cdesearch.serve.routes.parameters import MAX_K, MAX_OFFSET, IndexName, IndexNames, QueryText, Scope, State
 from cdesearch.store.schema import Hit
 
 router = APIRouter(tags=["search"])
@@ -20,12 +20,17 @@ router = APIRouter(tags=["search"])
 
 @router.get("/search")
 async def search(
-    request: Request,
+    state: State,
     q: QueryText,
     scope: Scope,
-    k: NumberOfHits = 10,
+    k: Annotated[int, Query(ge=1, le=MAX_K, description="How many hits to return.")] = 10,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many of the best hits to skip.")] = 0,
-    min_confidence: MinConfidence = 0.0,
+    min_confidence: Annotated[
+        float,
+        Query(
+            ge=0, le=1, description="Leave out hits whose confidence, the probability that they are relevant, is lower."
+        ),
+    ] = 0.0,
     index: IndexNames = None,
 ) -> JSONResponse:
     """Return the chunks that match the query best, best first.
@@ -33,13 +38,31 @@ async def search(
     Several indexes are searched as one. Each hit then has the name of its `index`, and `copies` with the places of the
     same text in the others.
     """
-    state = state_of(request)
     served = state.indexes.together(index or ())
     result = await state.admission.run(lambda: served.search(q, offset + k, scope.mode, scope.files))
     values = _answer(served, q, scope.mode, offset, k, result)
     values["hits"] = [hit for hit in values["hits"] if hit["confidence"] is None or hit["confidence"] >= min_confidence]
     values["answered"] = result.confident(min_confidence).seems_answered
     return JSONResponse(values)
+
+
+@router.get("/explain")
+async def explain(
+    state: State,
+    q: QueryText,
+    chunk: Annotated[str, Query(description="The id of the chunk, which each hit contains.", max_length=200)],
+    scope: Scope,
+    k: Annotated[int, Query(ge=1, le=MAX_K + MAX_OFFSET, description="The sum of k and offset of the search.")] = 10,
+    index: IndexName = None,
+) -> JSONResponse:
+    """Return the evidence of the vectors and of the words, as numbers that add up to the score of the hit.
+
+    The parameters must be those of the search that found the chunk. Of a search of several indexes, the evidence in the
+    index of the hit is explained, without the others.
+    """
+    served = state.indexes[index]
+    explained = await state.admission.run(lambda: served.searcher.explain(chunk, q, k, scope.mode, scope.files))
+    return JSONResponse({"query": q, "index": served.name, **asdict(explained)})
 
 
 def _answer(

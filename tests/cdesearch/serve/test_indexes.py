@@ -29,7 +29,7 @@ def n_hits(served):
 def test_indexes_of_the_same_model_share_the_loaded_model(pages, own_pages):
     with ServedIndexes.open([pages, own_pages]) as indexes:
         first, second = indexes
-        assert first.encoder is second.encoder
+        assert first.searcher.encoder is second.searcher.encoder
         assert indexes.names == ("pages", "own")
         assert indexes[None] is first
         assert indexes["own"] is second
@@ -73,25 +73,25 @@ def test_a_folder_without_an_index_is_an_error(pages, tmp_path):
 
 def test_a_new_generation_answers_after_a_refresh(served, own_pages, tiny_checkpoint):
     before, index = n_hits(served), served.index
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert served.index is index
     update(own_pages, tiny_checkpoint, 1)
     assert n_hits(served) == before
-    assert served.refresh()
+    assert served.searcher.refresh()
     assert n_hits(served) == before + 1
-    assert not served.refresh()
+    assert not served.searcher.refresh()
 
 
 def test_a_damaged_generation_is_reported_and_tried_once_while_the_old_one_answers(served, own_pages, tiny_checkpoint):
     before, index = n_hits(served), served.index
     update(own_pages, tiny_checkpoint, 1)
     damage(own_pages)
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert "damaged" in served.problem.cause
     assert served.index is index
     assert n_hits(served) == before
     problem = served.problem
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert served.problem is problem  # the generation was not opened a second time
 
 
@@ -99,9 +99,9 @@ def test_a_damaged_generation_is_reported_and_tried_once_while_the_old_one_answe
 def test_the_generation_after_a_damaged_one_is_opened(served, own_pages, tiny_checkpoint):
     update(own_pages, tiny_checkpoint, 1)
     damage(own_pages)
-    served.refresh()
+    served.searcher.refresh()
     cdesearch.build(own_pages, model=tiny_checkpoint, rebuild=True).close()
-    assert served.refresh()
+    assert served.searcher.refresh()
     assert served.problem is None
 
 
@@ -109,20 +109,20 @@ def test_an_unreadable_file_current_is_reported_until_it_is_repaired(served, own
     current = own_pages / ".cdesearch" / "CURRENT"
     text = current.read_text()
     current.write_text("nonsense")
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert "CURRENT does not hold the name of a generation" in served.problem.cause
     assert n_hits(served)
     current.write_text(text)
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert served.problem is None
 
 
 def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, closed_checkpoint):
-    before = served.encoder.fingerprint
+    before = served.searcher.encoder.fingerprint
     cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
     assert n_hits(served)  # the old generation and the old model
-    assert served.refresh()
-    assert served.encoder.fingerprint == served.index.manifest.model_fingerprint != before
+    assert served.searcher.refresh()
+    assert served.searcher.encoder.fingerprint == served.index.manifest.model_fingerprint != before
     with Searcher(Index.open(own_pages)) as fresh:
         assert served.search("moon river").hits == fresh.search("moon river").hits
 
@@ -178,9 +178,9 @@ def test_a_generation_is_opened_when_the_user_confirms_its_model(served, own_pag
     newest = Index.open(own_pages)
     request = newest.trust_request
     confirm(newest.folder, TrustRequest())
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert "which nobody has confirmed" in served.problem.cause
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     confirm(newest.folder, request)
-    assert served.refresh()
+    assert served.searcher.refresh()
     assert served.problem is None

@@ -10,7 +10,9 @@ import pytest
 
 from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.store.checksums import MANIFEST
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, MAX_SMALL_FILE, PLAN, write_new
+from cdesearch.store.folder import write_new
+from cdesearch.store.guard import MAX_SMALL_FILE
+from cdesearch.store.layout import CURRENT, GENERATIONS, MARK, MARKER, PLAN
 from cdesearch.store.open_tables import connect
 from indexer.generations.generation import discard, new_generation, open_building, swap_in
 from indexer.generations.lock import locked

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdesearch.store.folder import GENERATIONS, MAX_SMALL_FILE
-from indexer.generations.ledger import LEDGER, is_readable, own_generations, record, remove
+from cdesearch.store.guard import MAX_SMALL_FILE
+from cdesearch.store.layout import GENERATIONS
+from indexer.generations.generation import LEDGER, is_readable, own_generations, record, remove
 
 NAMES = ["a" * 12, "0123456789ab", "f" * 12]
 
