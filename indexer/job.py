@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
-from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
+from cdesearch.errors import IndexDamagedError, IndexStateError, InputError
 from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
@@ -43,7 +43,6 @@ from indexer.embedding.spool import Chunks, Spool
 from indexer.embedding.stages import Stages
 from indexer.embedding.vocabulary import vocabulary_of
 from indexer.engine import Engine
-from indexer.formats.format import Columns
 from indexer.generations.generation import (
     FITTED,
     SAMPLE,
@@ -56,14 +55,13 @@ from indexer.generations.generation import (
 )
 from indexer.generations.tables import Tables
 from indexer.plan import Plan
-from indexer.read_files import newest_first
+from indexer.read_files import check_columns, newest_first, nothing_readable
 from indexer.settings import Settings, record_confirmation
 from indexer.target import Target
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Reading
 
 LIMITS = Limits()
-SHOWN = 3  # skipped files that an error names
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,12 @@ class BuildJob:
         """
         building = self._open_building()
         spool, fresh, columns = self._read(building)
-        self._check_new_columns(building, columns)
+        try:
+            check_columns(columns, self.settings, self.plan, self.base)
+        except InputError:
+            if not holds_embeddings(building):
+                discard(self._folder, building)
+            raise
         self._export_model(spool)
         if self._kept_base is not None and not fresh.num_rows and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
@@ -96,9 +99,7 @@ class BuildJob:
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         if not n_chunks and self._kept_base is None:
             discard(self._folder, building)
-            raise SourceError(
-                f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
-            )
+            raise nothing_readable(self.settings, self.plan)
         languages = self._languages(spool)
         tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
@@ -185,24 +186,6 @@ class BuildJob:
         self.progress.stage("Exporting the model", None)
         if line := export(self.encoder, model, texts):
             self.progress.note(line)
-
-    def _check_new_columns(self, building: Path, found: set[str]) -> None:
-        """Raise InputError if no file has a column that this run names: the name is probably mistyped.
-
-        Without this check, all files of records would be skipped, and later updates would keep the wrong name.
-        """
-        before = Columns(**self.base.manifest.columns).options() if self.base else {}
-        for option, name in self.settings.columns.options().items():
-            if name in found or before.get(option) == name:
-                continue
-            if not holds_embeddings(building):
-                discard(self._folder, building)
-            reason = next((skipped for skipped in self.plan.skipped if f"({option}); " in skipped.reason), None)
-            there_are = f" In {reason.path} {reason.reason.partition('; ')[2]}." if reason else ""
-            raise InputError(
-                f"No file of records in {', '.join(map(str, self.settings.sources))} has a column {name} ({option}).",
-                f"Check the spelling.{there_are}{' The index has not changed.' if self.base else ''}",
-            )
 
     @property
     def _reading(self) -> Reading:
@@ -346,14 +329,3 @@ def _is_complete(folder: Path) -> bool:
 def holds_embeddings(building: Path) -> bool:
     """Whether an unfinished generation contains embeddings that the next run can use."""
     return (building / SAMPLE).exists() or holds_vectors(building)
-
-
-def _why(plan: Plan) -> str:
-    if plan.skipped:
-        files = "; ".join(f"{file.path} ({file.reason})" for file in plan.skipped[:SHOWN])
-        more = f"; {len(plan.skipped) - SHOWN} more" if len(plan.skipped) > SHOWN else ""
-        return f"Skipped: {files}{more}."
-    ignored = next((file for file in plan.files.values() if file.outcome == "ignored"), None)
-    if ignored is not None:
-        return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."
-    return "Its files contain no text." if plan.files else "It contains no files."

@@ -114,44 +114,22 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     places = Places.of(sources, stored, place, options.absent, keeps_root=not options.removed)
     reads_all = options.rebuild or options.refresh_context or options.columns != Columns()
     places.check_missing(stored, reads_all=reads_all)
-    trust_request = TrustRequest(model_name, outside(place, sources))
-    if stored is None:
-        return Settings(
-            root=places.root,
-            sources=sources,
-            missing=(),
-            model=model_to_open(options.model, None),
-            model_name=model_name,
-            plain=options.plain or False,
-            trust_request=trust_request,
-            columns=options.columns,
-            max_file_bytes=MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes,
-            globs=_globs(options, Globs()),
-            source_globs={},
-            context_size=options.context_size,
-            seed=options.seed or 0,
-            has_ocr=has_ocr,
-            vectors=vectors,
-            dimension=dimension,
-            mounts=places.mounts,
-        )
     _check_context(options, stored)
-    manifest = stored.manifest
-    named = {name: value for name, value in asdict(options.columns).items() if value}
+    before = None if stored is None else stored.manifest
     return Settings(
         root=places.root,
         sources=sources,
         missing=places.missing,
         model=model_to_open(options.model, stored),
         model_name=model_name,
-        plain=_is_plain(options, model_name, manifest),
-        trust_request=trust_request,
-        columns=Columns(**(manifest.columns | named)),
-        max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
-        globs=manifest.globs if options.per_source else _globs(options, manifest.globs),
-        source_globs=_source_globs(paths, sources, options, stored),
-        context_size=manifest.context_limit if options.context_size is None else options.context_size,
-        seed=manifest.seed if options.seed is None else options.seed,
+        plain=_is_plain(options, model_name, before),
+        trust_request=TrustRequest(model_name, outside(place, sources)),
+        columns=_columns(options, before),
+        max_file_bytes=options.max_file_bytes or (before.max_file_bytes if before else MAX_FILE_BYTES),
+        globs=before.globs if before and options.per_source else _globs(options, before.globs if before else Globs()),
+        source_globs=_source_globs(paths, sources, options, stored) if stored else {},
+        context_size=options.context_size or (before.context_limit if before else None),
+        seed=options.seed if options.seed is not None else before.seed if before else 0,
         has_ocr=has_ocr,
         vectors=vectors,
         dimension=dimension,
@@ -250,19 +228,26 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
     return before
 
 
-def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> bool:
+def _columns(options: Options, before: Manifest | None) -> Columns:
+    """The columns that the user names, and those of the index."""
+    names: dict[str, str | None] = {} if before is None else dict(before.columns.items())
+    names |= {name: value for name, value in asdict(options.columns).items() if value}
+    return Columns(**names)
+
+
+def _is_plain(options: Options, model_name: str | None, before: Manifest | None) -> bool:
     """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
-    if options.plain is not None:
-        return options.plain
-    is_same = model_name == manifest.model
-    if isinstance(options.model, EndpointModel) and manifest.served is not None:  # its server may have moved
-        is_same = options.model.name == manifest.served.name
-    return is_same and not manifest.added_context
+    if options.plain is not None or before is None:
+        return options.plain or False
+    is_same = model_name == before.model
+    if isinstance(options.model, EndpointModel) and before.served is not None:  # its server may have moved
+        is_same = options.model.name == before.served.name
+    return is_same and not before.added_context
 
 
-def _check_context(options: Options, stored: Index) -> None:
+def _check_context(options: Options, stored: Index | None) -> None:
     """Raise InputError if the options need another context, which only --refresh-context makes."""
-    if options.refresh_context:
+    if options.refresh_context or stored is None:
         return
     wanted = {"seed": options.seed, "context size": options.context_size}
     built = {"seed": stored.manifest.seed, "context size": stored.manifest.context_limit}

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,13 +34,13 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 def serve(
     context: typer.Context,
     indexes: Annotated[
-        list[Place] | None,
+        list[Any] | None,
         typer.Argument(
             metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
         ),
     ] = None,
     index: Annotated[
-        list[Place] | None,
+        list[Any] | None,
         typer.Option(metavar="<path>", parser=parse_place, help="The same as INDEX, as in other commands; repeatable."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

@@ -94,7 +94,7 @@ def parse_checksums(content: bytes) -> Checksums:
     """The checksums in the content of their file; raises ChecksumsError if one byte of it has changed."""
     try:
         files = msgspec.json.decode(content, type=_Stored).files
-    except msgspec.MsgspecError:
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         raise ChecksumsError("has other content than was written") from None
     if not all(map(_PATH.fullmatch, files)) or content != _serialised(files):
         raise ChecksumsError("has other content than was written")

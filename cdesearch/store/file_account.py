@@ -51,5 +51,5 @@ def read_files(generation: Path, place: Place | None = None) -> Iterator[FileRec
         with reading(file), file.open("rb") as lines:
             while line := lines.readline(MAX_LINE):
                 yield decoder.decode(line)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as error:  # a ValueError: text that is not UTF-8
         raise IndexDamagedError(f"{file} cannot be read ({error}).", rebuild_remedy(place or index_of(file))) from None

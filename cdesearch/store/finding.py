@@ -8,9 +8,12 @@ from pathlib import Path
 from cdesearch.errors import IndexNotFoundError, IndexStateError
 from cdesearch.store.folder import finished_generations, mark_of
 from cdesearch.store.guard import check_enterable
-from cdesearch.store.layout import CURRENT, FOLDER, GENERATIONS
+from cdesearch.store.layout import CURRENT, FOLDER
 from cdesearch.store.place import BucketAddress, Place, absolute
 from cdesearch.store.trust import check_found
+
+
+NAMED = 3  # indexes below a folder that a message names
 
 
 def chosen_place(place: Place) -> Place:
@@ -23,7 +26,7 @@ def chosen_place(place: Place) -> Place:
         return place
     path = absolute(place)
     check_enterable(path)
-    if path.name == FOLDER or _is_index(path) or not path.is_dir() or _is_empty(path):
+    if path.name == FOLDER or mark_of(path) is not None or not path.is_dir() or _is_empty(path):
         return path
     check_enterable(path / FOLDER)
     return path / FOLDER
@@ -61,9 +64,19 @@ def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> P
         if os.path.lexists(found / CURRENT) or finished_generations(found):
             check(found)
             return found
-    raise IndexNotFoundError(
-        f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
-    )
+    raise IndexNotFoundError(f"There is no index in {start} or above it.", _other_index(start))
+
+
+def _other_index(folder: Path) -> str:
+    """The remedy for a folder without an index: one that a folder in it has, or how to make one."""
+    try:
+        below = sorted(one for one in folder.iterdir() if os.path.lexists(one / FOLDER / CURRENT))
+    except OSError:
+        below = []
+    if not below:
+        return f"Make one with `cdesearch index {_typed(folder)}`."
+    named = ", ".join(f"--index {shlex.quote(one.name)}" for one in below[:NAMED])
+    return f"Name one in it: {named}{', and so on' if below[NAMED:] else ''}."
 
 
 def _is_empty(folder: Path) -> bool:
@@ -71,10 +84,6 @@ def _is_empty(folder: Path) -> bool:
         return next(folder.iterdir(), None) is None
     except OSError:  # not readable: opening the folder reports it
         return True
-
-
-def _is_index(path: Path) -> bool:
-    return mark_of(path) is not None or ((path / CURRENT).is_file() and (path / GENERATIONS).is_dir())
 
 
 def _typed(folder: Path) -> str:

@@ -96,22 +96,23 @@ def check_marker(folder: Path) -> None:
     if version == FORMAT:
         return
     if version is not None:
-        raise IndexMismatchError(
-            f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", removal_remedy(folder)
-        )
+        remedy = _renewal_remedy(folder) if version < FORMAT else "Use a newer cdesearch, or name another --index DIR."
+        raise IndexMismatchError(f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", remedy)
     if not os.path.lexists(folder):
         where = folder.parent if folder.name == FOLDER else folder
         raise IndexNotFoundError(f"There is no index in {where}.", _build_remedy(folder))
     is_marked, has_generations = os.path.lexists(folder / MARKER), bool(finished_generations(folder))
     if not has_generations and not os.path.lexists(folder / CURRENT):
         raise IndexNotFoundError(f"{folder} holds no index.", _build_remedy(folder))
-    if has_generations or is_marked:
-        what = "is not the marker of an index" if is_marked else "is missing"
-        remedy = repair_remedy(folder) if has_generations else removal_remedy(folder)
-        raise IndexDamagedError(f"{folder / MARKER} {what}.", remedy)
-    raise IndexMismatchError(
-        f"{folder} has index format 4 or an older one; this cdesearch reads {FORMAT}.", removal_remedy(folder)
-    )
+    what = "is not the marker of an index" if is_marked else "is missing"
+    remedy = repair_remedy(folder) if has_generations else removal_remedy(folder)
+    raise IndexDamagedError(f"{folder / MARKER} {what}.", remedy)
+
+
+def _renewal_remedy(folder: Path) -> str:
+    """The remedy for an index of an older format, whose settings nothing here can read."""
+    beside = shlex.quote(str(folder.parent)) if folder.name == FOLDER else "PATH"
+    return f"`cdesearch index {beside} --index {shlex.quote(str(folder))}` builds it again."
 
 
 def removal_remedy(folder: Path) -> str:

@@ -37,7 +37,7 @@ def read_vocabulary(generation: Path, place: Place | None = None) -> Vocabulary 
         return None
     except OSError as error:
         raise unreadable(file, error) from None
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         remedy = rebuild_remedy(place or index_of(file))
         raise IndexDamagedError(f"{file} does not hold a vocabulary.", remedy) from None
     return Vocabulary(words, stored.frequent)

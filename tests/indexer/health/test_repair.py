@@ -17,7 +17,7 @@ from indexer.settings import Options
 
 @pytest.mark.parametrize(
     ("part", "embedded"),
-    [("_indices/", 0), ("chunks.lance/_transactions/", 0), ("latest_version_hint", 0), ("documents.lance/data", 0)],
+    [("_indices/", 0), ("chunks.lance/_transactions/", 0), ("latest_version_hint", 0)],
 )
 def test_parts_derived_from_chunks_are_made_again_without_embedding(sound, part, embedded):
     shutil.rmtree(sound.index / "generations" / sound.kept)
