@@ -38,6 +38,8 @@ class ReadContext:
         self.is_null = is_null
         self._made = cached or ()
         self._leaves = [part.detach().requires_grad_() for part in self._made]
+        self.keys: Tensor | None
+        self.values: Tensor | None
         self.keys, self.values = self._leaves if cached else (None, None)
 
     def backward(self) -> None:
