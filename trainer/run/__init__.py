@@ -5,5 +5,4 @@ state   the state of a run on disk, with which it continues
 loop    steps, held-out losses, states, and a stop on Ctrl-C and SIGTERM
 watch   held-out losses with true, random and no context
 log     the numbers of a run
-plot    a chart of the log
 """

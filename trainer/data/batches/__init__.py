@@ -6,5 +6,5 @@ false_negatives    relevant documents that a batch would count as wrong
 context_documents  context that is disjoint from its batch
 windows            chunks of a batch that are read together
 stream             the batches of a run, in order
-upcoming           prepares batches before their steps, in processes or in a thread
+upcoming           prepares batches before their steps, in processes
 """
