@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from indexer.formats.code import Code
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
+from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
@@ -26,11 +27,9 @@ from indexer.formats.pdf import Pdf
 from indexer.formats.plain_text import PlainText
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
-from indexer.formats.sections import Sections
 from indexer.formats.subtitles import Subtitles
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
-from indexer.formats.yaml_file import YamlFile
 
 PLAIN_TEXT = PlainText()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments

@@ -53,7 +53,8 @@ def test_the_lines_of_a_drawer_that_are_not_properties_are_text():
 
 
 def test_the_signs_below_headings_of_restructured_text_become_marks_of_their_levels():
-    text = "Bears\n=====\n\n.. _food:\n\n:mod:`honey` **pots**\n----------------------\n\n# no\n\nTrees\n~~~~~\n\nOaks\n===="
+    text = "Bears\n=====\n\n.. _food:\n\n:mod:`honey` **pots**\n----------------------\n\n# no\n\n"
+    text += "Trees\n~~~~~\n\nOaks\n====\n"
     assert [(one.level, one.title) for one in document("a.rst", text).headings] == [
         (1, "Bears"),
         (2, "honey pots"),
