@@ -9,7 +9,7 @@ from typing import Any
 
 from indexer.formats.encoding import stream_lines
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.json_values import parse_json
+from indexer.formats.json_file import parse_json
 from indexer.formats.records import find_columns, record_document
 from indexer.formats.unreadable import UnreadableError
 

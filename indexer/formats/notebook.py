@@ -5,7 +5,7 @@ from typing import Any
 
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.json_values import parse_json
+from indexer.formats.json_file import parse_json
 from indexer.formats.markdown import converted_document
 from indexer.formats.unreadable import UnreadableError
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from indexer.formats.asciidoc import AsciiDoc
 from indexer.formats.code import Code
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
+from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
@@ -14,26 +14,22 @@ from indexer.formats.html import Html
 from indexer.formats.image import Image
 from indexer.formats.json_file import JsonFile
 from indexer.formats.jsonl import JsonLines
-from indexer.formats.latex import Latex
 from indexer.formats.mail import Mail, Mailbox
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
+from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
 from indexer.formats.notebook import Notebook
 from indexer.formats.odp import Odp
 from indexer.formats.ods import Ods
 from indexer.formats.odt import Odt
-from indexer.formats.org import Org
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.plain_text import PlainText
 from indexer.formats.pptx import Pptx
-from indexer.formats.restructured_text import RestructuredText
 from indexer.formats.rtf import Rtf
-from indexer.formats.sections import Sections
 from indexer.formats.subtitles import Subtitles
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
-from indexer.formats.yaml_file import YamlFile
 
 PLAIN_TEXT = PlainText()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments

@@ -59,11 +59,11 @@ READABLE = {
     "times.srt": "the cat",
 }
 REFUSED = {
-    "lists.json": "nested deeper than 500 levels",
-    "dashes.yaml": "nested deeper than 500 levels",
-    "questions.yaml": "nested deeper than 500 levels",
-    "tags.xml": "nested deeper than 500 levels",
-    "laughs.xml": "entities unpack to much more text",
+    "lists.json": "nested deeper than 250 levels",
+    "dashes.yaml": "nested deeper than 250 levels",
+    "questions.yaml": "nested deeper than 250 levels",
+    "tags.xml": "nested too deep",
+    "laughs.xml": "entities unpack to too much text",
     "nul.csv": "binary",
     "deep_100000.html": "nested too deep",
     "styling.html": "nested too deep",
