@@ -58,11 +58,13 @@ def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
             try:
                 if not os.path.lexists(folder / MARKER):  # the run that had the lock before has removed the folder
                     _prepare(folder, made, renews=renews)
+                require_own(folder)  # whoever owns the folder above can have put another one in its place
+                locked_folder = folder.stat()
                 write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
                 try:
                     yield
                 except Exception as error:
-                    if os.path.lexists(folder / MARKER):
+                    if os.path.lexists(folder / MARKER) and os.path.samestat(folder.stat(), locked_folder):
                         raise
                     _remove_remains(folder)
                     cause = f"{folder} was removed while this run was writing into it."

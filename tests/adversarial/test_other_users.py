@@ -7,12 +7,17 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from command import cdesearch_several
 
+from cdesearch.errors import IndexUntrustedError
 from cdesearch.progress import Silent
+from cdesearch.store.filesystem import lock_of
+from cdesearch.store.layout import MARK
 from cdesearch.store.trust import require_own
 from indexer.build import build
 from indexer.settings import Options
@@ -189,6 +194,26 @@ def test_the_user_who_has_called_sudo_counts_as_the_owner(tmp_path, monkeypatch)
     require_own(tmp_path)
 
 
+def test_a_folder_that_its_owner_replaces_before_it_is_locked_gets_no_text(tmp_path, tiny_checkpoint):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "private.md").write_text(SECRET)
+    index = docs / ".cdesearch"
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    (docs / "more.md").write_text(SECRET)
+    with ThreadPoolExecutor() as threads:
+        with lock_of(index / "lock", wait=True):
+            updated = threads.submit(build, [docs], Options(model=tiny_checkpoint, wait=True), Silent())
+            time.sleep(1)  # the update waits for the lock
+            index.rename(tmp_path / "taken")
+            (index / "generations").mkdir(parents=True)
+            (index / "INDEX").write_text(MARK)
+            os.chown(index, OWNER, OWNER)
+        with pytest.raises(IndexUntrustedError, match=BELONGS):
+            updated.result()
+    assert SECRET.encode() not in b"".join(content(index).values())
+
+
 def modes(index):
     """The different modes of the folders and of the files of an index, without the lock, which nobody else needs."""
     paths = [index, *(path for path in index.rglob("*") if not path.name.startswith("lock"))]
@@ -214,4 +239,5 @@ def test_a_new_index_is_private_and_later_generations_follow_its_folder(tmp_path
     build([docs], options, Silent())
     live = index / "generations" / (index / "CURRENT").read_text().strip()
     assert modes(live) == ({0o750}, {0o640})
-    assert stat.S_IMODE((index / "CURRENT").stat().st_mode) == 0o640
+    for name, mode in (("CURRENT", 0o640), ("INDEX", 0o640), ("generations", 0o750)):
+        assert stat.S_IMODE((index / name).stat().st_mode) == mode
