@@ -13,9 +13,7 @@ pager            shows text through a pager if it is longer than the terminal
 passage_text     formats passages as text for a language model
 ask              the command `ask`
 evaluate         the command `eval`, which compares the rankings of an index
-tune             the command `tune`, which chooses the weight of text of an index
-label            the command `label`, which marks hits as good or bad
-asked_questions  the questions of `eval` and `tune`
+asked_questions  the questions of `eval`
 answers          formats answers as text and as JSON
 status           what is indexed, and what has changed since the last update
 trust            the command `trust`, which confirms what an index asks for

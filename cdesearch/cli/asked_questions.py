@@ -1,4 +1,4 @@
-"""The questions of `eval` and `tune`: made from the index, read from a file, or those of which hits were marked."""
+"""The questions of `eval`: made from the index, or read from a file."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,9 +32,6 @@ QuestionsOption = Annotated[
         " Any passage of the file with the phrase is right.",
     ),
 ]
-LabelsOption = Annotated[
-    bool, typer.Option("--labels", help="Use the questions whose hits you have marked with `cdesearch label`.")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +43,15 @@ class ChosenQuestions:
     notes: tuple[str, ...]
 
 
-def chosen_questions(index: "Index", auto: int | None, file: Path | None, labels: bool) -> ChosenQuestions:
+def chosen_questions(index: "Index", auto: int | None, file: Path | None) -> ChosenQuestions:
     """Return the questions that the options of a command choose; raises InputError."""
-    if (auto is not None) + (file is not None) + labels > 1:
-        raise InputError("Several kinds of questions are given.", "Use one of --auto, --questions and --labels.")
+    if auto is not None and file is not None:
+        raise InputError("Several kinds of questions are given.", "Use one of --auto and --questions.")
     if file is not None:
         from cdesearch.evaluation.questions import read_questions
 
         asked = read_questions(file, index)
         return ChosenQuestions(asked, f"{counted(len(asked), 'question')} from {file}.", ())
-    if labels:
-        return _labelled(index)
     from cdesearch.evaluation.own_questions import make_questions
 
     asked = make_questions(index, auto or N_AUTO)
@@ -68,16 +63,6 @@ def chosen_questions(index: "Index", auto: int | None, file: Path | None, labels
             "Each is in the words of your files, and is removed from its passage before the passage is scored. They"
             " show which ranking finds related text.",
             "They cannot show how your own words are understood: people ask with other words, which favours vectors"
-            " more than this table does. Use --questions or --labels for that.",
+            " more than this table does. Use --questions for that.",
         ),
     )
-
-
-def _labelled(index: "Index") -> ChosenQuestions:
-    from cdesearch.evaluation.labels import labelled_questions
-
-    asked, n_lost = labelled_questions(index)
-    lost = (f"{counted(n_lost, 'marked passage')} no longer in the index.",) if n_lost else ()
-    about = f"{counted(len(asked), 'question')} with hits that you marked as good."
-    notes = ("Only hits that a search had found could be marked, which favours the search that found them.", *lost)
-    return ChosenQuestions(asked, about, notes)

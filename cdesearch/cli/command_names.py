@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from cdesearch.errors import InputError
 
-OWN = ("query", "ask", "eval", "tune", "label", "status", "models", "trust", "open", "completion")
+OWN = ("query", "ask", "eval", "status", "models", "trust", "open", "completion")
 # The commands that other packages register when cdesearch is installed, with the extra that each needs.
 REGISTERED = {
     "adapt": "[train]",

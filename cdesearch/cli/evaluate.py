@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdesearch.cli.asked_questions import AutoOption, LabelsOption, QuestionsOption, chosen_questions
+from cdesearch.cli.asked_questions import AutoOption, QuestionsOption, chosen_questions
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.slim_imports import shorten_cold_start
@@ -25,7 +25,6 @@ ENOUGH = 20  # questions for an interval by resampling
 def evaluate(
     auto: AutoOption = None,
     questions: QuestionsOption = None,
-    labels: LabelsOption = False,
     rerank: Annotated[bool, typer.Option("--rerank", help="Measure reranking as well, which takes longer.")] = False,
     index: IndexOption = None,
     model: ModelOption = None,
@@ -42,7 +41,7 @@ def evaluate(
     from cdesearch.evaluation.ranking import asking
     from cdesearch.progress import shown_on_stderr
 
-    chosen = chosen_questions(opened, auto, questions, labels)
+    chosen = chosen_questions(opened, auto, questions)
     with asking(opened, model) as asked_index, shown_on_stderr() as progress:
         asked = asked_index.ask(chosen.questions, progress.stage("Questions", len(chosen.questions)))
         rankings = _rankings(asked_index, reranks=rerank)
@@ -61,15 +60,14 @@ def evaluate(
 
 def _rankings(asking: "Asking", *, reranks: bool) -> "dict[str, Ranking]":
     from cdesearch.evaluation.ranking import PlainVectors, by_both, by_vectors, by_words
-    from cdesearch.search.fusion import EvidenceFusion
 
-    plain, fusion = PlainVectors(asking), EvidenceFusion(asking.reader.text_weight)
+    plain = PlainVectors(asking)
     found: dict[str, Ranking] = {"words (BM25)": by_words}
     if plain.is_different:
         found[PLAIN] = plain.rank
-    found |= {"vectors in context": by_vectors, "both (hybrid)": lambda one: by_both(one, fusion)}
+    found |= {"vectors in context": by_vectors, "both (hybrid)": by_both}
     if reranks:
-        found["reranked"] = lambda one: asking.reranked(one, fusion)
+        found["reranked"] = asking.reranked
     return found
 
 

@@ -21,7 +21,6 @@ from cdesearch.cli.completion import complete_queries, completion
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.evaluate import evaluate
 from cdesearch.cli.hits.open_hit import open_hit
-from cdesearch.cli.label import label
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
 from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, check_one_index, named_index
@@ -30,7 +29,6 @@ from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.probability import parse_probability
 from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
 from cdesearch.cli.trust import trust
-from cdesearch.cli.tune import tune
 from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
@@ -208,8 +206,6 @@ def status(
 app.command("models")(models)
 app.command("ask")(ask)
 app.command("eval")(evaluate)
-app.command("tune")(tune)
-app.command("label")(label)
 app.command("trust")(trust)
 app.command("open")(open_hit)
 app.command("completion")(completion)

@@ -15,7 +15,6 @@ from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
-from cdesearch.store.text_weight import read_text_weight
 from cdesearch.store.trust import unconfirmed
 from cdesearch.terminal import print_json, print_rows, printable
 
@@ -55,7 +54,6 @@ def _facts(index: Index) -> dict[str, Any]:
         **_served(index),
         **({"added_context": manifest.added_context} if manifest.model else {}),
         "model_fingerprint": manifest.model_fingerprint,
-        **({} if (weight := read_text_weight(index.folder)) is None else {"text_weight": weight}),
         **_languages(index),
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,

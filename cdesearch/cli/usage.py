@@ -10,7 +10,7 @@ from cdesearch.errors import InputError
 # Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
-ASKING = (" query", " ask", " label")  # the commands whose words may look like options
+ASKING = (" query", " ask")  # the commands whose words may look like options
 BEFORE_WORDS = "To ask about it, write `--` before your words. "
 EMPTIED = ("--include", "--exclude", "--query-prefix", "--document-prefix")
 

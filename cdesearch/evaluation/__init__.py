@@ -5,6 +5,4 @@ own_questions  makes test questions from the texts of an index
 held_out       scores an answer without the words from which its question was made
 ranking        the ranks of the answers by words, by vectors and by both
 measures       measures of these ranks, with their uncertainty
-tuning         chooses the weight of text for one index
-labels         hits that the user has marked as good or bad, stored beside the index as a BEIR folder
 """

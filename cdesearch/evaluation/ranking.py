@@ -29,6 +29,7 @@ from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
 
+FUSION = EvidenceFusion()
 MAX_PLAIN = 100_000  # chunks whose vectors fit into memory
 
 Rank = int | None  # from 1; None if no answer is among the first DEPTH hits
@@ -56,7 +57,7 @@ class Asking:
 
     def __init__(self, index: Index, models: ModelLoader, executor: ThreadPoolExecutor) -> None:
         self.index = index
-        self.reader = GenerationReader(index, models.encoder_for, executor, EvidenceFusion())
+        self.reader = GenerationReader(index, models.encoder_for, executor, FUSION)
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Asked]:
         """Read the candidates of all questions. `advance` is called with 1 after each; raises IndexStateError."""
@@ -86,9 +87,9 @@ class Asking:
         changed = replace(candidates, dense=dense, text=text)
         return Asked(question, vector, rows, changed, right, held.own_vectors)
 
-    def reranked(self, asked: Asked, fusion: EvidenceFusion) -> Rank:
+    def reranked(self, asked: Asked) -> Rank:
         """Return the rank of the first answer after the best hits were compared with the question word by word."""
-        scores = fusion.scores(asked.candidates)
+        scores = FUSION.scores(asked.candidates)
         best = np.lexsort((asked.rows, -scores))[:RERANKED]
         hits: list[Hit] = []
         for at, chunk in zip(best.tolist(), read_chunks(self.index, asked.rows[best].tolist()), strict=True):
@@ -118,9 +119,9 @@ def by_vectors(asked: Asked) -> Rank:
     return _rank(asked, np.where(np.isnan(asked.candidates.dense), -np.inf, asked.candidates.dense))
 
 
-def by_both(asked: Asked, fusion: EvidenceFusion) -> Rank:
+def by_both(asked: Asked) -> Rank:
     """Return the rank of the first answer in a hybrid search."""
-    return _rank(asked, fusion.scores(asked.candidates))
+    return _rank(asked, FUSION.scores(asked.candidates))
 
 
 def _rank(asked: Asked, scores: Scores) -> Rank:

@@ -88,7 +88,7 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
         found = _Found.of(reader, chunk_id)
         vector = encoder.encode([query.text], "query", index.context_for(encoder))[0]
         rows, candidates = reader.candidates(query, vector)
-        evidence = EvidenceFusion(reader.text_weight).evidence(candidates)
+        evidence = EvidenceFusion().evidence(candidates)
         positions = np.flatnonzero(rows == found.row)
         if not len(positions):
             raise QueryError("This chunk is not a hit of the query.", "Pass the same k and path as the search.")

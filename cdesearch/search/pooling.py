@@ -100,8 +100,7 @@ def _scores(parts: Sequence[Part], of_all: Candidates, mode: Mode) -> Scores:
         compared = replace(of_all, dense=np.concatenate(dense), null=np.concatenate(null))
     if mode == "dense":
         return compared.dense
-    weight = float(np.mean([part.reader.text_weight for part in parts]))
-    return EvidenceFusion(weight).scores(compared)
+    return EvidenceFusion().scores(compared)
 
 
 def _scales(parts: Sequence[Part]) -> list[CosineScale]:

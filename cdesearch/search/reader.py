@@ -17,7 +17,7 @@ from cdesearch.search.documents import read_table
 from cdesearch.search.exact import TermEvidence
 from cdesearch.search.file_conditions import FileConditions
 from cdesearch.search.file_filter import ALL_FILES, FileFilter
-from cdesearch.search.fusion import TEXT_WEIGHT, Candidates, EvidenceFusion, Fusion, Scores, noise_of
+from cdesearch.search.fusion import Candidates, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.query_language import JUDGED, Languages
@@ -27,7 +27,6 @@ from cdesearch.search.result import SearchResult
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
-from cdesearch.store.text_weight import read_text_weight
 
 Mode = Literal["hybrid", "rerank", "dense", "text"]
 Output = TypeVar("Output")
@@ -94,12 +93,6 @@ class GenerationReader:
     def encoder(self) -> Encoder:
         """The model, which is loaded on first use; raises ModelError, and IndexStateError if it cannot be used."""
         return self._load(self.index)
-
-    @property
-    def text_weight(self) -> float:
-        """The weight of text in a hybrid search of this index, which `cdesearch tune` may change at any time."""
-        own = read_text_weight(self.index.folder)
-        return TEXT_WEIGHT if own is None else own
 
     @property
     def has_encoder(self) -> bool:
@@ -232,9 +225,7 @@ class GenerationReader:
 
     def _fused(self, query: Query, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
-        is_weighted = isinstance(self._fusion, EvidenceFusion)
-        fusion = EvidenceFusion(self.text_weight) if is_weighted else self._fusion
-        scores = fusion.scores(candidates)
+        scores = self._fusion.scores(candidates)
         return _Ranking.best(query.k, rows, scores, dense=candidates.dense, text=candidates.text)
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:

@@ -17,7 +17,7 @@ from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.server import create_server, session_manager
 from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import DESCRIBED, add_handlers
-from cdesearch.serve.routes import ask, context_map, documents, explain, files, health, labels, search, status, updates
+from cdesearch.serve.routes import ask, context_map, documents, explain, files, health, search, status, updates
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
@@ -25,7 +25,7 @@ from cdesearch.serve.update_runs import UpdateRuns
 from cdesearch.serve.watch import Watcher
 
 WEB = Path(__file__).parent / "web"
-MODULES = (search, ask, documents, explain, context_map, files, labels, updates, status, health)
+MODULES = (search, ask, documents, explain, context_map, files, updates, status, health)
 ROUTERS = tuple(module.router for module in MODULES)
 
 

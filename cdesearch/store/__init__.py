@@ -21,7 +21,6 @@ checksums       the file of checksums of a generation
 damage          compares the files of a generation with its checksums
 lance_manifest  checks that tables hold their own data
 write_errors    why an index cannot be written
-text_weight     the weight of text that `tune` has chosen for an index
 trust           what an index asks for, and whether its user has confirmed it
 server_address  where the server of an index listens
 """

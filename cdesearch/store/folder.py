@@ -30,8 +30,6 @@ CURRENT = "CURRENT"  # the file that names the live generation
 GENERATIONS = "generations"
 CHECKSUMS = "checksums.json"  # of a generation; written last
 PLAN = "plan.json"  # of a build; it is removed after the checksums have been written
-TUNING = "tuning.json"  # what `cdesearch tune` has chosen
-LABELS = "labels"  # the folder with the hits that the user has marked, which `cdesearch clear` leaves
 MARKER = "INDEX"  # written first; a folder without it is never written to
 FORMAT = 6
 MARK = f"cdesearch index\nformat {FORMAT}\n"
@@ -42,8 +40,6 @@ KNOWN_FILES = (  # every file that cdesearch writes beside the generations
     "lock.holder",
     "generations.json",
     "generations.json.new",
-    TUNING,
-    f"{TUNING}.new",
     CURRENT,
     f"{CURRENT}.new",
 )

@@ -25,7 +25,6 @@ from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
     KNOWN_FILES,
-    LABELS,
     MARK,
     MARKER,
     check_enterable,
@@ -146,11 +145,8 @@ def _make(folder: Path) -> None:
 
 
 def _is_unmarked(folder: Path) -> bool:
-    """Whether the folder is empty, apart from a marker that was written in part or a lock that was just made.
-
-    It may also contain the labels of an index that was cleared.
-    """
-    entries = set(os.listdir(folder)) - {LABELS}  # noqa: PTH208 (names)
+    """Whether the folder is empty, apart from a marker that was written in part or a lock that was just made."""
+    entries = set(os.listdir(folder))  # noqa: PTH208 (names)
     if not entries <= {MARKER, "lock"}:
         return False
     texts = {name: read_small(folder / name).decode("utf-8", "replace") for name in entries}

@@ -18,7 +18,7 @@ def clear(
     """Remove an index. The indexed files stay as they are."""
     from cdesearch.store.bucket_address import require_on_disk
     from cdesearch.store.finding import opened_folder
-    from cdesearch.store.folder import LABELS, check_marker
+    from cdesearch.store.folder import check_marker
     from cdesearch.terminal import printable
     from indexer.generations.removal import remove_index
 
@@ -29,9 +29,7 @@ def clear(
     if not yes:
         _confirm(shown)
     left = remove_index(found)
-    if left and all(path.is_relative_to(found / LABELS) for path in left):
-        typer.echo(f"Removed the index {shown}. Your labels in it stay, and a new index there uses them.")
-    elif left:
+    if left:
         names = ", ".join(printable(str(path.relative_to(found))) for path in left[:SHOWN])
         more = f", and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
         typer.echo(

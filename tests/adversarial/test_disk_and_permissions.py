@@ -74,14 +74,6 @@ def test_clear_removes_an_index_from_a_full_disk(docs, small_disk, tiny_checkpoi
     assert not (small_disk / "index").exists()
 
 
-def test_marks_on_a_full_disk_are_refused_with_the_remedy(docs, small_disk, tiny_checkpoint):
-    build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent())
-    fill(small_disk, 0)
-    marking = ["moon", "--good", "1", "--index", small_disk / "index"]
-    made = cdesearch("label", *marking, cwd=docs, code=2)
-    assert "is full. Free some space" in made.stderr
-
-
 @pytest.mark.parametrize("left", [300_000, 600_000, 900_000])
 def test_a_build_in_stages_on_a_full_disk_keeps_a_published_stage_and_continues(
     docs, small_disk, tiny_checkpoint, monkeypatch, left

@@ -7,7 +7,6 @@ documents    the text around a chunk
 places       the places of the lines of a chunk, for hits and documents
 explain      why a chunk is a hit
 context_map  the chunks as points in a plane
-labels       marks a hit as good or bad
 files        the outcome of every file, and the values for the search filters
 updates      starts an update of an index, and returns its progress
 status       what is indexed, and what has changed since the last update

@@ -121,8 +121,6 @@ def test_an_index_that_cannot_be_read_ends_the_query(folder, tmp_path):
         ["ask", "moon"],
         ["tui"],
         ["eval", "--auto", "5"],
-        ["tune", "--auto", "5"],
-        ["label", "moon", "--good", "1"],
         ["status"],
         ["index"],
         ["trust"],

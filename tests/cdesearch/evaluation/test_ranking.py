@@ -10,7 +10,6 @@ from cdesearch.context.whitening import Whitening
 from cdesearch.evaluation.questions import Question
 from cdesearch.evaluation.ranking import PlainVectors, asking, by_both, by_vectors, by_words
 from cdesearch.search.documents import DocumentReader
-from cdesearch.search.fusion import EvidenceFusion
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.vector_format import KINDS
@@ -20,13 +19,12 @@ QUERIES = ("how long must the dough rise", "water at the new moon", "bring the d
 
 @pytest.mark.slow
 def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
-    fusion = EvidenceFusion()
     with Searcher(Index.open(manual)) as searcher, asking(Index.open(manual)) as opened:
         rankings = {
             "text": by_words,
             "dense": by_vectors,
-            "hybrid": lambda one: by_both(one, fusion),
-            "rerank": lambda one: opened.reranked(one, fusion),
+            "hybrid": by_both,
+            "rerank": opened.reranked,
         }
         for mode, text in product(rankings, QUERIES):
             hits = searcher.search(text, 3, mode).hits
