@@ -26,7 +26,6 @@ CLIENTS = 16
 TIMEOUT = 60  # seconds for one response
 WARM_SECONDS = 60.0  # the warm-up, at most a quarter of the time; memory must not grow after it
 ALONE = 100  # the number of searches in the comparison with a searcher in this process
-MEMORY = re.compile(rb"^process_resident_memory_bytes (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +149,11 @@ def _get(connection: http.client.HTTPConnection, query: str) -> bytes:
 def _memory(port: int) -> float:
     """Return the resident memory of the server in bytes."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
-    connection.request("GET", "/api/v1/metrics")
-    found = MEMORY.search(connection.getresponse().read())
+    connection.request("GET", "/api/v1/healthz")
+    process = json.loads(connection.getresponse().read())["process"]
     connection.close()
-    return float(found[1]) if found else float("nan")
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return 1024.0 * int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
 
 
 def _growth(memory: Sequence[tuple[float, float]], seconds: float) -> float:

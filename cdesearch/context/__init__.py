@@ -6,7 +6,6 @@ whitening      shift and projection from mean and covariance
 token_weights  weights of tokens by idf
 document       the document offset in the vectors of chunks
 features       statistics of a corpus as a short vector, for a network that adapts to it
-projection     principal components, for a map
 rounding       vectors as whole numbers or signs
 vectors        the type of vectors, and their normalisation
 """

@@ -16,7 +16,6 @@ confidence        how likely is it that a hit is relevant, and a query answered?
 fusion            combines dense and lexical scores, with a registry of methods
 reranking         compares the best hits with the query token by token
 explanation       why a chunk is a hit, as numbers that add up to its score
-context_map       the chunks as points in a plane
 drift             how far a corpus has moved away from its context
 corpus_languages  the languages of an index, and which of them its model does not read
 documents         reads the stored texts without a query

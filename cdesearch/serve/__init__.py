@@ -9,7 +9,6 @@ update_runs    updates of indexes that run in processes of their own
 state          the parts of a running server, which every route can use
 problems       errors as RFC 9457 problem details
 security       the checks of every request, and the security headers of every response
-metrics        metrics for Prometheus
 app            the web application
 listening      the TCP port and the Unix sockets, and how a server stops
 lifecycle      how a server is announced, started in the background, and stopped

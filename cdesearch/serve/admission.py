@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from cdesearch.errors import BucketError, BusyError
 
@@ -18,22 +18,11 @@ class Admission:
 
         `buckets` are the addresses of indexes in buckets, whose servers may be what a late search waits for.
         """
-        self._threads = running
         self._limit = running + waiting
         self._seconds = seconds
         self._buckets = buckets
         self._admitted = 0
         self._executor = ThreadPoolExecutor(running, thread_name_prefix="cdesearch-serve")
-
-    @property
-    def running(self) -> int:
-        """The number of searches that are running."""
-        return min(self._admitted, self._threads)
-
-    @property
-    def waiting(self) -> int:
-        """The number of searches that are waiting for a thread."""
-        return self._admitted - self.running
 
     async def run(self, search: Callable[[], Answer]) -> Answer:
         """Run `search` in a thread and return its result.
@@ -47,7 +36,7 @@ class Admission:
         loop = asyncio.get_running_loop()
         self._admitted += 1
         future = self._executor.submit(search)
-        future.add_done_callback(lambda done: self._end(loop, done))
+        future.add_done_callback(lambda _: self._end(loop))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
@@ -65,7 +54,7 @@ class Admission:
         """Wait for the running searches, cancel the waiting ones, and end the threads."""
         self._executor.shutdown(cancel_futures=True)
 
-    def _end(self, loop: asyncio.AbstractEventLoop, _: "Future[Any]") -> None:
+    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._release)
 

@@ -15,9 +15,8 @@ from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.server import create_server, session_manager
-from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import DESCRIBED, add_handlers
-from cdesearch.serve.routes import ask, context_map, documents, explain, files, health, search, status, updates
+from cdesearch.serve.routes import ask, documents, explain, files, health, search, status, updates
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
@@ -25,7 +24,7 @@ from cdesearch.serve.update_runs import UpdateRuns
 from cdesearch.serve.watch import Watcher
 
 WEB = Path(__file__).parent / "web"
-MODULES = (search, ask, documents, explain, context_map, files, updates, status, health)
+MODULES = (search, ask, documents, explain, files, updates, status, health)
 ROUTERS = tuple(module.router for module in MODULES)
 
 
@@ -33,7 +32,6 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     """Return the application that serves `indexes`. The caller closes the indexes after the application has ended."""
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds, indexes.buckets)
-    metrics = ServerMetrics(indexes, admission)
     agents = session_manager(create_server(indexes, admission))
 
     @asynccontextmanager
@@ -55,9 +53,8 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         lifespan=lifespan,
         responses=DESCRIBED,
     )
-    app.state.server = ServerState(indexes, settings, admission, metrics, runs)
+    app.state.server = ServerState(indexes, settings, admission, runs)
     app.add_middleware(Guard, settings=settings)
-    app.add_middleware(Metered, metrics=metrics)  # added last, so it also measures requests that Guard refuses
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)

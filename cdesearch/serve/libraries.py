@@ -4,7 +4,7 @@ import importlib.util
 
 from cdesearch.errors import InputError
 
-LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "mcp")
+LIBRARIES = ("fastapi", "uvicorn", "mcp")
 
 
 def require_libraries() -> None:

@@ -6,7 +6,6 @@ from fastapi import Request
 
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
-from cdesearch.serve.metrics import ServerMetrics
 from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.update_runs import UpdateRuns
 
@@ -18,7 +17,6 @@ class ServerState:
     indexes: ServedIndexes
     settings: ServeSettings
     admission: Admission
-    metrics: ServerMetrics
     updates: UpdateRuns
 
 

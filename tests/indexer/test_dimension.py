@@ -15,7 +15,6 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, InputError
 from cdesearch.evaluation.ranking import PlainVectors, asking
 from cdesearch.progress import Silent
-from cdesearch.search.context_map import ContextMap
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.checksums import write_checksums
@@ -106,7 +105,6 @@ def test_every_kind_of_vectors_can_be_reduced_and_searched(docs, run, kind, tiny
             assert hits and all(np.isfinite(hit.dense_score) for hit in hits)
         best = searcher.search(QUERIES[1])[0]
         assert searcher.explain(best.chunk.id, QUERIES[1]).dense.cosine == pytest.approx(best.dense_score)
-    assert len(ContextMap.of(index).points) == index.manifest.n_chunks
     assert measure_drift(index).standard_errors == pytest.approx(index.manifest.drift)
     assert diagnose(docs / ".cdesearch").is_sound
 
@@ -167,7 +165,6 @@ def test_a_corpus_with_fewer_chunks_than_dimensions_works(tmp_path, tiny_checkpo
     with Searcher(Index.open(tmp_path), tiny_encoder) as searcher:
         for mode in ("hybrid", "dense"):
             assert len(searcher.search("water of the moon", 5, mode)) == n_texts
-    assert len(ContextMap.of(Index.open(tmp_path)).points) == n_texts
     assert diagnose(tmp_path / ".cdesearch").is_sound
     (tmp_path / "new.md").write_text("the engine of bread")
     build([tmp_path], Options(model=tiny_checkpoint), Silent())

@@ -5,13 +5,12 @@ import { startDocument } from "./document.js";
 import { byId } from "./dom.js";
 import { startHealth } from "./health.js";
 import { returnToHit, startKeyboard } from "./keyboard.js";
-import { startMap } from "./map.js";
 import { setEditor, wantsEditor } from "./place.js";
 import { clearProblem } from "./problem.js";
 import { href, inPage, onChange, state } from "./route.js";
 import { searchAgain, startSearch } from "./search.js";
 
-const TITLES = { search: "Search", document: "Document", map: "Map of the corpus", index: "Index" };
+const TITLES = { search: "Search", document: "Document", index: "Index" };
 let listTop = 0; // the scroll position of the hits when the user left them
 
 function showView(next, before) {
@@ -53,7 +52,6 @@ onChange(showView);
 showView(state, null);
 startSearch();
 startDocument();
-startMap();
 startHealth();
 startKeyboard();
 if (state.view === "search" && matchMedia("(pointer: fine)").matches) byId("query").focus();

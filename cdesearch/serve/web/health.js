@@ -3,7 +3,6 @@
 import { get, post } from "./api.js";
 import { corpusOf, forgetCorpora } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
-import { forgetMap } from "./map.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { onChange, oneIndex, state } from "./route.js";
 import { searchAgain } from "./search.js";
@@ -137,7 +136,6 @@ async function poll() {
     }
     await new Promise((resolve) => { setTimeout(resolve, SETTLE); });
     forgetCorpora();
-    forgetMap();
     searchAgain();
     await show();
   } catch (error) {

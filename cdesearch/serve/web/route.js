@@ -2,7 +2,7 @@
 
 const DEFAULTS = { view: "search", q: "", mode: "hybrid", path: "", type: "", index: "", document: "", chunk: "", of: "" };
 export const ALL = "*"; // the value of `index` that stands for all indexes
-const VIEWS = ["search", "document", "map", "index"];
+const VIEWS = ["search", "document", "index"];
 const MODES = ["hybrid", "dense", "text"];
 const listeners = [];
 

@@ -3,7 +3,6 @@
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
 import { byId, counted, el, fixed, number } from "./dom.js";
-import { labelButtons } from "./label.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { ALL, go, href, inPage, onChange, searched, state } from "./route.js";
@@ -52,12 +51,11 @@ function submit() {
   const q = byId("query").value;
   if (q === state.q && state.view !== "document") return;
   // While the user types, the current history entry changes. In the document view, typing returns to the hits.
-  go({ q, view: state.view === "map" ? "map" : "search" }, { replace: state.view === "search" });
+  go({ q, view: "search" }, { replace: state.view === "search" });
 }
 
 function changed(changes) {
-  const q = byId("query").value;
-  go({ ...changes, q, view: state.view === "map" ? "map" : "search" });
+  go({ ...changes, q: byId("query").value, view: "search" });
 }
 
 function update() {
@@ -155,8 +153,7 @@ function hitItem(hit, asked, k, root) {
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(shown.text, words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
-    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place),
-      labelButtons(hit, asked)),
+    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
     why.panel);
 }
 

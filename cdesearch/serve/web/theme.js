@@ -14,7 +14,6 @@
     document.documentElement.dataset.theme = theme;
     const name = document.getElementById("theme-name");
     if (name) name.textContent = theme;
-    document.dispatchEvent(new Event("themechange"));
   };
   apply();
 

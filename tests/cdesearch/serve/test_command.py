@@ -125,7 +125,7 @@ def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["fastapi", "uvicorn", "prometheus_client", "mcp"])
+@pytest.mark.parametrize("library", ["fastapi", "uvicorn", "mcp"])
 def test_without_the_extra_the_command_names_it(library, tmp_path):
     run = run_module_without(library, "cdesearch", "serve", cwd=tmp_path)
     assert run.returncode == 2
@@ -141,4 +141,4 @@ def test_help_imports_no_web_library(tmp_path):
     run = run_code_without("", code, "--help", cwd=tmp_path)
     text, modules = json.loads(run.stdout)
     assert "serve" in text
-    assert not {"fastapi", "starlette", "uvicorn", "mcp", "prometheus_client", "lancedb"}.intersection(modules)
+    assert not {"fastapi", "starlette", "uvicorn", "mcp", "lancedb"}.intersection(modules)

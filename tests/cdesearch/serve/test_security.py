@@ -89,7 +89,7 @@ def test_another_site_may_link_to_the_page_but_not_use_the_api(server, site):
 
 
 def test_every_request_except_the_health_check_the_page_and_the_description_needs_the_token(strict):
-    for path in ("search?q=cat", "status", "metrics", "documents/long.md", "nothing"):
+    for path in ("search?q=cat", "status", "documents/long.md", "nothing"):
         response = strict.get(path)
         assert_problem(response, 401, "no valid token")
         assert response.headers["www-authenticate"] == "Bearer"

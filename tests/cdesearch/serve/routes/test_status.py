@@ -58,4 +58,3 @@ def test_a_folder_whose_name_is_not_utf8_is_served(tmp_path, tiny_checkpoint):
         assert server.json("search", q="cat")["hits"]
         for tool, arguments in (("status", {}), ("search", {"query": "cat"})):
             assert not call(f"{server.url}/mcp", tool, arguments).is_error
-        assert b"cdesearch_" in server.get("metrics").content

@@ -10,8 +10,8 @@ from served_pages import write_pages
 import cdesearch
 from cdesearch.serve.settings import ServeSettings
 
-VIEWS = ["/", "/?q=pruning+roses", "/?view=map&q=pruning+roses", "/?view=index", "/api"]
-READY = {"/": "#welcome", "/api": ".request", "/?view=index": "#files table", "/?view=map&q=pruning+roses": "#map"}
+VIEWS = ["/", "/?q=pruning+roses", "/?view=index", "/api"]
+READY = {"/": "#welcome", "/api": ".request", "/?view=index": "#files table"}
 # Responses to some queries are delayed.
 LATE = """
 const real = window.fetch;
@@ -206,8 +206,6 @@ def test_html_in_files_is_shown_as_text(browser):
     hit.click()
     assert "<img src=x onerror=alert(1)>" in browser.text(".chunk.is-hit")
     browser.picture("hostile")
-    browser.open("/?view=map&q=hostile+soup")
-    browser.one("#map")
     open_view(browser, "/?view=index")
     browser.script("document.querySelector('[name=outcome][value=indexed]').click()")
     browser.wait(lambda: "onerror=alert(5)" in browser.text("#files"))
@@ -228,7 +226,7 @@ def test_the_page_does_not_scroll_sideways_on_a_phone(browser, address):
         browser.one(".is-hit")
     else:
         open_view(browser, address)
-        if "pruning" in address and "map" not in address:
+        if "pruning" in address:
             browser.one(".hit .actions button").click()
             browser.one(".why .total")
     width = browser.script("return document.documentElement.scrollWidth")
@@ -250,28 +248,6 @@ def test_the_theme_is_that_of_the_system_or_the_selected_one(browser):
     browser.one("#theme").click()
     browser.appear(theme="light")
     assert browser.text("#theme").endswith("dark") and browser.script(background) == dark
-
-
-def test_the_map_shows_folders_context_and_hits(browser):
-    open_view(browser, "/?view=map&q=pruning+roses")
-    browser.wait(lambda: browser.text("#map-hits").startswith("10 hits"))
-    colours = """
-      const { width, height } = document.getElementById("map");
-      const pixels = document.getElementById("map").getContext("2d").getImageData(0, 0, width, height).data;
-      return new Set(new Uint32Array(pixels.buffer)).size;
-    """
-    assert browser.script(colours) > 20
-    assert [button.text.split()[0] for button in browser.every(".groups button")][:2] == ["code", "garden"]
-    browser.one("#map").send_keys(Keys.ARROW_RIGHT)
-    assert browser.text("#map-label").startswith("Hit 1")
-    browser.one("#map").send_keys(Keys.ARROW_RIGHT)
-    browser.one("#map-table summary").click()
-    assert browser.text("#map-table li").startswith("garden/roses.md")
-    browser.picture("map-light")
-    label = browser.text("#map-label b")
-    browser.one("#map").send_keys(Keys.ENTER)
-    browser.one(".chunk.is-hit")
-    assert label.startswith("Hit")
 
 
 @pytest.mark.slow
@@ -298,7 +274,7 @@ def test_axe_finds_no_serious_accessibility_problem(browser, axe, theme, rules):
     findings = []
     for address in VIEWS:
         open_view(browser, address)
-        if "=pruning" in address and "map" not in address:
+        if "=pruning" in address:
             browser.one(".hit .actions button").click()
             browser.one(".why .total")
         findings += serious(browser, axe, rules, address)
@@ -373,9 +349,8 @@ def test_all_indexes_are_searched_as_one(browser, notes, tmp_path):
             assert "Same text in" in browser.text("#hits")
             browser.one(".hit .actions button").click()
             browser.wait(lambda: "This is the evidence in" in browser.text(".why"))
-            for view in ("map", "index"):
-                browser.open(f"/?index=*&view={view}")
-                browser.one(READY["/?view=index"] if view == "index" else "#map")
+            browser.open("/?index=*&view=index")
+            browser.one(READY["/?view=index"])
         finally:
             browser.url = own
             browser.open()
