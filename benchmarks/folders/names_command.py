@@ -18,7 +18,7 @@ from benchmarks.folders.rebuild import rebuilt
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from cdesearch.errors import InputError
 from cdesearch.progress import Silent
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk

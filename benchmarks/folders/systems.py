@@ -15,7 +15,7 @@ from benchmarks.folders.questions import Passage
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.schema import Chunk
 from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS

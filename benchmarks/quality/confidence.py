@@ -19,7 +19,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from cdesearch.progress import Silent
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.result import ANSWERABLE, SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index

@@ -18,11 +18,10 @@ from benchmarks.measurement import RESULTS, Measurement, make_results_folder, me
 from benchmarks.quality.measures import measure_run
 from cdesearch.errors import InputError
 from cdesearch.progress import Silent
-from cdesearch.search.confidence import BY_COSINE, BY_WORDS
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
-from cdesearch.search.several import SeveralSearcher
+from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
 from indexer.build import build
@@ -99,18 +98,17 @@ def _figures(
 ) -> Iterator[Measurement]:
     """Measure one index, the indexes searched as one, and each rule for merging the hits of each index alone."""
     runs: dict[str, dict[tuple[str, str], list[Hit]]] = {}
-    together = SeveralSearcher({str(number): part for number, part in enumerate(parts)})
+    together = Together({str(number): part for number, part in enumerate(parts)})
     for one in sets:
         for query, text in one.queries.items():
             every = [part.search(text, CUTOFF, mode) for part in parts]
             answers = {
                 "one index": list(whole.search(text, CUTOFF, mode)),
-                "candidates ranked together": list(together.search(text, CUTOFF, mode)),
+                "merged by confidence": list(together.search(text, CUTOFF, mode)),
                 **{rule: merge(every, mode)[:CUTOFF] for rule, merge in RULES.items()},
             }
             for system, hits in answers.items():
                 runs.setdefault(system, {})[one.name, query] = hits
-    together.end_threads()
     for system, run in runs.items():
         scores = np.concatenate([_scores(one, run) for one in sets])
         wrong = [
@@ -138,21 +136,7 @@ def _in_turn(results: Sequence[SearchResult], _: Mode) -> list[Hit]:
     return sorted(chain.from_iterable(results), key=lambda hit: hit.rank)
 
 
-def _by_confidence(results: Sequence[SearchResult], mode: Mode) -> list[Hit]:
-    """Merge by the confidence that hits would have at the same rank. Hits of one index keep their order."""
-    weight = (BY_WORDS if mode == "text" else BY_COSINE).rank
-    keyed: list[tuple[float, Hit]] = []
-    for result in results:
-        least = float("inf")
-        for hit in result:
-            chance = min(max(hit.confidence or 0.0, 1e-9), 1 - 1e-9)
-            least = min(least, float(np.log(chance / (1 - chance)) - weight * np.log(hit.rank)))
-            keyed.append((least, hit))
-    return [hit for _, hit in sorted(keyed, key=lambda pair: -pair[0])]
-
-
 RULES: Mapping[str, Rule] = {
     "scores of each index": _by_score,
     "ranks in turn": _in_turn,
-    "confidences at the same rank": _by_confidence,
 }

@@ -23,7 +23,7 @@ from cdesearch.encode.load import Device
 from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build

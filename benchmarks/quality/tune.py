@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from cdesearch.evaluation.tuning import choose_weight
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.datasets.domain import read_domain
@@ -17,7 +18,6 @@ from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import make_questions
 from cdesearch.evaluation.questions import Question
 from cdesearch.evaluation.ranking import Asked, asking, by_both
-from cdesearch.evaluation.tuning import choose_weight
 from cdesearch.progress import Silent
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.fusion import TEXT_WEIGHT, EvidenceFusion

@@ -17,7 +17,7 @@ from benchmarks.speed.turns import in_turns
 from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from trainer.data.pairs.beir import read_queries, read_texts

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cdesearch.cli.exits import code_of
-from cdesearch.cli.model_option import ModelOption
-from cdesearch.cli.named_index import named_index
-from cdesearch.cli.nearest_index import note_outer_index
+from cdesearch.cli.named_index import ModelOption, named_index
+from cdesearch.cli.query import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.serve.libraries import require_libraries

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -14,12 +14,10 @@ from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.explanation import Explanation
-from cdesearch.search.file_filter import FileFilter
-from cdesearch.search.model_loader import ModelLoader
-from cdesearch.search.reader import Mode
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
-from cdesearch.search.searcher import Searcher
-from cdesearch.search.several import SeveralSearcher
+from cdesearch.search.searcher import ModelLoader, Searcher
+from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import free_name
 from cdesearch.store.schema import Hit
@@ -29,7 +27,6 @@ REFRESH_SECONDS = 0.25  # the time between two readings of the file that names t
 ALL = "*"  # stands for all indexes where clients name one, unless a folder has this name
 
 Answer = TypeVar("Answer")
-Filters = FileFilter | Mapping[str, FileFilter] | None  # one for all indexes, or one for each by its name
 _log = logging.getLogger(__name__)
 
 
@@ -79,25 +76,20 @@ class ServedIndex:
         """Return the index of a hit, which is this one."""
         return self
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: Filters = None) -> SearchResult:
-        """Return the `k` best chunks, best first, from the files that `files` allows.
+    def search(self, request: SearchRequest) -> SearchResult:
+        """Return the best chunks, best first; raises QueryError, and IndexStateError for one that cannot be used."""
+        return self.searcher.search(request)
 
-        Raises QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
-        """
-        return self.searcher.search(query, k, mode, files[self.name] if isinstance(files, Mapping) else files)
-
-    def explain(
-        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", files: FileFilter | None = None
-    ) -> Explanation:
+    def explain(self, chunk: str, request: SearchRequest) -> Explanation:
         """Explain why the search with these arguments found a chunk, given by its id.
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
-        return self.searcher.explain(chunk, query, k, mode, files)
+        return self.searcher.explain(chunk, request)
 
-    def has_file(self, files: Filters) -> bool:
-        """Return whether the filter allows any indexed file."""
-        return self.searcher.has_file(files[self.name] if isinstance(files, Mapping) else files)
+    def has_file(self, request: SearchRequest) -> bool:
+        """Return whether the filters of a request allow any indexed file."""
+        return self.searcher.has_file(request)
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if an update has removed it."""
@@ -123,9 +115,9 @@ class ServedIndex:
 class ServedTogether:
     """Two or more of the open indexes of a server that are searched as one. Any number of threads may use it."""
 
-    def __init__(self, members: Sequence[ServedIndex], searcher: SeveralSearcher) -> None:
+    def __init__(self, members: Sequence[ServedIndex]) -> None:
         self.members = tuple(members)
-        self._searcher = searcher
+        self._searcher = Together({member.name: member.searcher for member in members})
 
     @property
     def name(self) -> str:
@@ -146,16 +138,13 @@ class ServedTogether:
         """Return the index of a hit."""
         return next(member for member in self.members if member.name == hit.index)
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: Filters = None) -> SearchResult:
-        """Return the `k` best chunks of these indexes, as `SeveralSearcher.search`."""
-        return self._searcher.search(query, k, mode, self._each(files))
+    def search(self, request: SearchRequest) -> SearchResult:
+        """Return the best chunks of these indexes, as `Together.search`."""
+        return self._searcher.search(request)
 
-    def has_file(self, files: Filters) -> bool:
-        """Return whether the filters allow any indexed file."""
-        return self._searcher.has_file(self._each(files))
-
-    def _each(self, files: Filters) -> dict[str, FileFilter | None]:
-        return {one.name: files[one.name] if isinstance(files, Mapping) else files for one in self.members}
+    def has_file(self, request: SearchRequest) -> bool:
+        """Return whether the filters of a request allow any indexed file."""
+        return self._searcher.has_file(request)
 
 
 class ServedIndexes:
@@ -166,7 +155,6 @@ class ServedIndexes:
 
     def __init__(self, indexes: Sequence[ServedIndex]) -> None:
         self._indexes = {index.name: index for index in indexes}
-        self._together = SeveralSearcher({index.name: index.searcher for index in indexes})
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._refresh, name="cdesearch-refresh", daemon=True)
         self._watcher.start()
@@ -205,7 +193,6 @@ class ServedIndexes:
         """Wait for the running searches, and end the threads."""
         self._closing.set()
         self._watcher.join()
-        self._together.end_threads()
         for served in self:
             served.close()
 
@@ -225,7 +212,7 @@ class ServedIndexes:
         """
         every = self.names if ALL in names and ALL not in self._indexes else tuple(dict.fromkeys(names))
         members = [self[name] for name in every or (None,)]
-        return members[0] if len(members) == 1 else ServedTogether(members, self._together)
+        return members[0] if len(members) == 1 else ServedTogether(members)
 
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from cdesearch.builders import builder
+from cdesearch.builders import BUILDER
 from cdesearch.cli.exits import raise_on_signal
 from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_rest_client
@@ -23,9 +23,9 @@ def main(folder: Path, refresh: str) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     stop = threading.Event()
     threading.Thread(target=_wait_for_end, args=(stop,), daemon=True).start()
-    tools = builder("warm")()
+    tools = BUILDER.warm()
     try:
-        builder("keep_up")(folder, tools, _say, stop, refresh)
+        BUILDER.keep_up(folder, tools, _say, stop, refresh)
     except CdesearchError as error:
         _say(f"error: {error}")
         return 2

@@ -9,12 +9,11 @@ from typing import Any
 
 from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
-from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import InputError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.fence import Fence
-from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.sentences import split_sentences
 from cdesearch.search.word_forms import pieces, word_stem
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes, ServedTogether
@@ -34,11 +33,18 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     served = indexes.together([] if values["index"] is None else [values["index"]])
     call = tuple(values[name] for name in ("query", "mode", "path", "type", "since"))
     offset, _ = start_of(served, call, values["cursor"])
-    files = {member.name: _filter(values, member.index) for member in served.members}
-    has_filter = not all(one.is_empty for one in files.values())
-    result = served.search(values["query"], offset + values["k"] + 1, values["mode"], files)
+    request = SearchRequest(
+        values["query"],
+        offset + values["k"] + 1,
+        values["mode"],
+        () if values["path"] is None else (values["path"],),
+        () if values["type"] is None else (values["type"],),
+        values["since"],
+        is_typed=True,
+    )
+    result = served.search(request)
     hits = result.hits[offset : offset + values["k"]]
-    if not hits and not offset and has_filter and not served.has_file(files):
+    if not hits and not offset and request.has_filter and not served.has_file(request):
         raise InputError(
             f"No indexed file matches {_filters(values)}.",
             f"Paths and globs are relative to {_roots(served)}. The tool `outline` lists folders and files.",
@@ -56,14 +62,6 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     is_brief = values["detail"] == "low"
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes), is_brief)
     return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.tokenizer))
-
-
-def _filter(values: dict[str, Any], index: Index) -> FileFilter:
-    return FileFilter(
-        None if values["path"] is None else globs_of(values["path"], index),
-        None if values["type"] is None else suffixes_of((values["type"],)),
-        None if values["since"] is None else time_of(values["since"]),
-    )
 
 
 def _roots(served: ServedIndex | ServedTogether) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.serve.indexes import ALL, ServedIndexes
 from cdesearch.serve.mcp import outline_tool, read_tool, search_tool, status_tool
 from cdesearch.serve.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, Answer

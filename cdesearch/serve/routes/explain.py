@@ -28,5 +28,5 @@ async def explain(
     """
     state = state_of(request)
     served = state.indexes[index]
-    explained = await state.admission.run(lambda: served.explain(chunk, q, k, scope.mode, scope.files))
+    explained = await state.admission.run(lambda: served.explain(chunk, scope.request(q, k)))
     return JSONResponse({"query": q, "index": served.name, **asdict(explained)})

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import Depends, Query
 
-from cdesearch.search.file_filter import FileFilter, time_of
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
+from cdesearch.search.request import SearchRequest
 from cdesearch.serve.indexes import ALL
 
 MAX_K = 100
@@ -20,10 +20,10 @@ PathGlobs = Annotated[
     Query(description="Search only files that match this glob. Repeat it to allow several globs.", max_length=100),
 ]
 Suffixes = Annotated[
-    list[Annotated[str, Query(pattern=r"^\w{1,20}$")]] | None,
+    list[Annotated[str, Query(pattern=r"^\.?\w{1,20}$")]] | None,
     Query(
         alias="type",
-        description="Search only files whose name ends with a dot and this, e.g. py. Repeat it to allow several.",
+        description="Search only files of this type, such as py, or .py for this suffix. Repeat it to allow several.",
         max_length=100,
     ),
 ]
@@ -60,14 +60,9 @@ class SearchScope:
         ),
     ] = None
 
-    @property
-    def files(self) -> FileFilter:
-        """Which files the search covers; raises QueryError."""
-        return FileFilter(
-            None if self.path is None else tuple(self.path),
-            None if self.suffix is None else tuple(self.suffix),
-            None if self.since is None else time_of(self.since),
-        )
+    def request(self, query: str, k: int) -> SearchRequest:
+        """Return the request for `k` hits; raises QueryError."""
+        return SearchRequest(query, k, self.mode, tuple(self.path or ()), tuple(self.suffix or ()), self.since)
 
 
 Scope = Annotated[SearchScope, Depends()]

@@ -35,7 +35,7 @@ async def search(
     """
     state = state_of(request)
     served = state.indexes.together(index or ())
-    result = await state.admission.run(lambda: served.search(q, offset + k, scope.mode, scope.files))
+    result = await state.admission.run(lambda: served.search(scope.request(q, offset + k)))
     values = _answer(served, q, scope.mode, offset, k, result)
     values["hits"] = [hit for hit in values["hits"] if hit["confidence"] is None or hit["confidence"] >= min_confidence]
     values["answered"] = result.confident(min_confidence).seems_answered

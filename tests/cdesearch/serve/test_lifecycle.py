@@ -15,9 +15,9 @@ from background_server import runtime_folder, serve
 from command import cdesearch
 from running_server import wait_until
 
-from cdesearch.cli.server_client import running_server
 from cdesearch.serve import lifecycle
 from cdesearch.serve.lifecycle import remove_stale_files
+from cdesearch.service import running_server
 from cdesearch.store.server_address import ServerRecord, log_of, record_of, socket_of, write_record
 
 pytestmark = [

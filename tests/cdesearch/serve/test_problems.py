@@ -9,7 +9,7 @@ import pytest
         ("search?q=a&k=101", 422, "The parameter k should be less than or equal to 100, not 101."),
         ("search?q=a&k=ten", 422, "The parameter k should be a valid integer, not ten."),
         ("search?q=a&mode=x", 422, "The parameter mode should be 'hybrid', 'rerank', 'dense' or 'text', not x."),
-        ("search?q=a&type=../x", 422, "The parameter type should match pattern '^\\w{1,20}$', not ../x."),
+        ("search?q=a&type=../x", 422, "The parameter type should match pattern '^\\.?\\w{1,20}$', not ../x."),
         ("search?q=%20", 400, "The query is empty."),
         ("search?q=a&path=[z-a]", 400, "The range z-a in [z-a] is empty."),
         ("search?q=a&index=moon", 400, "There is no index moon here."),
