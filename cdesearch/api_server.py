@@ -1,18 +1,33 @@
 """The address of an OpenAI-compatible HTTP API, as Ollama, llama.cpp, vLLM and many others provide it."""
 
-import http.client
+import asyncio
 import ipaddress
 import json
+import os
 import re
 import ssl
+import threading
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from cdesearch.errors import CdesearchError, InputError
 
+if TYPE_CHECKING:
+    import httpx
+
 CONNECT_SECONDS = 10.0
+CHECK_LOG = "Check the log of the server."
 MAX_REASON = 200  # characters that are shown of the error message of a server
+
+
+@cache
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of all requests of this process, in a thread of its own: there, a request can be cancelled."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="cdesearch-requests", daemon=True).start()
+    return loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,31 +105,46 @@ class ApiServer:
         return f"{'https' if self.is_https else 'http'}://{host}:{self.port}"
 
     @property
+    def url(self) -> str:
+        """The address of requests."""
+        return self.server + self.path
+
+    @property
     def authorization(self) -> dict[str, str]:
         """The header with the key; empty without a key."""
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
-    def connect(self) -> http.client.HTTPConnection:
-        """Open a connection and return it; raises OSError or UnicodeError, which `unreachable` explains."""
-        kind = http.client.HTTPSConnection if self.is_https else http.client.HTTPConnection
-        connection = kind(self.host, self.port, timeout=CONNECT_SECONDS)
-        connection.connect()
-        return connection
+    def client(self) -> "httpx.AsyncClient":
+        """A client of this server, which follows no redirects and has the certificates of this computer."""
+        import httpx  # imported late: most commands ask no server
 
-    def unreachable(self, error: OSError | UnicodeError) -> CdesearchError:
-        """Return the error to raise if `connect` raised `error`."""
-        if isinstance(error, TimeoutError):
+        return httpx.AsyncClient(
+            headers=self.authorization,
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),  # callers limit the time of a whole answer
+            verify=ssl.create_default_context(),
+            trust_env=False,
+        )
+
+    def broken(self, error: Exception) -> CdesearchError:
+        """The error to raise if a request of `client` raised `error`, a transport error of httpx."""
+        cause: BaseException = error
+        while origin := cause.__cause__ or cause.__context__:  # the first one is the system's
+            cause = origin
+        if type(error).__name__ == "ConnectTimeout":
             return self.failure("does not accept connections", f"Check {self.option} and the network.")
-        if isinstance(error, ssl.SSLError):
-            reason = getattr(error, "verify_message", "") or error.reason
+        if isinstance(cause, ssl.SSLError):
+            reason = getattr(cause, "verify_message", "") or cause.reason
             return self.failure(
                 f"does not offer a secure connection ({reason})",
                 f"Check whether the URL of {self.option} needs http or https.",
             )
-        reason = getattr(error, "strerror", None) or str(error)
-        return self.failure(
-            f"cannot be reached ({reason})", f"Start the server, or name another one with {self.option}."
-        )
+        if type(error).__name__ == "ConnectError":
+            number = getattr(cause, "errno", None) or 0
+            reason = os.strerror(number) if number > 0 else getattr(cause, "strerror", None) or str(error)
+            return self.failure(
+                f"cannot be reached ({reason})", f"Start the server, or name another one with {self.option}."
+            )
+        return self.failure(f"closed the connection ({type(error).__name__})", CHECK_LOG)
 
     def failure(self, what: str, remedy: str) -> CdesearchError:
         """Return an error about this server. It never contains the key, even if the server has repeated the key."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cdesearch.models.endpoint_model import Model
     from cdesearch.store.index import Index
     from cdesearch.store.manifest import Manifest
+    from cdesearch.store.place import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class BuildReport:
     seconds: float
     size_bytes: int  # on disk
     advice: str | None  # a line if a new context is advised (`refresh_context`)
-    folder: Path  # of the index
+    place: "Place"  # of the index
 
 
 class Tools(Protocol):
@@ -57,7 +58,12 @@ class Builder(Protocol):
     """The functions that build indexes and keep them up to date. Each is registered under its own name."""
 
     def folder(
-        self, paths: Sequence[Path], *, columns: dict[str, str | None], encoder: "Encoder | None" = None, **options: Any
+        self,
+        paths: "Sequence[Place]",
+        *,
+        columns: dict[str, str | None],
+        encoder: "Encoder | None" = None,
+        **options: Any,
     ) -> BuildReport:
         """Build or update the index of files and folders without output; `options` are those of `cdesearch.build`."""
 
@@ -81,7 +87,7 @@ class Builder(Protocol):
         """Return the contents of a compressed file; raises InputError."""
 
     def keep_up(
-        self, folder: Path, tools: "Tools", say: Callable[[str], None], stop: Event, refresh: Any = "advise"
+        self, folder: "Place", tools: "Tools", say: Callable[[str], None], stop: Event, refresh: Any = "advise"
     ) -> None:
         """Update the index in a folder whenever its files change, until `stop` is set."""
 

@@ -23,19 +23,6 @@ CdesearchError                the root of the tree; exit code 2 on the command l
 └── StorageError              the disk is full, or a folder is read-only
 """
 
-_names: dict[str, str] = {}  # by path: how messages call a folder that stands for an index in a bucket
-
-
-def name_in_messages(path: str, name: str) -> None:
-    """Let all messages call the folder `path` by `name`."""
-    _names.setdefault(path, name)
-
-
-def _named(text: str) -> str:
-    for path in sorted(_names, key=len, reverse=True):  # one may be the start of another
-        text = text.replace(path, _names[path])
-    return text
-
 
 class CdesearchError(Exception):
     """The base class of all errors that a user can see.
@@ -46,7 +33,6 @@ class CdesearchError(Exception):
     exit_code = 2
 
     def __init__(self, cause: str, remedy: str) -> None:
-        cause, remedy = _named(cause), _named(remedy)
         super().__init__(f"{cause} {remedy}")
         self.cause = cause
         self.remedy = remedy

@@ -24,6 +24,7 @@ from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.line_places import LinePlaces
+from cdesearch.store.place import Place
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.server_address import ServerRecord, read_record
 from cdesearch.store.trust import TrustRequest, unconfirmed
@@ -96,7 +97,7 @@ def _find_server(indexes: Mapping[str, Index], local: Callable[[], SearchService
     The server has already loaded the models, so this process checks whether the user has confirmed them. `local` opens
     the indexes in this process.
     """
-    records = {name: read_record(index.folder) for name, index in indexes.items()}
+    records = {name: read_record(index.place) for name, index in indexes.items()}
     first = next(iter(records.values()))
     if first is None or first.version != __version__ or not all(map(_is_model_confirmed, indexes.values())):
         return None
@@ -188,12 +189,12 @@ class RunningServer:
 
 def _is_model_confirmed(index: Index) -> bool:
     try:
-        return unconfirmed(index.folder, TrustRequest(index.manifest.model)).is_empty
+        return unconfirmed(index.place, TrustRequest(index.manifest.model)).is_empty
     except CdesearchError:
         return False
 
 
-def running_server(folder: Path) -> ServerRecord | None:
+def running_server(folder: Place) -> ServerRecord | None:
     """Return the record of the running server of the index in `folder`; None if there is none that answers.
 
     After a server was killed, another one may use its port, and another program may have its process number.

@@ -3,20 +3,20 @@
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from cdesearch.errors import CdesearchError, IndexMismatchError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel, Model
 from cdesearch.models.hub import is_id
 from cdesearch.progress import Display
-from cdesearch.store.folder import absolute, rebuild_command
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_command
+from cdesearch.store.place import Place, absolute
 from cdesearch.store.trust import TrustRequest, check_confirmed
 
 
-def complete_model(named: Model | None, stored: Index | None, folder: Path, progress: Display) -> Model | None:
-    """The model that the user names, with what it lacks from the model of the index in `folder`.
+def complete_model(named: Model | None, stored: Index | None, place: Place, progress: Display) -> Model | None:
+    """The model that the user names, with what it lacks from the model of the index at `place`.
 
     `stored` is this index, or None if the run replaces its settings: then only its server is used, if none is named.
     Raises InputError if no server is known, and IndexUntrustedError for one that only the index names.
@@ -26,11 +26,11 @@ def complete_model(named: Model | None, stored: Index | None, folder: Path, prog
     before = None if stored is None else stored.manifest
     if before is None and not named.url:
         with suppress(CdesearchError, OSError):  # there is no index, or it cannot be read
-            before = Index(folder).manifest
+            before = Index(place).manifest
     if before is None or before.served is None or before.model is None:
         return named.completed_by(None)
     if not named.url:
-        check_confirmed(folder, TrustRequest(before.model))
+        check_confirmed(place, TrustRequest(before.model))
     built = before.served.at(before.model)
     complete = named.completed_by(built)
     names_prefixes = (named.query_prefix, named.document_prefix) != (None, None)
@@ -72,13 +72,13 @@ def check_named_model(named: Model | None, base: Index) -> None:
         for option in (option for option in one if one[option] != other[option]):
             raise IndexMismatchError(
                 f"The index was built with {option} {shlex.quote(one[option])}, not {shlex.quote(other[option])}.",
-                _to_embed_again(option, base.folder, {option: other[option]}),
+                _to_embed_again(option, base.place, {option: other[option]}),
             )
     elif stored_name(named) != manifest.model:
         shown = [name or f"{DEFAULT_NAME}, the one that ships" for name in (manifest.model, stored_name(named))]
         raise IndexMismatchError(
             f"The index was built by the model {shown[0]}. This is {shown[1]}.",
-            _to_embed_again("--model", base.folder, _options_of(named)),
+            _to_embed_again("--model", base.place, _options_of(named)),
         )
 
 
@@ -88,9 +88,9 @@ def _options_of(named: Model) -> dict[str, str]:
     return {"--model": stored_name(named) or DEFAULT_NAME}
 
 
-def _to_embed_again(left_out: str, folder: Path, options: Mapping[str, str]) -> str:
+def _to_embed_again(left_out: str, place: Place, options: Mapping[str, str]) -> str:
     changed = {option.removeprefix("--").replace("-", "_"): value for option, value in options.items()}
     return (
         f"Leave out {left_out}, or embed all texts again with the other settings of the index:"
-        f" {rebuild_command(folder, **changed)}."
+        f" {rebuild_command(place, **changed)}."
     )

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -11,14 +10,14 @@ from cdesearch.builders import BuildReport, UnreadFile
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
-from cdesearch.store.bucket_address import parse_place, parse_source
+from cdesearch.store.place import Place, parse_place
 from cdesearch.store.vector_format import VectorKind
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
-    from indexer.build import Report
     from indexer.files.outcome import Skipped
     from indexer.settings import Options
+    from indexer.summary import Report
 
 SKIPPED_FILES = 3
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
@@ -26,16 +25,16 @@ UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 def index(
     paths: Annotated[
-        list[Path] | None,
+        list[Any] | None,  # of Place, because typer knows no unions
         typer.Argument(
             metavar="paths",
-            parser=parse_source,
+            parser=parse_place,
             help="Folders and files, also those below s3://BUCKET/PREFIX (gs://, az://). Without any, the nearest index"
             " upward is updated.",
         ),
     ] = None,
     folder: Annotated[
-        Path | None,
+        Any,  # a Place
         typer.Option(
             "--index",
             metavar="<path>",
@@ -199,7 +198,7 @@ def index(
         raise typer.Exit(SKIPPED_FILES)
 
 
-def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
+def _build_with_progress(paths: Sequence[Place], options: "Options") -> "Report":
     """Build or update the index with progress on stderr. Ctrl-C and SIGTERM end it with one line."""
     from cdesearch.progress import shown_on_stderr
     from indexer.build import build
@@ -210,7 +209,7 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
 
 
 def build_quietly(
-    paths: list[Path],
+    paths: Sequence[Place],
     *,
     columns: dict[str, str | None],
     max_file_size: str | int | None,
@@ -241,7 +240,7 @@ def build_quietly(
         seconds=report.seconds,
         size_bytes=report.size_bytes,
         advice=report.advice,
-        folder=report.folder,
+        place=report.place,
     )
 
 

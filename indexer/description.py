@@ -14,8 +14,7 @@ from cdesearch.models.added_context import has_added_context
 from cdesearch.models.catalog import languages_of
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import Manifest
-from cdesearch.store.served_model import ServedModel
+from cdesearch.store.manifest import Manifest, ServedModel
 from indexer.embedding.languages import CorpusLanguages
 from indexer.plan import Plan
 from indexer.settings import Settings
@@ -77,7 +76,7 @@ class Description:
             vectors=settings.vectors,
             n_vectors=n_vectors,
             languages=languages.shares,
-            model_languages=languages_of(settings.model) if languages.is_measured else (),
+            model_languages=languages_of(settings.model),
             text_language=languages.text_language,
             context_chunks=self.kept_base.manifest.context_chunks if self.kept_base else n_chunks,
             **self.file_fields(),

@@ -1,6 +1,5 @@
 """Run one build: from a plan to the next generation of an index."""
 
-import shutil
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,18 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch.context.context import Context, ContextSample, FittedContext
-from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
-from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
+from cdesearch.errors import IndexDamagedError, IndexStateError, InputError
 from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
-from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, write_files
-from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
+from cdesearch.store.layout import CURRENT, rebuild_remedy
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
@@ -45,9 +42,8 @@ from indexer.embedding.same_model import continues_model
 from indexer.embedding.spool import Chunks, Spool
 from indexer.embedding.stages import Stages
 from indexer.embedding.vocabulary import vocabulary_of
-from indexer.formats.format import Columns
+from indexer.engine import Engine
 from indexer.generations.generation import (
-    CLUSTER,
     FITTED,
     SAMPLE,
     SPOOL,
@@ -59,36 +55,42 @@ from indexer.generations.generation import (
 )
 from indexer.generations.tables import Tables
 from indexer.plan import Plan
-from indexer.read_files import newest_first, read_files
+from indexer.read_files import check_columns, newest_first, nothing_readable
 from indexer.settings import Settings, record_confirmation
+from indexer.target import Target
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Pool, Reading
+from indexer.workers.pool import Reading
 
 LIMITS = Limits()
-SHOWN = 3  # skipped files that an error names
 
 
 @dataclass(frozen=True, slots=True)
 class BuildJob:
     """The inputs of one build, with a method for each step; `run` calls them in order."""
 
-    folder: Path  # of the index
+    target: Target
     base: Index | None  # the live generation; None if there is none
     new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
     settings: Settings
     plan: Plan
     encoder: Encoder
+    engine: Engine
     started: float  # seconds since the epoch
     progress: Display
 
-    def run(self, pool: Pool) -> int | None:
+    def run(self) -> int | None:
         """Make the next generation and swap it in; returns how many texts went through the model.
 
         Returns None if no document has changed, although other files may have.
         """
         building = self._open_building()
-        spool, fresh, columns = self._read(building, pool)
-        self._check_new_columns(building, columns)
+        spool, fresh, columns = self._read(building)
+        try:
+            check_columns(columns, self.settings, self.plan, self.base)
+        except InputError:
+            if not holds_embeddings(building):
+                discard(self._folder, building)
+            raise
         self._export_model(spool)
         if self._kept_base is not None and not fresh.num_rows and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
@@ -96,29 +98,32 @@ class BuildJob:
         documents = pa.concat_tables([self.plan.kept, fresh])
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         if not n_chunks and self._kept_base is None:
-            discard(self.folder, building)
-            raise SourceError(
-                f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
-            )
+            discard(self._folder, building)
+            raise nothing_readable(self.settings, self.plan)
         languages = self._languages(spool)
-        tables = self._open_tables(languages, building)
+        tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
-            discard(self.folder, building)
+            discard(self._folder, building)
             raise IndexDamagedError(
-                f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
+                f"The documents of {self._folder} are not those of its chunks.", rebuild_remedy(self._folder)
             )
         self.progress.stage("Indexing words", None)
         self._count_words(spool, languages, building)
-        self._write_documents(tables, documents)
+        tables.write_documents(documents)
         context = Context.load(building / CONTEXT)
         manifest = self._description.manifest(documents, languages, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
-            drift = self._drift(tables, context.sample_vectors, documents)
+            sample = context.sample_vectors
+            drift = drift_of(sample, tables.chunks, documents, self._vectors, self._folder).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
-            self._finish_tables(tables)
+            tables.finish()
         self._finish(building, replace(manifest, drift=drift))
         return embedded
+
+    @property
+    def _folder(self) -> Path:
+        return self.target.folder
 
     @property
     def _kept_base(self) -> Index | None:
@@ -137,17 +142,17 @@ class BuildJob:
     @property
     def _description(self) -> Description:
         return Description(
-            self.folder, self.base, self._kept_base, self.settings, self.plan, self.encoder, self.started
+            self._folder, self.base, self._kept_base, self.settings, self.plan, self.encoder, self.started
         )
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
         columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
         base = self._kept_base.generation if self._kept_base else None
-        building = open_building(self.folder, base, self._key(), columns)
+        building = open_building(self._folder, base, self._key(), columns)
         served = self._description.served
         if served is not None and not continues_model(building, served, self.encoder.dimension):
-            discard(self.folder, building)
+            discard(self._folder, building)
             self.progress.note(
                 "The model on the server has changed since this build began. All texts are embedded again."
             )
@@ -182,24 +187,6 @@ class BuildJob:
         if line := export(self.encoder, model, texts):
             self.progress.note(line)
 
-    def _check_new_columns(self, building: Path, found: set[str]) -> None:
-        """Raise InputError if no file has a column that this run names: the name is probably mistyped.
-
-        Without this check, all files of records would be skipped, and later updates would keep the wrong name.
-        """
-        before = Columns(**self.base.manifest.columns).options() if self.base else {}
-        for option, name in self.settings.columns.options().items():
-            if name in found or before.get(option) == name:
-                continue
-            if not holds_embeddings(building):
-                discard(self.folder, building)
-            reason = next((skipped for skipped in self.plan.skipped if f"({option}); " in skipped.reason), None)
-            there_are = f" In {reason.path} {reason.reason.partition('; ')[2]}." if reason else ""
-            raise InputError(
-                f"No file of records in {', '.join(map(str, self.settings.sources))} has a column {name} ({option}).",
-                f"Check the spelling.{there_are}{' The index has not changed.' if self.base else ''}",
-            )
-
     @property
     def _reading(self) -> Reading:
         settings, encoder = self.settings, self.encoder
@@ -212,7 +199,7 @@ class BuildJob:
             settings.has_ocr,
         )
 
-    def _read(self, building: Path, pool: Pool) -> tuple[Chunks, pa.Table, set[str]]:
+    def _read(self, building: Path) -> tuple[Chunks, pa.Table, set[str]]:
         """Read and chunk the files of the plan, the newest first, which get their vectors first.
 
         Returns the chunks, the rows of their documents, and the columns named by options that at least one file has.
@@ -222,8 +209,7 @@ class BuildJob:
             (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
         spool = Spool(building / SPOOL)
         advance = self.progress.stage("Reading", len(self.plan.to_read))
-        read = read_files(newest_first(self.plan.to_read), self._reading, pool, spool, advance)
-        pool.close()
+        read = self.engine.read(newest_first(self.plan.to_read), self._reading, spool, advance)
         self.plan.files.update((file.path, file) for file in read.files)
         if self.encoder.joins_chunks:
             spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
@@ -237,7 +223,7 @@ class BuildJob:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
         if languages.text_language not in JOINING:
             return
-        base = read_vocabulary(self._kept_base.generation) if self._kept_base else None
+        base = read_vocabulary(self._kept_base.generation, self._kept_base.place) if self._kept_base else None
         if base is not None or self._kept_base is None:
             write_vocabulary(vocabulary_of(chunks, base), building / VOCABULARY)
 
@@ -249,14 +235,14 @@ class BuildJob:
         # Vectors that depend on other chunks are not found by their texts, but by those of their windows.
         known = None if encoder.joins_chunks else base
         cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
-        filling = Filling(tables, spool, cache, encoder, self.progress)
+        filling = Filling(tables, spool, cache, encoder, self.engine.embed, self.progress)
         if base is not None:
             if encoder.joins_chunks:
                 keep_known_windows(cache, base, self.plan.gone, spool, encoder)
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
         stages = self._stages(building, spool, documents, languages)
-        if stages and not (self.folder / CURRENT).is_file():
+        if stages and not (self._folder / CURRENT).is_file():
             stages.publish_words()
         restore_parts(building)
         sample = load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
@@ -278,10 +264,10 @@ class BuildJob:
 
     def _stages(self, building: Path, spool: Chunks, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.
-        if _is_complete(self.folder) or address_behind(self.folder) is not None:
+        if not self.target.has_readers or _is_complete(self._folder):
             return None
         return Stages(
-            folder=self.folder,
+            folder=self._folder,
             building=building,
             spool=spool,
             encoder=self.encoder,
@@ -296,25 +282,12 @@ class BuildJob:
     def _tables(self, languages: CorpusLanguages, generation: Path) -> Tables:
         return Tables(generation, self._vectors, languages.text_language)
 
-    def _open_tables(self, languages: CorpusLanguages, building: Path) -> Tables:
-        return self._tables(languages, building)
-
-    def _drift(self, tables: Tables, sample: Floats, documents: pa.Table) -> float | None:
-        """The drift of the tables from the vectors `sample` (n, d), in standard errors."""
-        return drift_of(sample, tables.chunks, documents, self._vectors, self.folder).standard_errors
-
-    def _write_documents(self, tables: Tables, documents: pa.Table) -> None:
-        tables.write_documents(documents)
-
-    def _finish_tables(self, tables: Tables) -> None:
-        tables.finish()
-
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
 
         The model and folders that the user has named are recorded as confirmed now, so that queries may load the model.
         """
-        for text in filter(None, (record_confirmation(self.folder, self.settings.trust_request), line)):
+        for text in filter(None, (record_confirmation(self.target.place, self.settings.trust_request), line)):
             self.progress.note(text)
 
     def _draw_sample(self, spool: Chunks) -> ContextSample:
@@ -327,7 +300,7 @@ class BuildJob:
         A new generation is needed only for other files or settings, or for a model that is at another place.
         """
         if not self.plan.has_news and self.settings.are_those_of(base.manifest):
-            discard(self.folder, building)
+            discard(self._folder, building)
             return
         if self.plan.kept.num_rows and self.plan.has_new_times:
             Tables(building, self._vectors).write_documents(self.plan.kept)
@@ -341,9 +314,8 @@ class BuildJob:
         manifest.save(building / MANIFEST)
         for name in TEMPORARY:
             (building / name).unlink(missing_ok=True)
-        shutil.rmtree(building / CLUSTER, ignore_errors=True)
         write_checksums(building, self._kept_base.generation if self._kept_base else None)
-        swap_in(self.folder, building)
+        swap_in(self._folder, building)
 
 
 def _is_complete(folder: Path) -> bool:
@@ -357,14 +329,3 @@ def _is_complete(folder: Path) -> bool:
 def holds_embeddings(building: Path) -> bool:
     """Whether an unfinished generation contains embeddings that the next run can use."""
     return (building / SAMPLE).exists() or holds_vectors(building)
-
-
-def _why(plan: Plan) -> str:
-    if plan.skipped:
-        files = "; ".join(f"{file.path} ({file.reason})" for file in plan.skipped[:SHOWN])
-        more = f"; {len(plan.skipped) - SHOWN} more" if len(plan.skipped) > SHOWN else ""
-        return f"Skipped: {files}{more}."
-    ignored = next((file for file in plan.files.values() if file.outcome == "ignored"), None)
-    if ignored is not None:
-        return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."
-    return "Its files contain no text." if plan.files else "It contains no files."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cdesearch.progress import Display
-from cdesearch.store.folder import CURRENT, FOLDER
+from cdesearch.store.layout import CURRENT, FOLDER
 from cdesearch.store.nesting import outer_index
 from cdesearch.terminal import counted
 
@@ -18,8 +18,8 @@ def note_outer_index(folder: Path, progress: Display) -> None:
     above = outer_index(folder.parent, folder)
     if above is not None:
         progress.note(
-            f"{above.folder} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
-            f" by the new index; --index {shlex.quote(str(above.folder))} chooses the other one."
+            f"{above.place} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
+            f" by the new index; --index {shlex.quote(str(above.place))} chooses the other one."
         )
 
 

@@ -1,18 +1,20 @@
-"""The places of an index: its folder, its sources, and the root to which paths are relative."""
+"""The places of an index: its own, its sources, and the root to which paths are relative."""
 
+import errno
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import InputError, SourceError
-from cdesearch.store.bucket_address import address_of_copies
+from cdesearch.progress import Display
+from cdesearch.store.copies import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
-from cdesearch.store.finding import chosen_folder, find_index
-from cdesearch.store.folder import FOLDER
+from cdesearch.store.finding import chosen_place, find_index
 from cdesearch.store.fresh_build import removal_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MOST_SOURCES
+from cdesearch.store.layout import FOLDER
+from cdesearch.store.place import BucketAddress, Place, absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,9 @@ class Places:
 
     @classmethod
     def of(
-        cls, sources: Sequence[Path], stored: Index | None, folder: Path, absent: Collection[Path], *, keeps_root: bool
+        cls, sources: Sequence[Path], stored: Index | None, place: Place, absent: Collection[Path], *, keeps_root: bool
     ) -> "Places":
-        """The places of the `sources` of the index in `folder`, of which those in `absent` count as missing.
+        """The places of the `sources` of the index at `place`, of which those in `absent` count as missing.
 
         The root of the `stored` index is kept if `keeps_root`, or if a source is missing, and if all sources are in it.
         """
@@ -41,7 +43,7 @@ class Places:
         mounts = tuple(
             source for source in sources if (source in were_mounts if source in missing else is_mount(source))
         )
-        return cls(_root(sources, stored, folder, keeps=keeps_root or bool(missing)), missing, mounts)
+        return cls(_root(sources, stored, place, keeps=keeps_root or bool(missing)), missing, mounts)
 
     def check_missing(self, stored: Index | None, *, reads_all: bool) -> None:
         """Raise SourceError for a missing source whose documents a run could not keep.
@@ -57,17 +59,50 @@ class Places:
             state = "is not mounted" if os.path.lexists(first) else "does not exist"
             raise SourceError(
                 f"{first} {state}, and this run would have to read it.",
-                f"Put it back, or first run {removal_command(first, stored.sources, stored.folder, stored.manifest)}.",
+                f"Put it back, or first run {removal_command(first, stored.sources, stored.place, stored.manifest)}.",
             )
 
 
-def index_folder(paths: Sequence[Path], named: Path | None) -> Path:
-    """The folder of the index that is `named`, or of `paths`, or the nearest one upward. Raises IndexNotFoundError."""
+def local_source(place: Place, progress: Display) -> Path:
+    """The file or folder to read; for files in a bucket, that of their copies, which are brought up to date.
+
+    Raises SourceError, and for a bucket BucketError and StorageError.
+    """
+    if isinstance(place, BucketAddress):
+        from indexer.files.bucket_copies import copied
+
+        return copied(place, progress)
+    path = absolute(place)
+    try:
+        path.stat()
+        is_readable = os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM):
+            raise SourceError(f"There is no folder or file {path}.", "Check the spelling.") from None
+        is_readable = False
+    if not is_readable:
+        remedy = "Correct its permissions, or ask its owner for access."
+        raise SourceError(f"{path} cannot be read (permission denied).", remedy)
+    return path
+
+
+def renew_copies(sources: Iterable[Path], progress: Display) -> None:
+    """Bring those of the sources up to date that are copies of files in a bucket; raises CdesearchError."""
+    for address in filter(None, map(address_of_copies, sources)):
+        local_source(address, progress)
+
+
+def index_place(sources: Sequence[Place], named: Place | None) -> Place:
+    """The place of the index that is `named`, or that beside `sources`, or the nearest index upward.
+
+    Raises IndexNotFoundError, and InputError for files in a bucket, beside which there can be no index.
+    """
     if named is not None:
-        return chosen_folder(named)
-    if paths:
-        return common_folder(paths) / FOLDER
-    return find_index(Path.cwd())
+        return chosen_place(named)
+    if any(isinstance(source, BucketAddress) for source in sources):
+        raise InputError("An index of files in a bucket needs a place.", "Name one: --index DIR, or an address.")
+    paths = [absolute(source) for source in sources if isinstance(source, Path)]
+    return common_folder(paths) / FOLDER if paths else find_index(Path.cwd())
 
 
 def common_folder(paths: Sequence[Path]) -> Path:
@@ -78,25 +113,14 @@ def common_folder(paths: Sequence[Path]) -> Path:
 
 
 def joined_sources(paths: Sequence[Path], stored: Index | None, removed: Collection[Path]) -> tuple[Path, ...]:
-    """The sources of an index, to which `paths` are added, without those to remove; raises InputError for too many."""
-    sources = tuple(source for source in _all_sources(paths, stored) if source not in removed)
-    if len(sources) > MOST_SOURCES:
-        raise InputError(
-            f"An index can have {MOST_SOURCES:,} sources at most.", "Name the folder of the files instead."
-        )
-    return sources
-
-
-def _all_sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
-    if stored is None:
-        return tuple(dict.fromkeys(paths))
-    before = stored.sources
+    """The sources of an index, to which `paths` are added, without those to remove."""
+    before = () if stored is None else stored.sources
     fresh = [path for path in paths if not any(path.is_relative_to(source) for source in before)]
     kept = [source for source in before if not any(source.is_relative_to(path) for path in fresh)]
-    return tuple(dict.fromkeys([*kept, *fresh]))
+    return tuple(source for source in dict.fromkeys([*kept, *fresh]) if source not in removed)
 
 
-def _root(sources: Sequence[Path], stored: Index | None, folder: Path, *, keeps: bool) -> Path:
+def _root(sources: Sequence[Path], stored: Index | None, place: Place, *, keeps: bool) -> Path:
     """The folder that paths are relative to. With `keeps`, that of the stored index is kept if all sources are in it.
 
     Otherwise, it is the root that the index would have if it had been made without the sources that are removed now.
@@ -105,7 +129,8 @@ def _root(sources: Sequence[Path], stored: Index | None, folder: Path, *, keeps:
         return common_folder(sources)
     if not keeps:
         # A `.cdesearch` is at the root of what is indexed beside it.
-        beside = folder.name == FOLDER and any(source.is_relative_to(folder.parent) for source in sources)
-        return common_folder([*sources, folder.parent] if beside else sources)
+        beside = place.parent if isinstance(place, Path) and place.name == FOLDER else None
+        is_beside = beside is not None and any(source.is_relative_to(beside) for source in sources)
+        return common_folder([*sources, beside] if beside is not None and is_beside else sources)
     fresh = [source for source in sources if not source.is_relative_to(stored.root)]
     return common_folder([*fresh, stored.root]) if fresh else stored.root

@@ -2,21 +2,28 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import structs
 
 from cdesearch import __version__
+from cdesearch.errors import SourceError
+from cdesearch.progress import Progress
 from cdesearch.store.file_account import OUTCOMES, FileRecord
+from cdesearch.store.filesystem import is_available
 from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Found, Ignored, Skipped, Source, portable
 from indexer.files.selection import Selection
+from indexer.files.unchanged import Unchanged
 from indexer.files.walk import find_sources
+from indexer.formats.format import Columns
+from indexer.settings import Settings
 
 Record = dict[str, Any]  # a row of the documents table
 
@@ -79,6 +86,29 @@ class Plan:
         return {outcome: ends[outcome] for outcome in OUTCOMES}
 
 
+def plan_build(settings: Settings, base: Index | None, progress: Progress) -> Plan:
+    """Find the files of a run and compare them with the `base` generation; raises SourceError."""
+    present = [source for source in settings.sources if source not in settings.missing]
+    is_read_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
+        settings.columns,
+        settings.has_ocr,
+    )
+    before = records_of(base)
+    unchanged = None
+    if settings.changed is not None and is_read_alike and base is not None and settings.select_as(base.manifest):
+        unchanged = Unchanged.since(before, settings.changed, settings.root)
+    selection = Selection(settings.max_file_bytes, settings.globs, settings.source_globs, settings.has_ocr)
+    found = find_sources(present, settings.root, selection, unchanged)
+    absent = [portable(source, settings.root) for source in settings.missing]
+    seen = progress.stage("Looking for files", None)
+    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent, before=before)
+    for source in present:
+        # Otherwise, all of its documents would be removed from the index.
+        if not is_available(source, was_mount=source in settings.mounts):
+            raise SourceError(f"{source} disappeared while its files were listed.", "Run the same command again.")
+    return plan
+
+
 def make_plan(
     found: Iterable[Found | FileRecord],
     base: Index | None,
@@ -137,7 +167,7 @@ def _compare(
         known = None if read_all else plan.before.get(item.path)
         if known is not None and not _is_tried_again(item, known, tries_again) and _unchanged(item, known, sure_before):
             if known.mtime_ns != item.mtime_ns or known.ctime_ns != item.ctime_ns:
-                known = replace(known, mtime_ns=item.mtime_ns, ctime_ns=item.ctime_ns)
+                known = structs.replace(known, mtime_ns=item.mtime_ns, ctime_ns=item.ctime_ns)
             plan.files[item.path] = known
             unchanged.append(item.path)
         else:
@@ -232,12 +262,8 @@ def _left_out(item: Skipped | Ignored) -> FileRecord:
 
 
 def _is_news(file: FileRecord, before: FileRecord) -> bool:
-    """Whether a record must be stored: its outcome is another one, or its contents had to be compared once more.
-
-    The records of an older index have no `ctime_ns`, which alone is no reason for a new generation.
-    """
-    is_compared = before.ctime_ns is not None and file.ctime_ns != before.ctime_ns
-    return is_compared or _outcome(file) != _outcome(before)
+    """Whether a record must be stored: its outcome is another one, or its contents had to be compared once more."""
+    return file.ctime_ns != before.ctime_ns or _outcome(file) != _outcome(before)
 
 
 def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:
@@ -246,8 +272,8 @@ def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:
 
 def _is_still_unreadable(source: Source, before: FileRecord) -> bool:
     """Whether a file could not be read and has the same size and times since."""
-    is_same = (before.size, before.mtime_ns) == (source.size, source.mtime_ns)
-    return before.outcome != "indexed" and is_same and before.ctime_ns in (None, source.ctime_ns)
+    stamps = source.size, source.mtime_ns, source.ctime_ns
+    return before.outcome != "indexed" and (before.size, before.mtime_ns, before.ctime_ns) == stamps
 
 
 def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:
@@ -255,7 +281,7 @@ def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:
     if before.file_hash is None or source.size != before.size:
         return False
     # A program that replaces a file may keep the time of its contents, as `cp -p` and `mv` do, but never `ctime_ns`.
-    is_same = before.mtime_ns == source.mtime_ns and (before.ctime_ns == source.ctime_ns or before.ctime_ns is None)
+    is_same = (before.mtime_ns, before.ctime_ns) == (source.mtime_ns, source.ctime_ns)
     if is_same and source.mtime_ns < sure_before:
         return True
     try:

@@ -5,12 +5,18 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from cdesearch.errors import InputError, SourceError
 from cdesearch.store.file_account import FileRecord
+from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.embedding.spool import Spool
 from indexer.files.outcome import Source
-from indexer.plan import Record
+from indexer.formats.format import Columns
+from indexer.plan import Plan, Record
+from indexer.settings import Settings
 from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
+
+SHOWN = 3  # skipped files that an error names
 
 
 @dataclass(slots=True)
@@ -59,3 +65,37 @@ def read_files(
             advance(1)
     spool.close()
     return read
+
+
+def check_columns(found: set[str], settings: Settings, plan: Plan, base: Index | None) -> None:
+    """Raise InputError if none of the columns that were `found` is one that this run names, probably mistyped.
+
+    Without this check, all files of records would be skipped, and later updates would keep the wrong name.
+    """
+    before = Columns(**base.manifest.columns).options() if base else {}
+    for option, name in settings.columns.options().items():
+        if name in found or before.get(option) == name:
+            continue
+        reason = next((skipped for skipped in plan.skipped if f"({option}); " in skipped.reason), None)
+        there_are = f" In {reason.path} {reason.reason.partition('; ')[2]}." if reason else ""
+        raise InputError(
+            f"No file of records in {', '.join(map(str, settings.sources))} has a column {name} ({option}).",
+            f"Check the spelling.{there_are}{' The index has not changed.' if base else ''}",
+        )
+
+
+def nothing_readable(settings: Settings, plan: Plan) -> SourceError:
+    """The error for sources in which no file has a text."""
+    return SourceError(f"There is nothing readable in {', '.join(map(str, settings.sources))}.", _why(plan))
+
+
+def _why(plan: Plan) -> str:
+    """Why a run has read nothing, in its first cases."""
+    if plan.skipped:
+        files = "; ".join(f"{file.path} ({file.reason})" for file in plan.skipped[:SHOWN])
+        more = f"; {len(plan.skipped) - SHOWN} more" if len(plan.skipped) > SHOWN else ""
+        return f"Skipped: {files}{more}."
+    ignored = next((file for file in plan.files.values() if file.outcome == "ignored"), None)
+    if ignored is not None:
+        return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."
+    return "Its files contain no text." if plan.files else "It contains no files."

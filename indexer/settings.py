@@ -7,11 +7,12 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel, Model
-from cdesearch.store.folder import rebuild_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MAXIMA, Globs, Manifest
+from cdesearch.store.layout import rebuild_command
+from cdesearch.store.manifest import MOST_CONTEXT, MOST_DIMENSIONS, MOST_FILE_BYTES, Globs, Manifest
+from cdesearch.store.place import Place
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
-from cdesearch.store.vector_format import DEFAULT, KINDS
+from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
 from indexer.chosen_model import model_to_open, stored_name
 from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
@@ -25,7 +26,7 @@ MAX_FILE_BYTES = 20_000_000
 class Options:
     """The options of a caller; None means the setting of the index, and for a new index the default."""
 
-    index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
+    index: Place | None = None  # as `chosen_place` takes it; None: `.cdesearch` in the folder of the documents
     model: Model | None = None  # None for a new index: the default model. An EndpointModel may lack what the index has
     plain: bool | None = None  # whether a published model is used as it is; None for a new index: no
     device: Device = "auto"
@@ -35,7 +36,7 @@ class Options:
     exclude: tuple[str, ...] | None = None
     per_source: bool = False  # whether the globs are for the named folders alone, and replace those of the index there
     has_ocr: bool | None = None  # whether text in scanned pages and images is recognised
-    vectors: str | None = None  # the kind in which vectors are stored, one of KINDS
+    vectors: VectorKind | None = None  # the kind in which vectors are stored, one of KINDS
     dimension: int | None = None  # of vectors; None for a new index: that of the model
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
@@ -68,7 +69,7 @@ class Settings:
     context_size: int | None
     seed: int
     has_ocr: bool
-    vectors: str
+    vectors: VectorKind
     dimension: int | None  # of vectors, as chosen; None: that of the model
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
     changed: frozenset[Path] | None = None  # as in Options
@@ -94,63 +95,41 @@ class Settings:
         return tuple(path.relative_to(self.root).as_posix() for path in paths)
 
 
-def complete_settings(paths: Sequence[Path], options: Options, stored: Index | None, folder: Path) -> Settings:
-    """Complete `options` from the `stored` index in `folder`; raises SourceError, InputError or IndexUntrustedError.
+def complete_settings(paths: Sequence[Path], options: Options, stored: Index | None, place: Place) -> Settings:
+    """Complete `options` from the `stored` index at `place`; raises SourceError, InputError or IndexUntrustedError.
 
     Sources add up: a named file or folder is added to the index unless it is already part of it, and then the whole
     index is updated. Only a rebuild and `options.removed` remove sources. What the user types counts as confirmed; what
     only the stored index names must have been confirmed before, and is not opened otherwise.
     """
-    _check_number("context size", options.context_size, MAXIMA["context_limit"])
-    _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
+    _check_number("context size", options.context_size, MOST_CONTEXT)
+    _check_number("largest file size", options.max_file_bytes, MOST_FILE_BYTES)
     has_ocr = options.has_ocr if options.has_ocr is not None else stored is not None and stored.manifest.has_ocr
     _check_ocr(has_ocr=has_ocr)
     vectors, dimension = _vectors(options, stored), _dimension(options, stored)
     sources = joined_sources(paths, stored, options.removed)
     model_name = stored_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
-    check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
-    places = Places.of(sources, stored, folder, options.absent, keeps_root=not options.removed)
+    check_confirmed(place, TrustRequest(None if options.model else model_name, outside(place, untyped)))
+    places = Places.of(sources, stored, place, options.absent, keeps_root=not options.removed)
     reads_all = options.rebuild or options.refresh_context or options.columns != Columns()
     places.check_missing(stored, reads_all=reads_all)
-    trust_request = TrustRequest(model_name, outside(folder, sources))
-    if stored is None:
-        return Settings(
-            root=places.root,
-            sources=sources,
-            missing=(),
-            model=model_to_open(options.model, None),
-            model_name=model_name,
-            plain=options.plain or False,
-            trust_request=trust_request,
-            columns=options.columns,
-            max_file_bytes=MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes,
-            globs=_globs(options, Globs()),
-            source_globs={},
-            context_size=options.context_size,
-            seed=options.seed or 0,
-            has_ocr=has_ocr,
-            vectors=vectors,
-            dimension=dimension,
-            mounts=places.mounts,
-        )
     _check_context(options, stored)
-    manifest = stored.manifest
-    named = {name: value for name, value in asdict(options.columns).items() if value}
+    before = None if stored is None else stored.manifest
     return Settings(
         root=places.root,
         sources=sources,
         missing=places.missing,
         model=model_to_open(options.model, stored),
         model_name=model_name,
-        plain=_is_plain(options, model_name, manifest),
-        trust_request=trust_request,
-        columns=Columns(**(manifest.columns | named)),
-        max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
-        globs=manifest.globs if options.per_source else _globs(options, manifest.globs),
-        source_globs=_source_globs(paths, sources, options, stored),
-        context_size=manifest.context_limit if options.context_size is None else options.context_size,
-        seed=manifest.seed if options.seed is None else options.seed,
+        plain=_is_plain(options, model_name, before),
+        trust_request=TrustRequest(model_name, outside(place, sources)),
+        columns=_columns(options, before),
+        max_file_bytes=options.max_file_bytes or (before.max_file_bytes if before else MAX_FILE_BYTES),
+        globs=before.globs if before and options.per_source else _globs(options, before.globs if before else Globs()),
+        source_globs=_source_globs(paths, sources, options, stored) if stored else {},
+        context_size=options.context_size or (before.context_limit if before else None),
+        seed=options.seed if options.seed is not None else before.seed if before else 0,
         has_ocr=has_ocr,
         vectors=vectors,
         dimension=dimension,
@@ -159,7 +138,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     )
 
 
-def record_confirmation(folder: Path, request: TrustRequest) -> str | None:
+def record_confirmation(place: Place, request: TrustRequest) -> str | None:
     """Record what the user typed in this run or confirmed before.
 
     Returns a line for the user if the record has changed or cannot be written, and None otherwise.
@@ -167,7 +146,7 @@ def record_confirmation(folder: Path, request: TrustRequest) -> str | None:
     if request.is_empty:
         return None
     try:
-        if confirm(folder, request):
+        if confirm(place, request):
             return f"Recorded in {trust_file()} that this index {request.permission()}."
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
@@ -212,7 +191,7 @@ def _check_ocr(*, has_ocr: bool) -> None:
         )
 
 
-def _vectors(options: Options, stored: Index | None) -> str:
+def _vectors(options: Options, stored: Index | None) -> VectorKind:
     """The kind in which vectors are stored; raises InputError for another one than that of an existing index."""
     if options.vectors is not None and options.vectors not in KINDS:
         raise InputError(f"Vectors cannot be stored as {options.vectors}.", f"Choose one of {', '.join(KINDS)}.")
@@ -224,7 +203,7 @@ def _vectors(options: Options, stored: Index | None) -> str:
         raise InputError(
             f"The index stores vectors as {kind}, not as {options.vectors}.",
             "Leave out --vectors, or build the index again with its other settings:"
-            f" {rebuild_command(stored.folder, vectors=options.vectors)}.",
+            f" {rebuild_command(stored.place, vectors=options.vectors)}.",
         )
     return kind
 
@@ -232,7 +211,7 @@ def _vectors(options: Options, stored: Index | None) -> str:
 def _dimension(options: Options, stored: Index | None) -> int | None:
     """The dimension of vectors, None for that of the model; raises InputError for another than an index has."""
     named = options.dimension
-    if named is not None and not (type(named) is int and 1 <= named <= MAXIMA["dimension"]):
+    if named is not None and not (type(named) is int and 1 <= named <= MOST_DIMENSIONS):
         raise InputError(
             f"{named} cannot be the dimension of vectors.",
             "Choose a whole number from 1 to the dimension of the model.",
@@ -244,24 +223,31 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
         raise InputError(
             f"The index stores vectors of {stored.manifest.dimension} dimensions, not of {named}.",
             "Leave out --dimension, or build the index again with its other settings:"
-            f" {rebuild_command(stored.folder, dimension=str(named))}.",
+            f" {rebuild_command(stored.place, dimension=str(named))}.",
         )
     return before
 
 
-def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> bool:
+def _columns(options: Options, before: Manifest | None) -> Columns:
+    """The columns that the user names, and those of the index."""
+    names: dict[str, str | None] = {} if before is None else dict(before.columns.items())
+    names |= {name: value for name, value in asdict(options.columns).items() if value}
+    return Columns(**names)
+
+
+def _is_plain(options: Options, model_name: str | None, before: Manifest | None) -> bool:
     """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
-    if options.plain is not None:
-        return options.plain
-    is_same = model_name == manifest.model
-    if isinstance(options.model, EndpointModel) and manifest.served is not None:  # its server may have moved
-        is_same = options.model.name == manifest.served.name
-    return is_same and not manifest.added_context
+    if options.plain is not None or before is None:
+        return options.plain or False
+    is_same = model_name == before.model
+    if isinstance(options.model, EndpointModel) and before.served is not None:  # its server may have moved
+        is_same = options.model.name == before.served.name
+    return is_same and not before.added_context
 
 
-def _check_context(options: Options, stored: Index) -> None:
+def _check_context(options: Options, stored: Index | None) -> None:
     """Raise InputError if the options need another context, which only --refresh-context makes."""
-    if options.refresh_context:
+    if options.refresh_context or stored is None:
         return
     wanted = {"seed": options.seed, "context size": options.context_size}
     built = {"seed": stored.manifest.seed, "context size": stored.manifest.context_limit}

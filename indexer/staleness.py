@@ -1,12 +1,11 @@
 """Whether the context of an index still describes its corpus, and what to do if not."""
 
 import shlex
-from pathlib import Path
 
 from cdesearch.context.sample import FITTED_TEXTS
 from cdesearch.search.drift import level_of
-from cdesearch.store.bucket_address import shown_place
 from cdesearch.store.manifest import Manifest
+from cdesearch.store.place import Place
 
 # On samples of training domains, growth to ten times the chunks of the context changed nDCG@10 by -.003 to .002, and
 # growth from 40 chunks to 2,000 by -.004 in dense search; both are within the noise.
@@ -20,8 +19,6 @@ MOST_DISTANCE = 0.4
 def staleness(manifest: Manifest) -> str | None:
     """A sentence that says why the context no longer describes the corpus; None if it does."""
     before = manifest.context_chunks
-    if before is None:  # older versions did not record it, but they sampled all chunks of a small corpus
-        before = manifest.context_size if manifest.context_size < manifest.context_limit else manifest.n_chunks
     if before < FITTED_TEXTS and manifest.n_chunks > MOST_GROWTH * before:
         return f"The context was sampled when the index had {before:,} chunks; it has {manifest.n_chunks:,} now."
     # The drift is that distance in standard errors of the sample's mean, which are about 1 / sqrt(its size).
@@ -31,8 +28,8 @@ def staleness(manifest: Manifest) -> str | None:
     return None
 
 
-def advice(folder: Path, manifest: Manifest) -> str | None:
-    """A line that advises a new context for the index in `folder` if the corpus has grown or changed too much."""
+def advice(place: Place, manifest: Manifest) -> str | None:
+    """A line that advises a new context for the index at `place` if the corpus has grown or changed too much."""
     reason = staleness(manifest)
-    command = f"`cdesearch index --refresh-context --index {shlex.quote(shown_place(folder))}`"
+    command = f"`cdesearch index --refresh-context --index {shlex.quote(str(place))}`"
     return f"{reason} {command} samples a new one." if reason else None

@@ -2,27 +2,88 @@
 
 import re
 import shlex
+import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from cdesearch.store.bucket_address import shown_place
-
-if TYPE_CHECKING:
-    from indexer.build import Report
-    from indexer.files.outcome import Skipped
+from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
+from cdesearch.store.fresh_build import fresh_build_command
+from cdesearch.store.index import Index
+from cdesearch.store.layout import FOLDER
+from cdesearch.store.place import Place
+from cdesearch.terminal import counted, open_console, printable
+from indexer.files.outcome import UNKNOWN_FORMAT, Skipped
+from indexer.plan import Plan
+from indexer.staleness import advice
 
 SHOWN_REASONS = 10
 SHOWN_PATHS = 3
 COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason for which a file of records was skipped
 
 
-def summarise(report: "Report") -> None:
-    """Print the numbers of a build, what was skipped and why, and the next command on stderr."""
-    from cdesearch.store.folder import FOLDER
-    from cdesearch.terminal import counted, open_console, printable
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of a run, for the summary that `cdesearch index` prints."""
 
+    place: Place  # of the index
+    folder: Path  # in which the run wrote; for an index in a bucket, the working copy
+    n_documents: int
+    n_chunks: int
+    embedded: int  # texts that went through the model
+    skipped: tuple[Skipped, ...]
+    in_part: tuple[Skipped, ...]  # files that are indexed without the parts that could not be read
+    dropped: tuple[Skipped, ...]  # files that still exist, but are no longer in the index
+    n_files: dict[str, int]  # by outcome: indexed, ignored, skipped
+    seconds: float
+    size_bytes: int
+    changed: bool
+    advice: str | None = None  # a line that advises a new context
+    languages: dict[str, float] = field(default_factory=dict)  # the share of the chunks in each, by its code
+    note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
+
+    @property
+    def language_notes(self) -> tuple[str, ...]:
+        """Lines about languages that the model does not read, or that full text does not stem; none without a change.
+
+        The models in the cache are listed only for this.
+        """
+        index = Index(self.folder)
+        return tuple(filter(None, (unread_languages(index), unfit_text_language(index)))) if self.changed else ()
+
+    @property
+    def n_without_text(self) -> int:
+        """How many documents have no text. The table of the live generation is opened only for this."""
+        return int(Index(self.folder).documents.count_rows("n_chunks = 0"))
+
+    @classmethod
+    def of(
+        cls, place: Place, folder: Path, plan: Plan, embedded: int | None, begun: float, note: str | None
+    ) -> "Report":
+        """The outcome of a run that began at `begun`, on the clock of time.monotonic."""
+        index = Index(folder)
+        return cls(
+            place=place,
+            folder=folder,
+            n_documents=index.manifest.n_documents,
+            n_chunks=index.manifest.n_chunks,
+            embedded=embedded or 0,
+            skipped=plan.skipped,
+            in_part=plan.in_part,
+            dropped=plan.dropped,
+            n_files=plan.counts,
+            seconds=time.monotonic() - begun,
+            size_bytes=index.size_bytes(),
+            changed=embedded is not None,
+            languages=index.manifest.languages,
+            advice=advice(place, index.manifest) if embedded is not None else None,
+            note=note,
+        )
+
+
+def summarise(report: Report) -> None:
+    """Print the numbers of a build, what was skipped and why, and the next command on stderr."""
     console = open_console(stderr=True)
     console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
     documents, chunks = counted(report.n_documents, "document"), counted(report.n_chunks, "chunk")
@@ -34,8 +95,9 @@ def summarise(report: "Report") -> None:
             f"{documents}{without_text}, {chunks} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
             f" {report.size_bytes / 1e6:,.1f} MB on disk."
         )
-    is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
-    where = "" if is_found else printable(f" --index {shlex.quote(shown_place(report.folder))}")
+    place = report.place
+    is_beside = isinstance(place, Path) and place.name == FOLDER and Path.cwd().is_relative_to(place.parent)
+    where = "" if is_beside else printable(f" --index {shlex.quote(str(place))}")
     if report.skipped:
         console.print(f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.")
         for line in reasons(report.skipped):
@@ -45,7 +107,7 @@ def summarise(report: "Report") -> None:
         for line in reasons(report.in_part):
             console.print(f"  {line}")
     if report.dropped:
-        console.print(_dropped(report.dropped, report.folder))
+        console.print(_dropped(report.dropped, report))
     if report.n_files["ignored"]:
         console.print(
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
@@ -60,32 +122,25 @@ def summarise(report: "Report") -> None:
     console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
 
 
-def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
+def _dropped(files: Sequence[Skipped], report: Report) -> str:
     """One line about existing files that were in the index before and no longer are."""
-    from cdesearch.store.fresh_build import fresh_build_command
-    from cdesearch.store.index import Index
-    from cdesearch.terminal import printable
-
     are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
     why = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the list of columns
     which = "" if len(why) == 1 else "the first: "
     line = f"{len(files):,} {are} no longer in the index: {_some([file.path for file in files])} ({which}{why[0]})."
     if option := next(filter(None, map(COLUMN_OPTION.search, why)), None):
-        index = Index(folder)
+        index = Index(report.folder)
         line += (
             " Column options apply to all files of an index. Name a column that all of them have:"
-            f" `cdesearch index --index {shlex.quote(shown_place(folder))} {option[1]} NAME`. If there is none, give"
+            f" `cdesearch index --index {shlex.quote(str(report.place))} {option[1]} NAME`. If there is none, give"
             f" these files an index of their own (--index), or return to the usual names of columns:"
-            f" {fresh_build_command(folder, index.manifest, index.sources)}."
+            f" {fresh_build_command(report.place, index.manifest, index.sources)}."
         )
     return printable(line)
 
 
-def reasons(skipped: "Sequence[Skipped]") -> list[str]:
+def reasons(skipped: Sequence[Skipped]) -> list[str]:
     """A line for each reason, the most frequent one first."""
-    from cdesearch.terminal import printable
-    from indexer.files.outcome import UNKNOWN_FORMAT
-
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()
     for item in skipped:
@@ -112,11 +167,11 @@ def _some(names: Sequence[str], most: int = SHOWN_PATHS) -> str:
     return ", ".join(names[:most]) + more
 
 
-def report_fields(report: "Report") -> dict[str, object]:
+def report_fields(report: Report) -> dict[str, object]:
     """The fields of the JSON object that `--json` prints."""
     counted_reasons = Counter(item.reason for item in report.skipped)
     return {
-        "index": shown_place(report.folder),
+        "index": str(report.place),
         "documents": report.n_documents,
         "chunks": report.n_chunks,
         "embedded": report.embedded,

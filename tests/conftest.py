@@ -32,6 +32,8 @@ settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.e
 settings.register_profile("suite", settings.default, deadline=None)
 settings.load_profile("suite")
 
+OF_TESTS = ("CDESEARCH_NODE_MODULES", "CDESEARCH_SCREENSHOTS")  # variables that only tests read
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?#-_()[]{}<>=+*/'\"`"
 
 
@@ -63,13 +65,8 @@ def make_model(config: ModelConfig = TINY, *, gate: float = 0.5, seed: int = 0) 
             if parameter.ndim > 1:
                 parameter.mul_(1.5).add_(torch.randn_like(parameter) * 0.05)
         torch.nn.init.normal_(model.second_stage.null)
-        if model.second_stage.film is not None and gate == 0:
-            model.second_stage.film.outer.weight.zero_()
         for cross_attention in model.second_stage.cross_attention:
-            if config.log_gates and gate:
-                cross_attention.set_weight(gate)
-            else:
-                cross_attention.gate.fill_(gate)
+            cross_attention.gate.fill_(gate)
             if cross_attention.sink is not None:
                 torch.nn.init.normal_(cross_attention.sink)
     return model
@@ -98,8 +95,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests have folders of their own for configuration, state and sockets, and an empty home, which processes inherit.
 
-    The caches contain models and the data of browsers, so they are linked to. That of cdesearch is new.
+    The variables with which a user configures cdesearch are removed. The caches contain models and the data of
+    browsers, so they are linked to. That of cdesearch is new.
     """
+    for name in [name for name in os.environ if name.startswith("CDESEARCH_") and name not in OF_TESTS]:
+        del os.environ[name]
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = tmp_path_factory.mktemp("cache")
     for one in caches.iterdir() if caches.is_dir() else ():
@@ -157,17 +157,6 @@ def closed_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shallow_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = replace(TINY, first_stage="shared", first_stage_layers=1)
     return make_checkpoint(tmp_path_factory.mktemp("models") / "shallow", config)
-
-
-@pytest.fixture(scope="session")
-def one_softmax_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint(tmp_path_factory.mktemp("models") / "one", replace(TINY, context_attention="one_softmax"))
-
-
-@pytest.fixture(scope="session")
-def log_gates_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = replace(TINY, context_attention="one_softmax", log_gates=True)
-    return make_checkpoint(tmp_path_factory.mktemp("models") / "log-gates", config)
 
 
 @pytest.fixture(scope="session")

@@ -1,49 +1,70 @@
-"""The commands `train`, `mine` and `push-to-hub`."""
+"""The commands `train`, `pretrain`, `mine` and `push-to-hub`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+Recipe = Annotated[Path, typer.Argument(help="TOML file; see trainer/recipes.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", help="section.key=value, which replaces the value in the recipe.")
+]
+Resume = Annotated[bool, typer.Option(help="Continue from the last state in run.out.")]
 
-def train(
-    recipe: Annotated[Path, typer.Argument(help="TOML file; see trainer/recipes.")],
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="section.key=value, which replaces the value in the recipe.")
-    ] = None,
-    resume: Annotated[bool, typer.Option(help="Continue from the last state in run.out.")] = False,
-    plot: Annotated[bool, typer.Option(help="Draw a chart of the run, run.svg, at the end.")] = False,
-) -> None:
+
+def train(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> None:
     """Train a contextual model from pairs of query and document."""
-    from trainer.recipe import load_recipe
-    from trainer.recipe_file import parse_override
-    from trainer.torch_needed import check_torch
+    from trainer.reporting import check_torch
 
-    settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))
     check_torch()
     from cdesearch.cli.exits import exit_when_stopped
 
     with exit_when_stopped("Nothing was written."):
         from cdesearch.progress import shown_on_stderr
-        from trainer.execution.distributed import is_first, say
-        from trainer.rounds import train_in_rounds
-        from trainer.run.folder import has_begun, kept_data, next_step
-        from trainer.run.plot import check_matplotlib, draw_run
-        from trainer.run.stop import exit_code
-    if plot:
-        check_matplotlib()
+        from trainer.execution.distributed import say
+        from trainer.recipe import load_recipe
+        from trainer.recipe_file import parse_override
+        from trainer.run.folder import next_step, stopped
+        from trainer.run.loop import exit_code
+        from trainer.train import train as run
+    settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))
     try:
         with shown_on_stderr() as display:
-            folder = train_in_rounds(settings, display, resume=resume)
-            if plot and is_first():
-                display.note(f"Written to {draw_run(settings.run.out)}")
+            folder = run(settings, display, resume=resume)
     except KeyboardInterrupt as error:
-        if has_begun(settings.run):
-            say("Stopped. The state is saved: the same command with --resume continues.")
-        else:
-            say(f"Stopped before a state was saved. {kept_data(settings.run)} The same command begins again.")
+        say(stopped(settings.run.out))
         raise typer.Exit(exit_code(error)) from None
     say(next_step(folder))
+
+
+def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> None:
+    """Pretrain a network on texts alone.
+
+    The kinds condenser and cocondenser continue the training of a BERT, whose checkpoint `cdesearch train` then starts
+    from. The kind diffusion trains a network in the shape of Qwen3. See objective.kind of a recipe.
+    """
+    from trainer.reporting import check_torch
+
+    check_torch()
+    from cdesearch.cli.exits import exit_when_stopped
+
+    with exit_when_stopped("Nothing was written."):
+        from cdesearch.progress import shown_on_stderr
+        from trainer.execution.distributed import say
+        from trainer.pretraining.pretrain import next_step
+        from trainer.pretraining.pretrain import pretrain as run
+        from trainer.pretraining.recipe import load_pretraining_recipe
+        from trainer.recipe_file import parse_override
+        from trainer.run.folder import stopped
+        from trainer.run.loop import exit_code
+    settings = load_pretraining_recipe(recipe, dict(map(parse_override, set_ or [])))
+    try:
+        with shown_on_stderr() as display:
+            folder = run(settings, display, resume=resume)
+    except KeyboardInterrupt as error:
+        say(stopped(settings.run.out))
+        raise typer.Exit(exit_code(error)) from None
+    say(next_step(settings, folder))
 
 
 def mine(
@@ -79,9 +100,9 @@ def mine(
     and documents of the same query are never chosen. Negatives that a pair already has are kept. Train on OUT with
     batches.hard_negatives. A checkpoint reads the first 128 tokens of each text.
     """
-    from trainer.torch_needed import check_torch
-
     if model is not None:
+        from trainer.reporting import check_torch
+
         check_torch()
     from cdesearch.cli.exits import exit_when_stopped
 

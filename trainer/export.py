@@ -3,15 +3,11 @@
 import os
 import shutil
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-
-from trainer.reporting import not_a_program
-
-if __name__ == "__main__":  # before the imports below, which need torch
-    not_a_program("trainer.export", "Run `python -m trainer.merge OUT CHECKPOINT=1` to export a checkpoint again.")
 
 import torch
 from safetensors import SafetensorError
@@ -40,31 +36,12 @@ class _SecondStageGraph(nn.Module):
         weights: Tensor,
         shift: Tensor,
         projection: Tensor,
-        keys: Tensor | None = None,
-        values: Tensor | None = None,
+        *others: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        states = self.stage.states(input_ids.flatten(0, 1), None, keys, values)
-        return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
-
-
-class _PositionsGraph(nn.Module):
-    """The second stage with the positions of the tokens as an input, for windows in which they restart."""
-
-    def __init__(self, model: ContextualModel) -> None:
-        super().__init__()
-        self.stage = model.second_stage
-
-    def forward(
-        self,
-        input_ids: Tensor,
-        weights: Tensor,
-        shift: Tensor,
-        projection: Tensor,
-        positions: Tensor,
-        keys: Tensor | None = None,
-        values: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        states = self.stage.states_at(input_ids.flatten(0, 1), None, positions, keys, values)
+        """`others` are the positions of the tokens, if they restart in windows, then keys and values, if there are."""
+        positions, (*cached,) = (others[0], others[1:]) if len(others) % 2 else (None, others)
+        keys, values = cached or (None, None)
+        states = self.stage.states(input_ids.flatten(0, 1), None, keys, values, positions)
         return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
 
 
@@ -88,21 +65,16 @@ class _CacheGraph(nn.Module):
 
 
 def check_out(folder: Path, inputs: Sequence[Path]) -> None:
-    """Raise InputError unless `folder` is new, empty, or a checkpoint of cdesearch that `export` may replace.
-
-    It must not be one of the folders `inputs`, and must not contain anything else.
-    """
-    if not folder.exists():
-        return
+    """Raise InputError unless `folder` is new, empty, or a checkpoint to replace, and none of `inputs`."""
     for source in inputs:
-        if source.exists() and folder.samefile(source):
+        if folder.exists() and source.exists() and folder.samefile(source):
             raise InputError(f"{folder} is an input, which would be overwritten.", ANOTHER)
-    if folder.is_dir() and any(folder.iterdir()):
-        try:
-            ModelConfig.load(folder)
-        except ModelError:
-            raise InputError(f"{folder} is not empty and not a checkpoint of cdesearch.", ANOTHER) from None
     check_entries(folder)
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            ModelConfig.load(folder)
+    except ModelError:
+        raise InputError(f"{folder} is not empty and not a checkpoint of cdesearch.", ANOTHER) from None
 
 
 def check_entries(folder: Path) -> None:
@@ -129,9 +101,8 @@ def export(
 
     Raises ModelError if there is no tokenizer or a number does not fit into `dtype`, InputError if the folder contains
     anything but a checkpoint, and StorageError if it cannot be written. ONNX graphs are written if onnx is installed.
-    Models with joint attention, or with another context source than `pooled`, have none, because they run on torch
-    alone. If every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its
-    own.
+    Models with joint attention have none, because they run on torch alone. If every gate is zero, the graph has no
+    inputs for a context, and a shared first stage needs no graph of its own.
     """
     if not tokenizer.is_file():
         raise ModelError(f"There is no file {tokenizer}.", "Copy the tokenizer.json of the model there.")
@@ -149,14 +120,24 @@ def _check_fp16(model: ContextualModel) -> None:
             raise ModelError(f"{name} has numbers that are too large for fp16.", "Store the model in fp32.")
 
 
+def writing_options(parser: ArgumentParser, precision: Precision) -> None:
+    """Add the options with which a program writes a checkpoint; `precision` is the default."""
+    about = f"precision of the ONNX export; default: {precision}"
+    parser.add_argument("--precision", choices=["int8", "fp32"], default=precision, help=about)
+    parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
+
+
+def export_as(model: ContextualModel, tokenizer: Path, options: Namespace) -> None:
+    """Write the checkpoint folder `out` of a program with these options; raises what `export` does."""
+    note_missing_graphs(model)
+    dtype = torch.float16 if options.half else torch.float32
+    export(model, tokenizer, options.out, options.precision, dtype)
+
+
 def note_missing_graphs(model: ContextualModel) -> None:
     """Say on stderr that `export` writes no ONNX graphs, if onnx is not installed and the model could have some."""
-    if _can_have_graphs(model) and not _has_onnx():
+    if not model.second_stage.joint and not _has_onnx():
         print("onnx is not installed: the checkpoint gets no ONNX graphs. `pip install onnx` helps.", file=sys.stderr)
-
-
-def _can_have_graphs(model: ContextualModel) -> bool:
-    return not model.second_stage.joint and model.config.context_source == "pooled"
 
 
 def _has_onnx() -> bool:
@@ -174,7 +155,7 @@ def _write_files(
         raise OSError(str(error)) from None
     shutil.copymode(folder / "config.json", folder / "model.safetensors")  # safetensors writes files of mode 0600
     shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    if not _can_have_graphs(model) or not _has_onnx():
+    if model.second_stage.joint or not _has_onnx():
         return
     (folder / "onnx").mkdir()
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
@@ -202,5 +183,4 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
         }
         # This graph runs once for each corpus, so exactness matters more than speed.
         write_graph(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
-    graph = _PositionsGraph(model) if restarts else _SecondStageGraph(model)
-    write_graph(graph, inputs, ["pooled", "vectors", "states"], file, precision)
+    write_graph(_SecondStageGraph(model), inputs, ["pooled", "vectors", "states"], file, precision)

@@ -18,10 +18,10 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
-from trainer.torch_needed import exit_without_torch
+from trainer.reporting import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch(__doc__)  # before the imports below, which need torch
+    exit_without_torch()  # before the imports below, which need torch
 
 import torch
 from torch import Tensor
@@ -32,10 +32,10 @@ from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.models.published_fields import read_fields
-from trainer.export import check_out, export, note_missing_graphs
+from trainer.export import check_out, export_as, writing_options
 from trainer.reporting import Parser, reported
-from trainer.run.checkpoint import first_not_finite
 from trainer.run.folder import next_step
+from trainer.run.state import first_not_finite
 from trainer.start import is_published, start_model
 
 PARALLEL = 0.9995  # the cosine of two tensors above which an arc is a line
@@ -153,20 +153,14 @@ def _write_merged(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("out", type=Path, help="folder of the merged checkpoint")
     parser.add_argument("shares", type=_share, nargs="+", metavar="FOLDER=SHARE", help="a checkpoint and its share")
-    parser.add_argument(
-        "--precision", choices=["int8", "fp32"], default="fp32", help="precision of the ONNX export; default: fp32"
-    )
     parser.add_argument("--slerp", action="store_true", help="merge two checkpoints along an arc")
-    parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
+    writing_options(parser, "fp32")
     options = parser.parse_args(arguments)
     shares = dict(options.shares)
     if len({folder.resolve() for folder in shares}) < len(options.shares):
         raise InputError("A folder is named twice.", "Name it once, with the sum of its shares.")
     check_out(options.out, list(shares))
-    dtype = torch.float16 if options.half else torch.float32
-    merged = merge(shares, along_arc=options.slerp)
-    note_missing_graphs(merged)
-    export(merged, next(iter(shares)) / "tokenizer.json", options.out, options.precision, dtype)
+    export_as(merge(shares, along_arc=options.slerp), next(iter(shares)) / "tokenizer.json", options)
     print(f"The merged checkpoint is in {options.out}. {next_step(options.out)}")
     return 0
 

@@ -1,7 +1,6 @@
 """Hard negatives: documents that BM25 or a checkpoint ranks high for a query, although another document answers it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -9,20 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from cdesearch.context.vectors import Floats
-from cdesearch.errors import CdesearchError, InputError
+from cdesearch.errors import InputError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.answers import Answers, normal
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
-from trainer.data.pairs.writing import ANOTHER, check_target, new_pair_files
+from trainer.data.pairs.writing import new_pair_files
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import surrogate_vectors
-from trainer.data.surrogate.word_scores import kept_word_scores
-from trainer.replacing import locking, make_folder, remove, remove_lock, writing
+from trainer.data.surrogate.word_scores import WordScores
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
-WORK = ".cdesearch-mining"  # the folder in the output of what is computed so far, which is removed at the end
-LOCK = "lock"  # in this folder, by which it is recognised
 NO_CANDIDATE = -np.inf
 
 ScoresOf = Callable[[slice], Floats]  # from R queries to their scores (R, D) with the distinct documents
@@ -46,81 +42,33 @@ class Mining:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Mined:
-    """What was written: the files, and for each pair the number of its hard negatives."""
-
-    files: list[Path]
-    n_negatives: list[int]
-
-
-def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: Mining, display: Display) -> Mined:
+def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: Mining, display: Display) -> list[int]:
     """Write the pairs of each domain with hard negatives, one .jsonl.gz file a domain, into `out`.
 
-    `inputs` are the pair files that the domains come from. If the function is stopped, the next call continues with the
-    vectors and words in `out`. Raises CdesearchError.
+    Returns for each pair the number of its hard negatives. `inputs` are the pair files that the domains come from. If
+    the function is stopped, the next call continues with the vectors and words in `out`. Raises CdesearchError.
     """
     n_negatives: list[int] = []
-    n_unscored = 0
-    check_target(out, inputs)
-    with _working(out) as work, new_pair_files(out, inputs) as write, writing(out):
-        files = []
+    with new_pair_files(out, inputs) as (write, work):
         for name, pairs in domains:
             mined = list(with_negatives(name, pairs, work, mining, display))
-            files.append(write(name, mined))
+            write(name, mined)
             n_negatives += [len(pair.negatives) for pair in mined]
-            n_unscored += sum(bool(old.scores) > bool(new.scores) for old, new in zip(pairs, mined, strict=True))
-    if n_unscored:
-        display.note(f"The `scores` of {counted(n_unscored, 'pair')} are left out: new negatives have none.")
-    return Mined(files, n_negatives)
+    return n_negatives
 
 
-def told(mined: Mined, out: Path) -> Iterator[str]:
+def told(n_negatives: list[int], out: Path) -> Iterator[str]:
     """Lines on what was found, and on what to do with it."""
-    n_pairs, most = len(mined.n_negatives), max(mined.n_negatives)
+    n_pairs, most = len(n_negatives), max(n_negatives)
     yield (
-        f"{counted(n_pairs, 'pair')} with {counted(sum(mined.n_negatives), 'hard negative')}"
-        f" {'is' if n_pairs == 1 else 'are'} in {out} ({mined.n_negatives.count(0):,} without any)."
+        f"{counted(n_pairs, 'pair')} with {counted(sum(n_negatives), 'hard negative')}"
+        f" {'is' if n_pairs == 1 else 'are'} in {out} ({n_negatives.count(0):,} without any)."
     )
-    if most:
-        yield f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {most} or less."
-    else:
-        yield (
-            "No hard negatives were found, so training on these pairs would use none. Raise --margin, rank by --model,"
-            " or add documents to the pair files."
-        )
-
-
-@contextmanager
-def _working(out: Path) -> Iterator[Path]:
-    """The folder of what is computed so far, which no other process writes to during the block.
-
-    It is kept if the block is stopped, and after an error if it has vectors, which take long to compute. Otherwise it
-    is removed, and with it `out`, if that is new and empty. Raises InputError for a folder of another program.
-    """
-    made = [folder for folder in (out, *out.parents) if not folder.exists()]
-    work, lock = out / WORK, out / WORK / LOCK
-    if work.is_dir() and not lock.exists() and any(work.iterdir()):
-        raise InputError(f"{work} was not made by this command, which needs a folder of this name.", ANOTHER)
-    make_folder(work)
-    kept = ""  # a pattern for names
-    try:
-        with locking(lock, out, "name another folder"):
-            try:
-                yield work
-            except BaseException as error:
-                kept = "*.npy" if isinstance(error, CdesearchError) else "*.np[yz]"
-                raise
-            finally:
-                if not (kept and any(work.glob(kept))):
-                    for entry in work.iterdir():
-                        if entry != lock:
-                            remove(entry)
-                    remove_lock(lock)
-    finally:
-        for folder in (work, *made):
-            with suppress(OSError):  # it is not empty
-                folder.rmdir()
+    yield (
+        f"Next: set data.pairs to ['{out}'] in a recipe, and batches.hard_negatives to {most} or less."
+        if most
+        else "Raise --margin, rank by --model, or add documents to the pair files."
+    )
 
 
 def read_domains(files: Sequence[Path]) -> Iterator[PairsOf]:
@@ -186,7 +134,8 @@ def _scores_of_words(
     name: str, pairs: Sequence[Pair], answers: Answers, work: Path, _: Mining, display: Display
 ) -> ScoresOf:
     """BM25 over the documents of the domain."""
-    words = kept_word_scores(work / f"{name}-words", answers.texts, display.stage(f"Words of {name}", None))
+    display.stage(f"Words of {name}", None)
+    words = WordScores.stored(work / f"{name}-words", answers.texts)
     return lambda rows: words.scores([pair.query for pair in pairs[rows]])
 
 

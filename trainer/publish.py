@@ -1,25 +1,22 @@
 """A checkpoint as a repository on huggingface.co: its files and a card are assembled in a folder, then uploaded."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from cdesearch.errors import CdesearchError, InputError, ModelError
-from cdesearch.models.checkpoint_files import AGAIN, FILES, GRAPHS, check_plain
+from cdesearch.models.checkpoint_files import AGAIN, FILES, GRAPHS
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.hub import NEEDS_HUB, has_form_of_id
 from cdesearch.models.model_card import CARD
 from cdesearch.models.registry import family_of
-from trainer.replacing import make_folder
-
-LOG = "log.jsonl"  # of the run, beside the checkpoint
+from trainer.run.log import FILE, read_log_file
 
 
 def publish(checkpoint: Path, name: str, card: Path | None, *, public: bool) -> str:
@@ -66,29 +63,24 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
     config = ModelConfig.load(checkpoint)
     if missing := [name_of_file for name_of_file in FILES if not (checkpoint / name_of_file).is_file()]:
         raise InputError(f"{checkpoint} is not a whole checkpoint: it has no {missing[0]}.", "Name a whole one.")
-    _check_weights(checkpoint / "model.safetensors")
-    graphs = [file for name in GRAPHS if (file := checkpoint / name).is_file()]
-    own = card or checkpoint / CARD
-    files = [*(checkpoint / one for one in FILES), *graphs]
-    read = (*files, checkpoint / "onnx", *([] if card else [own]))
-    if link := next((file for file in read if file.is_symlink()), None):
-        raise InputError(f"{link} is a link, and what it points to is not uploaded.", "Put a copy in its place.")
-    written = []
-    for file in files:
-        target = out / file.relative_to(checkpoint)
-        make_folder(target.parent)
-        shutil.copyfile(file, target)
-        written.append(target)
     if card is not None and not card.is_file():
         raise InputError(f"There is no file {card}.", "Name a card, or leave --card out.")
-    text = _read_card(own) if own.is_file() else _card(config, name, checkpoint)
+    own = card or checkpoint / CARD
+    files = [checkpoint / one for one in (*FILES, *GRAPHS) if (checkpoint / one).is_file()]
+    if link := next((file for file in (*files, checkpoint / "onnx", own) if file.is_symlink()), None):
+        raise InputError(f"{link} is a link, and what it points to is not uploaded.", "Put a copy in its place.")
+    _check_weights(checkpoint / "model.safetensors")
+    text = _read_card(own) if own.is_file() else "\n".join(_card(config, name, checkpoint)) + "\n"
+    written = [out / file.relative_to(checkpoint) for file in files]
+    for file, target in zip(files, written, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
     (out / CARD).write_text(text, encoding="utf-8", newline="\n")
     return [*written, out / CARD]
 
 
 def _check_weights(file: Path) -> None:
     """Raise ModelError if the file is not one of safetensors, or has numbers that are not finite. It needs no torch."""
-    check_plain(file)
     try:
         with safe_open(file, framework="numpy") as opened:
             broken = next((name for name in opened.keys() if not np.isfinite(opened.get_tensor(name)).all()), None)  # noqa: SIM118 (not a dict)
@@ -106,56 +98,22 @@ def _read_card(file: Path) -> str:
         raise InputError(f"The card {file} cannot be read ({error}).", "Save it as UTF-8, or name another.") from None
 
 
-def _card(config: ModelConfig, name: str, checkpoint: Path) -> str:
-    """A card from what is known: the shape of the model, how it is used, and the numbers of its run."""
+def _card(config: ModelConfig, name: str, checkpoint: Path) -> Iterator[str]:
+    """The lines of a card from what is known: the shape of the model, how it is used, and the losses of its run."""
     backbone, prefixes = config.backbone, (config.query_prefix, config.document_prefix)
-    lines = [
-        "---",
-        "library_name: cdesearch",
-        "pipeline_tag: sentence-similarity",
-        "tags: [contextual-document-embeddings, retrieval]",
-        "---",
-        "",
-        f"# {name.partition('/')[2]}",
-        "",
-        f"A retrieval model of cdesearch with {backbone.n_layers} layers and {backbone.dimension} dimensions, for texts"
-        f" of at most {config.max_tokens} tokens.",
-        *([f"The prefix of queries is {prefixes[0]!r}, that of documents {prefixes[1]!r}."] if any(prefixes) else []),
-        "",
-        "```console",
-        f"cdesearch index FOLDER --model {name}",
-        "```",
-        *_results(checkpoint),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _results(checkpoint: Path) -> Iterator[str]:
-    """The held-out losses and evaluations in the log of the checkpoint's run, if it is there."""
-    from trainer.run.log import read_log_file
-
-    file = checkpoint.parent / LOG
-    # Another program may have changed the lines.
-    with suppress(OSError, CdesearchError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
-        yield from _table(read_log_file(file) if file.is_file() else [])
-
-
-def _table(log: Sequence[dict[str, Any]]) -> list[str]:
-    held_out = [line for line in log if "held_out" in line]
-    measured = {line["evaluation"]: line for line in log if "evaluation" in line}
-    lines = ["", "## Training", ""] if held_out or measured else []
-    if held_out:
-        first, last = (_losses(line["held_out"]) for line in (held_out[0], held_out[-1]))
-        lines.append(f"{held_out[-1]['step']:,} steps. The held-out loss was {first} before and {last} after training.")
-    if measured:
-        lines += ["", "| nDCG@10 x 100 | own context | no context |", "|---|---|---|"]
-        for name, line in measured.items():
-            lines.append(f"| {name} | {line['ndcg_true']:.1f} | {line['ndcg_null']:.1f} |")
-    return lines
-
-
-def _losses(losses: Mapping[str, float]) -> str:
-    """The loss with the true context, or every loss of a pretraining with its name."""
-    if "true" in losses:
-        return f"{losses['true']:.3f}"
-    return ", ".join(f"{loss:.3f} ({name})" for name, loss in losses.items())
+    yield from ("---", "library_name: cdesearch", "pipeline_tag: sentence-similarity")
+    yield from ("tags: [contextual-document-embeddings, retrieval]", "---", "", f"# {name.partition('/')[2]}", "")
+    yield f"A retrieval model of cdesearch with {backbone.n_layers} layers and {backbone.dimension} dimensions, for"
+    yield f"texts of at most {config.max_tokens} tokens."
+    if any(prefixes):
+        yield f"The prefix of queries is {prefixes[0]!r}, that of documents {prefixes[1]!r}."
+    yield from ("", "```console", f"cdesearch index FOLDER --model {name}", "```")
+    # Another program may have changed the lines of the log.
+    with suppress(OSError, CdesearchError, LookupError, TypeError, ValueError, AttributeError):
+        held_out = [line for line in read_log_file(checkpoint.parent / FILE) if "held_out" in line]
+        first, last = (
+            ", ".join(f"{loss:.3f} ({kind})" for kind, loss in line["held_out"].items())
+            for line in (held_out[0], held_out[-1])
+        )
+        yield from ("", "## Training", "", f"{held_out[-1]['step']:,} steps. Held-out losses were {first} before and")
+        yield f"{last} after training."

@@ -1,19 +1,31 @@
-"""Reading the TOML file of a recipe, with overrides, and saying what is wrong with it."""
+"""Settings in TOML files, read into declared types by msgspec: overrides, and one error that names the key."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
 
 from cdesearch.errors import InputError
-from trainer.plain_file import open_plain
-from trainer.schema import Problem, SchemaError, parse
 
 EXAMPLES = "The folder trainer/recipes of the source code has examples."
 
-R = TypeVar("R")
+Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Rate = Annotated[float, Meta(gt=0, le=10)]  # of Adam, whose steps are about as long as the rate
+Temperature = Annotated[float, Meta(ge=0.001, le=1000)]  # logits of cosines are then at most 1,000
+Seed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+
+S = TypeVar("S", bound=Struct)
+
+
+class Section(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a recipe."""
 
 
 def read_recipe_file(file: Path, overrides: Mapping[str, str]) -> dict[str, Any]:
@@ -22,7 +34,7 @@ def read_recipe_file(file: Path, overrides: Mapping[str, str]) -> dict[str, Any]
     Raises InputError.
     """
     try:
-        with open_plain(file) as stream:
+        with file.open("rb") as stream:
             values = tomllib.load(stream)
     except FileNotFoundError:
         raise InputError(f"There is no file {file}.", EXAMPLES) from None
@@ -34,31 +46,47 @@ def read_recipe_file(file: Path, overrides: Mapping[str, str]) -> dict[str, Any]
         for table in tables:
             if not isinstance(keys := keys.setdefault(table, {}), dict):
                 raise InputError(f"{file}: {table} is not a table.", EXAMPLES)
-        keys[key] = _value(name, text)
+        try:
+            keys[key] = tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):  # text that is not TOML is a string
+            keys[key] = text
     return values
-
-
-def parse_recipe(kind: type[R], values: Mapping[str, Any], file: Path, documented: str) -> R:
-    """The recipe of a `kind` with these values; raises an InputError that names `file` and the nearest known key.
-
-    `documented` is a sentence on where every key is explained.
-    """
-    try:
-        return parse(kind, values)
-    except SchemaError as error:
-        # An unknown key is reported first: it is often the reason why another one is missing.
-        worst = min(error.problems, key=lambda found: found.known is None)
-        raise InputError(f"{file}: {_explained(worst)}.", documented) from None
 
 
 def parse_override(text: str) -> tuple[str, str]:
     """`section.key=value` as key and value; raises InputError."""
     name, found, value = text.partition("=")
-    if not found:
-        raise InputError(f"--set {text} has no value.", "Write --set section.key=value.")
-    if "." not in name or not all(name.split(".")):
-        raise InputError(f"--set {text} does not name a key of a section.", "Write --set section.key=value.")
+    if not found or "." not in name or not all(name.split(".")):
+        raise InputError(f"--set {text} does not set a key of a section.", "Write --set section.key=value.")
     return name, value
+
+
+def parse_recipe(kind: type[S], values: Mapping[str, Any], file: Path, documented: str) -> S:
+    """The recipe of a `kind` with these values; raises an InputError that names `file`, and for a typo the nearest key.
+
+    `documented` is a sentence on where every key is explained.
+    """
+    try:
+        return msgspec.convert(values, kind, dec_hook=_path)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{file}: {_explained(kind, str(error))}.", documented) from None
+
+
+def to_plain(recipe: Struct) -> dict[str, Any]:
+    """The recipe as tables, lists, strings and numbers that `parse_recipe` and JSON accept."""
+    plain: dict[str, Any] = msgspec.to_builtins(recipe, enc_hook=str)
+    return plain
+
+
+def differences(one: Struct, other: Struct) -> list[str]:
+    """`section.key: old -> new`, for each setting in which two recipes of a kind differ."""
+    before, after = to_plain(one), to_plain(other)
+    return [
+        f"{section}.{key}: {before[section][key]} -> {value}"
+        for section, keys in after.items()
+        for key, value in keys.items()
+        if before[section][key] != value
+    ]
 
 
 def found(paths: list[Path]) -> list[Path]:
@@ -67,19 +95,20 @@ def found(paths: list[Path]) -> list[Path]:
     return [root / path if not path.exists() and (root / path).exists() else path for path in paths]
 
 
-def _value(name: str, text: str) -> Any:
-    """The TOML value of an override. Text that is not TOML is a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"--set {name} has a value that cannot be read ({error}).", "Write a shorter value.") from None
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str | Path) and value != "" and "\0" not in str(value):
+        return Path(value)
+    raise ValueError("Expected a path")
 
 
-def _explained(problem: Problem) -> str:
-    key = ".".join(problem.location)
-    if problem.known is None:
-        return f"{key}: {problem.message}"
-    nearest = get_close_matches(problem.location[-1], problem.known, n=1, cutoff=0.5)
-    return f"there is no {key}" + (f" (did you mean {nearest[0]}?)" if nearest else "")
+def _explained(kind: Any, message: str) -> str:
+    """A message of msgspec with the key in front."""
+    reason, _, location = message.partition(" - at `$")
+    key = location.strip(".`")
+    if (unknown := re.fullmatch("Object contains unknown field `(.*)`", reason)) is None:
+        return f"{key}: {reason}" if key else reason
+    for name in filter(None, key.split(".")):
+        kind = next(field.type for field in msgspec.structs.fields(kind) if field.name == name)
+    nearest = get_close_matches(unknown[1], kind.__struct_fields__, n=1, cutoff=0.5)
+    meant = f" (did you mean {nearest[0]}?)" if nearest else ""
+    return f"there is no {'.'.join(filter(None, (key, unknown[1])))}{meant}"

@@ -1,23 +1,21 @@
-"""Replace a file or a folder so that a crash leaves either the old contents or the new. No link is followed.
+"""Replace a file or a folder so that a crash leaves either the old contents or the new.
 
 The new contents are written beside the old ones, under a name that ends with UNFINISHED. Whatever has such a name is
-taken for the remnant of a command that was stopped, and is overwritten. A lock keeps a second process away.
+taken for the remnant of a command that was stopped, and is overwritten.
 """
 
 import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from cdesearch.errors import InputError, StorageError
-from cdesearch.store.filesystem import lock_of
+from cdesearch.errors import StorageError
 
 UNFINISHED = ".cdesearch-unfinished"
 REPLACED = ".cdesearch-replaced"  # the end of the name of an old folder until it is deleted
-LOCKED = ".cdesearch-lock"  # the end of the name of the lock on a folder that is replaced
 AGAIN = "run the same command again"  # in remedies; a run that can be resumed replaces it
 
 
@@ -50,53 +48,9 @@ def _reason(error: OSError) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Create `folder` unless it exists; raises InputError if it is a link, and StorageError if it cannot be made."""
-    refuse_link(folder)
+    """Create `folder` unless it exists; raises StorageError if it cannot be made."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-
-
-def refuse_link(path: Path) -> None:
-    """Raise InputError if `path` itself is a symbolic link."""
-    if path.is_symlink():
-        raise InputError(f"{path} is a symbolic link, which this program does not follow.", "Remove it.")
-
-
-def open_new(file: Path) -> BinaryIO:
-    """A new file to write bytes to. An old file of this name, or a link, is removed."""
-    file.unlink(missing_ok=True)
-    return file.open("xb")
-
-
-@contextmanager
-def locking(lock: Path, folder: Path, remedy: str, seconds: float = 0.0) -> Iterator[None]:
-    """Hold the lock on the file `lock` during the block, so that no other process writes to `folder`.
-
-    Raises InputError with `remedy` if another process still holds it after some `seconds`, and StorageError if the
-    file cannot be made.
-    """
-    from filelock import Timeout  # imported late, because torch is needed first, and brings it along
-
-    held = lock_of(lock, wait=False)
-    with writing(folder):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        refuse_link(lock)
-        try:
-            held.acquire(timeout=seconds)
-        except Timeout:
-            raise InputError(
-                f"Another process is writing to {folder}.", f"Wait until it has ended, or {remedy}."
-            ) from None
-    try:
-        yield
-    finally:
-        held.release()
-
-
-def remove_lock(lock: Path) -> None:
-    """Delete the file of a lock that is held. Windows deletes it when the lock is released."""
-    with suppress(PermissionError):
-        lock.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -104,7 +58,8 @@ def replacing(file: Path) -> Iterator[BinaryIO]:
     """A stream, whose contents replace `file` at the end of the block. If the block fails, `file` is as before."""
     unfinished = file.with_name(file.name + UNFINISHED)
     try:
-        with open_new(unfinished) as stream:
+        unfinished.unlink(missing_ok=True)
+        with unfinished.open("xb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -123,30 +78,22 @@ def replace_text(file: Path, text: str) -> None:
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a new folder, then replace `folder` by it as a whole; raises StorageError.
 
-    Everything in the old folder is deleted. If `folder` is a link to a folder, that folder is replaced. Raises
-    InputError if another process is replacing it.
+    Everything in the old folder is deleted. If `folder` is a link to a folder, that folder is replaced.
     """
     target = folder.resolve()
-    unfinished, replaced, lock = (target.with_name(target.name + one) for one in (UNFINISHED, REPLACED, LOCKED))
-    with locking(lock, folder, "name another folder"), writing(folder):
-        try:
-            _replace_folder(target, unfinished, replaced, write)
-        finally:
-            remove_lock(lock)
-
-
-def _replace_folder(target: Path, unfinished: Path, replaced: Path, write: Callable[[Path], object]) -> None:
-    remove(unfinished)
-    try:
-        write(unfinished)
-    except BaseException:
+    unfinished, replaced = (target.with_name(target.name + one) for one in (UNFINISHED, REPLACED))
+    with writing(folder):
         remove(unfinished)
-        raise
-    remove(replaced)
-    if target.exists():
-        target.replace(replaced)
-    unfinished.replace(target)
-    remove(replaced)
+        try:
+            write(unfinished)
+        except BaseException:
+            remove(unfinished)
+            raise
+        remove(replaced)
+        if target.exists():
+            target.replace(replaced)
+        unfinished.replace(target)
+        remove(replaced)
 
 
 def remove(path: Path) -> None:

@@ -3,14 +3,31 @@
 import argparse
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from importlib.util import find_spec
 
 from cdesearch.cli.exits import BAD_INPUT, print_error, report
 from cdesearch.errors import InputError
 
-NEEDED = ("torch", "numpy", "tokenizers", "safetensors")
+NEEDED = ("torch", "numpy", "tokenizers", "safetensors", "msgspec")  # by all training
 # The names with which pip installs modules of other names.
-PACKAGES = {"faiss": "faiss-cpu", "flash_attn": "flash-attn", "sklearn": "scikit-learn"}
+PACKAGES = {"faiss": "faiss-cpu", "flash_attn": "flash-attn"}
+
+
+def check_torch() -> None:
+    """Raise InputError if a library that all training needs is not installed; called before they are imported."""
+    absent = next((name for name in NEEDED if find_spec(name) is None), None)
+    if absent is not None:
+        raise InputError(
+            f"{absent} is not installed, and this command needs it.", "Run `pip install 'cdesearch[train]'`."
+        )
+
+
+def exit_without_torch() -> None:
+    """End the process with one line and exit code 2 unless `check_torch` passes."""
+    try:
+        check_torch()
+    except InputError as error:
+        sys.exit(print_error(str(error), error.exit_code))
 
 
 def reported(program: Callable[[], int]) -> int:
@@ -20,15 +37,9 @@ def reported(program: Callable[[], int]) -> int:
     except ModuleNotFoundError as error:
         module = str(error.name).partition(".")[0]
         package = PACKAGES.get(module, module)
-        packages = " ".join(NEEDED) if package in NEEDED else package
-        return print_error(f"{package} is not installed. Run `pip install {packages}`.", BAD_INPUT)
+        return print_error(f"{package} is not installed. Run `pip install {package}`.", BAD_INPUT)
     except BaseException as error:
         return report(error)
-
-
-def not_a_program(module: str, remedy: str) -> NoReturn:
-    """End `python -m module` of a module without a program: with one line and exit code 2, instead of silently."""
-    sys.exit(print_error(f"{module} is not a program. {remedy}", BAD_INPUT))
 
 
 class Parser(argparse.ArgumentParser):

@@ -8,14 +8,13 @@ Its vectors are those of the biencoder, whitened by the statistics of a corpus. 
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from trainer.torch_needed import exit_without_torch
+from trainer.reporting import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch(__doc__)  # before the imports below, which need torch
+    exit_without_torch()  # before the imports below, which need torch
 
 import torch
 from torch import nn
@@ -25,7 +24,7 @@ from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
-from trainer.export import check_out, export, note_missing_graphs
+from trainer.export import check_out, export_as, writing_options
 from trainer.published_bert import load_bert
 from trainer.reporting import Parser, reported
 
@@ -38,11 +37,9 @@ def start_model(
     source: Path,
     *,
     first_stage: Literal["own", "shared"] = "shared",
-    context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
+    context_attention: Literal["cached", "joint"] = "cached",
     context_sink: bool = False,
-    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled",
     n_layers: int | None = None,
-    context_tokens: int = 4,
     first_stage_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError.
@@ -56,16 +53,11 @@ def start_model(
         first_stage=first_stage,
         context_attention=context_attention,
         context_sink=context_sink,
-        context_source=context_source,
-        context_tokens=context_tokens,
-        log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
         first_stage_layers=first_stage_layers,
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
-    if context_source == "siblings":
-        config = replace(config, document_weight=0.0)  # attention to the siblings replaces it
     if (first_stage_layers or 0) > shapes.n_layers:
         raise ModelError(f"{source} has {shapes.n_layers} layers.", "Lower model.first_stage_layers.")
     model = ContextualModel(config)
@@ -78,12 +70,11 @@ def start_model(
     with torch.no_grad():
         # The cross-attention starts with the text's own key and value projections, so that gates get a gradient.
         for block, cross_attention in stage.layers:
-            if cross_attention is not None and cross_attention.key_value is not None:
+            if cross_attention is not None:
                 cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
                 cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
-        if context_source == "pooled":
-            stage.context_projection.weight.copy_(torch.eye(d))
-            stage.context_projection.bias.zero_()
+        stage.context_projection.weight.copy_(torch.eye(d))
+        stage.context_projection.bias.zero_()
         stage.null.normal_(std=NULL_DEVIATION, generator=torch.Generator().manual_seed(0))
     return model.eval()
 
@@ -129,16 +120,10 @@ def _write_start(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("source", type=Path, help="sentence-transformers folder of a BERT biencoder")
     parser.add_argument("out", type=Path, help="folder of the start checkpoint")
-    parser.add_argument(
-        "--precision", choices=["int8", "fp32"], default="int8", help="precision of the ONNX export; default: int8"
-    )
-    parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
+    writing_options(parser, "int8")
     options = parser.parse_args(arguments)
     check_out(options.out, [options.source])
-    dtype = torch.float16 if options.half else torch.float32
-    model = start_model(options.source)
-    note_missing_graphs(model)
-    export(model, options.source / "tokenizer.json", options.out, options.precision, dtype)
+    export_as(start_model(options.source), options.source / "tokenizer.json", options)
     print(f"The start checkpoint is in {options.out}.")
     return 0
 

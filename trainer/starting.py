@@ -1,54 +1,49 @@
 """The model and the whitening head with which a recipe starts, in training mode."""
 
 from dataclasses import replace
-from typing import Any
 
+import torch
 from torch import nn
 
 from cdesearch.errors import InputError
 from cdesearch.models.config import NO_STATISTICS, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
+from trainer.data.training_batch import Tokens
+from trainer.execution.distributed import mean
+from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice, Recipe
 from trainer.start import is_published, start_model
 
-FIRST_WEIGHT = 0.01  # the initial weight of a context in the softmax that it shares with the text
-
 
 def starting_model(choice: ModelChoice) -> ContextualModel:
-    """The start of a recipe in training mode, its gates as the recipe says; raises ModelError, InputError."""
-    reads_context = choice.contextual and choice.gated_attention
+    """The start of a recipe in training mode; raises ModelError, InputError.
+
+    Token embeddings are trained only with joint attention, as in the paper: the start was trained on far more pairs.
+    """
+    attends, is_joint = choice.attends, choice.context == "joint"
     if is_published(choice.start):
         model = start_model(
             choice.start,
-            first_stage=choice.first_stage if reads_context else "shared",
-            context_attention=choice.context_attention,
-            context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
-            context_source=choice.context_source if reads_context else "pooled",
-            context_tokens=choice.context_tokens,
-            n_layers=choice.n_layers,
-            first_stage_layers=choice.first_stage_layers if reads_context else None,
+            first_stage="own" if attends else "shared",
+            context_attention="joint" if is_joint else "cached",
+            context_sink=attends and not is_joint,
+            first_stage_layers=choice.first_stage_layers if attends else None,
         )
     else:
         model = load_checkpoint(choice.start)
-        _check_shape(choice, model.config, reads_context=reads_context)
+        _check_shape(choice, model.config)
     if choice.window_tokens:
         _add_windows(choice, model)
-    stage = model.second_stage
-    if stage.gates_are_zero or not reads_context:
-        # In one softmax, the gradient of a gate is proportional to its weight, so it cannot start at zero.
-        least = FIRST_WEIGHT if model.config.context_attention == "one_softmax" else 0.0
-        for cross_attention in stage.cross_attention:
-            cross_attention.set_weight(max(choice.gate, least) if reads_context else 0.0)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = choice.dropout
-    if choice.freeze_first_stage and model.own_first_stage is not None:
-        model.own_first_stage.requires_grad_(False)
-    if not reads_context:
+    if not attends:
+        for cross_attention in model.second_stage.cross_attention:
+            cross_attention.set_weight(0.0)
         model.requires_grad_(False)
         model.second_stage.backbone.requires_grad_(True)
-    if choice.freeze_tokens:
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    if not is_joint:
         for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
             backbone.tokens.requires_grad_(False)
     return model.train()
@@ -56,9 +51,9 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
 
 def starting_head(choice: ModelChoice, config: ModelConfig) -> WhiteningHead:
     """The whitening head of the start, or one that changes no vector and is not trained."""
-    if choice.statistics:
-        return WhiteningHead(config.statistics)
-    return WhiteningHead(NO_STATISTICS).requires_grad_(False)
+    if choice.context in ("none", "attention"):
+        return WhiteningHead(NO_STATISTICS).requires_grad_(False)
+    return WhiteningHead(config.statistics)
 
 
 def context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:
@@ -66,6 +61,18 @@ def context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:
     stage = model.second_stage
     is_new = is_published(choice.start) or stage.gates_are_zero or not bool(stage.null.any())
     return is_new and stage.null.requires_grad
+
+
+@torch.no_grad()
+def start_null_vector(model: ContextualModel, texts: Tokens, micro_batch: int) -> None:
+    """Set the null vector to the mean first-stage vector of some texts, so that it resembles other context vectors."""
+    null = model.second_stage.null
+    null.zero_()
+    with evaluation_mode(model):
+        for _, part in texts.micro_batches(micro_batch):
+            tokens = part.to(null.device)
+            null.add_(model.first_stage(tokens.ids, tokens.mask).sum(0) / len(texts))
+    mean(null)  # so that the last bits are the same in all processes
 
 
 def check_widths(recipe: Recipe, config: ModelConfig) -> None:
@@ -81,30 +88,24 @@ def check_widths(recipe: Recipe, config: ModelConfig) -> None:
 def _add_windows(choice: ModelChoice, model: ContextualModel) -> None:
     """Let the model read chunks in the windows of the recipe; raises InputError if it has too few positions."""
     limit = model.config.backbone.n_positions
-    if choice.window_positions == "running" and choice.window_tokens > limit:
+    if choice.window_tokens > limit:
         raise InputError(
             f"model.window_tokens is {choice.window_tokens}, but {choice.start} has {limit} positions.",
-            f"Set it to {limit} or less, or set model.window_positions to restarted.",
+            f"Set it to {limit} or less.",
         )
-    windows = {"window_tokens": choice.window_tokens, "window_positions": choice.window_positions}
-    model.config = replace(model.config, **windows)  # type: ignore[arg-type] # the values have the types of the fields
+    model.config = replace(model.config, window_tokens=choice.window_tokens)
 
 
-def _check_shape(choice: ModelChoice, config: ModelConfig, *, reads_context: bool) -> None:
-    """Raise InputError if a recipe asks for another shape than its checkpoint has."""
-    shape: dict[str, Any] = {"n_layers": config.backbone.n_layers}
-    if reads_context:
-        shape |= {
-            "context_attention": config.context_attention,
-            "first_stage": config.first_stage,
-            "first_stage_layers": config.first_stage_layers,
-            "context_sink": config.context_sink,
-            "context_source": config.context_source,
-            "context_tokens": config.context_tokens,
-        }
-    for key, value in shape.items():
-        if key in choice.set_keys and getattr(choice, key) not in (None, value):
-            raise InputError(
-                f"model.{key} is {getattr(choice, key)}, but {choice.start} was made with {value}.",
-                "Leave the key out, or start from a published biencoder.",
-            )
+def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
+    """Raise InputError if a recipe asks for another attention or depth than its checkpoint has."""
+    is_joint = config.context_attention == "joint"
+    if choice.attends and (choice.context == "joint") != is_joint:
+        raise InputError(
+            f"model.context is {choice.context}, but {choice.start} has {config.context_attention} attention.",
+            "Set it to joint for joint attention only, or start from a published biencoder.",
+        )
+    if choice.attends and choice.first_stage_layers not in (None, config.first_stage_layers):
+        raise InputError(
+            f"model.first_stage_layers is {choice.first_stage_layers}, but {choice.start} is a whole model.",
+            "Leave the key out, or start from a published biencoder.",
+        )

@@ -1,80 +1,293 @@
-"""A training run, from the recipe to the checkpoint."""
+"""A training run: prepare, then a step for every batch, then save.
 
-from contextlib import ExitStack, nullcontext
+prepare      model, whitening head, data, optimizer
+batches      trainer/data/batches/stream.py: the batch of a step follows from the step and the seed
+step         trainer/step/gradcache.py: the gradient of a batch
+save         state.pt every few minutes, on Ctrl-C and SIGTERM; the checkpoint at the end
+"""
+
+import math
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-
-from trainer.reporting import not_a_program
-
-if __name__ == "__main__":
-    not_a_program("trainer.train", "Run `python -m trainer RECIPE`.")  # before the imports below, which need torch
+from typing import Any, NamedTuple
 
 import torch
+from tokenizers import Tokenizer
+from torch import Tensor
 
 from cdesearch.encode.load import load_tokenizer
+from cdesearch.errors import StorageError, TrainingError
+from cdesearch.models.config import ModelConfig
+from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display, Silent
-from trainer.data.material import prepare_material
-from trainer.data.training_batch import tokenize
-from trainer.execution.compiled import compile_layers
-from trainer.execution.distributed import first_goes_ahead, is_first, joined
-from trainer.missing import check_named, missing_libraries
+from trainer.data.material import Material, prepare_material
+from trainer.data.training_batch import Batch, tokenize
+from trainer.execution.distributed import first_goes_ahead, is_first, joined, mean, rank, world
+from trainer.export import export
+from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.contrastive import LossOutput
+from trainer.loss.long_documents import document_share
+from trainer.loss.token_weights import TokenWeights
+from trainer.loss.whitening_head import WhiteningHead
+from trainer.missing import check_named
 from trainer.recipe import Recipe
-from trainer.run.checkpoint import check_start
-from trainer.run.folder import check_resumable, claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
-from trainer.run.sources import check_joined
-from trainer.run.stop import terminable
-from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
-from trainer.run.training_run import TrainingRun
-from trainer.starting import check_widths, context_is_untrained, starting_head, starting_model
-from trainer.step.null_vector import start_null_vector
-from trainer.step.optimizer_steps import Trainee
+from trainer.replacing import AGAIN, replace_folder
+from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.log import Log
+from trainer.run.loop import Work, check_length, take_steps, terminable
+from trainer.run.state import (
+    Running,
+    check_start,
+    check_state,
+    digest_of_start,
+    first_not_finite,
+    load_best,
+    load_state,
+    save_best,
+    save_state,
+)
+from trainer.run.watch import held_out_losses
+from trainer.starting import check_widths, context_is_untrained, start_null_vector, starting_head, starting_model
+from trainer.step.gradcache import GradCache
+from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.schedule import linear
 
-NULL_TEXTS = 256  # the mean of their first-stage vectors is the initial null vector
+GATE_RATE = 1e-2  # of the gates, which must change by about 1 from their start at 0
+HEAD_RATE = 1e-3  # of the four numbers of the whitening
+FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
+# Settings that may differ on resume: how long the run takes, and where its folders are. Digests decide on contents.
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.out", "run.work", "run.surrogate", "data.", "model.start")
 
 
-def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
+def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
     """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
-    Without it, InputError is raised if the folder of the run holds an earlier one.
 
-    Raises OutOfTime if `limit` ends the run early; the state is saved then.
-
-    Under torchrun every process runs this function, and only the first one writes files and reports progress.
+    Without it, InputError is raised if the folder of the run holds an earlier one. Under torchrun every process runs
+    this function, and only the first one writes files and reports progress.
     """
-    with terminable(), joined() as device, ExitStack() as stack:
+    with terminable(), joined() as device, ExitStack() as locks:
         display = display if is_first() else Silent()
-        for line in missing_libraries(recipe, device):
-            display.note(line)
         refuse_overwritten_models(recipe)
-        check_joined(recipe)
         check_named(recipe)
+        out, work = recipe.run.out, recipe.run.work
         if resume:
-            check_resumable(recipe.run.out)  # not only after the preparation, which can take hours
+            check_state(out)  # not only after the preparation, which can take hours
         with first_goes_ahead(device):
-            claim_folder(recipe.run.out, resume=resume)  # before anything is written: it refuses foreign folders
             if is_first():
-                stack.enter_context(locked(recipe.run.out, "run.out"))
-            if not resume:
-                refuse_earlier_run(recipe.run)
+                claim_folder(out)
+                locks.enter_context(locked(out, "run.out"))
+                if not resume:
+                    refuse_earlier_run(out)
+        run = TrainingRun(recipe, display, device)
+        lock = locked(work, "run.work") if work is not None and is_first() else nullcontext()
+        with first_goes_ahead(device), lock:
+            material = prepare_material(recipe, run.model, run.tokenizer, display)
+        run.begin(material, resume=resume)
+        run.go()
+        return run.finish()
+
+
+class _Figures(NamedTuple):
+    """Loss and gradient norms of one step, which stay on the device until they are read."""
+
+    step: int
+    n_pairs: int
+    output: LossOutput
+    norms: Mapping[str, Tensor]
+
+    def read(self) -> dict[str, Any]:
+        """The figures as numbers; the host waits for the device."""
+        tensors = torch.stack([self.output.loss.detach(), self.output.accuracy, *self.norms.values()]).float()
+        loss, accuracy, *values = mean(tensors).tolist()
+        norms = dict(zip(self.norms, values, strict=True))
+        return {"loss": loss, "accuracy": accuracy, "norm": math.hypot(*values), "norms": norms}
+
+
+class TrainingRun:
+    """One run: what is trained, its data, optimizer, state and log."""
+
+    material: Material
+    state: Running
+    n_steps: int
+    _log: Log | None
+
+    def __init__(self, recipe: Recipe, display: Display, device: torch.device) -> None:
+        """Open the start on a device; raises ModelError, InputError."""
+        self.recipe = recipe
+        self.display = display
+        self.device = device
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
-        model = starting_model(recipe.model).to(device)
-        check_start(recipe.model.start, {"model": model})
-        check_widths(recipe, model.config)
-        if model.second_stage.joint:  # in training so many rows precede each text
-            model.config = replace(model.config, context_size=recipe.batches.context_size)
-        tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
-        if recipe.learning.compile:
-            compile_layers(model)
-        trainee = Trainee(model, starting_head(recipe.model, model.config).to(device), tokenizer)
-        shared = recipe.run.work  # runs may have one folder of prepared data
-        lock = locked(shared, "run.work") if shared and is_first() else nullcontext()
-        with first_goes_ahead(device, OutOfTime), lock:
-            material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
+        self.model: ContextualModel = starting_model(recipe.model).to(device)
+        check_start(recipe.model.start, {"model": self.model})
+        check_widths(recipe, self.model.config)
+        if self.model.second_stage.joint:  # in training so many rows precede each text
+            self.model.config = replace(self.model.config, context_size=recipe.batches.context_size)
+        self.head: WhiteningHead = starting_head(recipe.model, self.model.config).to(device)
+        self.tokenizer: Tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
+        learning = recipe.learning
+        self.groups = parameter_groups(self.model, self.head)
+        rates = {"backbone": learning.rate, "context": learning.context_rate, "gates": GATE_RATE, "head": HEAD_RATE}
+        self.optimizer = make_optimizer(self.groups, rates)
+        self.weights = TokenWeights(
+            self.model.config.backbone.vocabulary, sorted(self.tokenizer.get_added_tokens_decoder()), device
+        )
+        self.loss = BatchLoss(
+            self.head,
+            self.model.config.document_weight,
+            learning.temperature,
+            learning.teacher_weight,
+            recipe.objective,
+        )
+        precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
+        self.cache = GradCache(self.model, self.head, learning.micro_batch, precision=precision)
+        self._unread: list[_Figures] = []
+        self._started = time.monotonic()  # of the first step in _unread
+        self._watched = -1  # the step of the last held-out losses
+
+    def begin(self, material: Material, *, resume: bool) -> None:
+        """Begin with the prepared data, or with `resume` where the state on disk ends; raises CdesearchError."""
+        recipe, model = self.recipe, self.model
+        self.material = material
         if not resume and context_is_untrained(recipe.model, model):
-            texts = material.out_of_domain_texts[:: max(1, len(material.out_of_domain_texts) // NULL_TEXTS)]
-            sample = tokenize(tokenizer, texts, model.config.document_prefix, recipe.batches.max_tokens)
+            limit = recipe.batches.max_tokens
+            sample = tokenize(self.tokenizer, self.material.texts, model.config.document_prefix, limit)
             start_null_vector(model, sample, recipe.learning.micro_batch)
-        run = TrainingRun(recipe, trainee, material, display, resume=resume)
-        run.go(limit)
-        run.evaluate()
-        return run.finish()
+        digests = self.material.digests | {"start": digest_of_start(recipe.model.start)}
+        modules = {"model": model, "head": self.head}
+        self.state = Running(recipe.run.out, recipe, digests, modules, self.optimizer, MAY_CHANGE)
+        if resume:
+            load_state(self.state)
+        of_epoch, steps = self.material.stream.steps_per_epoch // world(), recipe.learning.steps
+        self.n_steps = recipe.learning.epochs * of_epoch if steps is None else steps
+        check_length(self.state, self.n_steps)
+        self._log = Log(recipe.run.out, anew=not self.state.progress.step) if is_first() else None
+
+    def go(self) -> None:
+        """Take all remaining steps."""
+        step, every = self.state.progress.step, self.recipe.run.watch_every
+        upcoming = self.material.stream.upcoming(step, self.n_steps, (rank(), world()))
+        with closing(upcoming) as batches:
+            work = Work(lambda: self._step(next(batches)), self._watch, self._save)
+            try:
+                take_steps(work, self.state, self.n_steps, every, self.display, self.device)
+            except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # of a whitening whose input is not finite
+                raise _diverged(f"Step {self.state.progress.step} has numbers that are not finite.") from None
+
+    def finish(self) -> Path:
+        """Export the model, and as `best` that with the lowest held-out loss; each folder is written as a whole."""
+        folder, progress = self.recipe.run.out / "checkpoint", self.state.progress
+        if not is_first():
+            return folder
+        try:
+            self._export(folder)
+            best = folder.with_name("best")
+            if math.isfinite(progress.best_loss):
+                lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."
+                self.display.note(f"{lowest} Its model is written to {best}.")
+                if progress.best_step == progress.step:
+                    replace_folder(best, partial(shutil.copytree, folder))
+                else:
+                    load_best(self.state)
+                    self._export(best)
+        except StorageError as error:  # the state has been written
+            raise StorageError(error.cause, error.remedy.replace(AGAIN, "run again with --resume")) from error
+        return folder
+
+    def _step(self, batch: Batch) -> None:
+        if not self._unread:
+            self._started = time.monotonic()
+        step, learning = self.state.progress.step, self.recipe.learning
+        factor = linear(step, self.n_steps, learning.warmup)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak"] * factor
+        self.optimizer.zero_grad(set_to_none=True)
+        share = document_share(step, self.n_steps)
+
+        def loss_fn(queries: Tensor, documents: Tensor, context: Tensor) -> LossOutput:
+            return self.loss.of(batch, queries, documents, context if batch.is_contextual else None, share)
+
+        output = self.cache.step(batch, self.weights.of(batch, self.head), loss_fn)
+        self.cache.average_gradients()
+        norms = clip_by_group(self.groups)
+        self.optimizer.step()
+        self.state.progress.step += 1
+        self._unread.append(_Figures(step + 1, len(batch.queries) * world(), output, norms))
+        if len(self._unread) >= (FIGURES_EVERY if self.device.type == "cuda" else 1):
+            self._log_steps()
+
+    def _log_steps(self) -> None:
+        """Wait for the device, and log the steps since the last call; raises TrainingError if a loss is not finite."""
+        unread, self._unread = self._unread, []
+        read = [figures.read() for figures in unread]
+        seconds = (time.monotonic() - self._started) / max(1, len(unread))
+        for figures, numbers in zip(unread, read, strict=True):
+            if not math.isfinite(loss := numbers["loss"]):
+                raise _diverged(f"The loss is {loss} at step {figures.step - 1}.")
+            self.state.progress.seconds += seconds
+            speed = figures.n_pairs / seconds
+            self._write_log(figures.step, {**numbers, "pairs_per_second": speed})
+            accuracy = numbers["accuracy"]
+            self.display.detail(f"step {figures.step}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
+
+    def _watch(self) -> None:
+        """Log the held-out losses, and keep the weights if the true context has the lowest loss so far."""
+        progress = self.state.progress
+        if not self.material.held_out or self._watched == progress.step:
+            return
+        self._watched = progress.step
+        self._log_steps()
+        if not is_first():
+            return
+        loss = replace(self.loss, teacher_weight=0.0)
+        losses = held_out_losses(self.cache, loss, self.weights, self.material.held_out)
+        gates = [round(gate.tanh().abs().max().item(), 4) for gate in self.model.second_stage.gates]
+        self._write_log(progress.step, {"held_out": losses, "head": self.head.numbers(), "gates": gates})
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
+        opened = f", gates up to {max(gates):.3f}" if self.recipe.model.attends and gates else ""
+        self.display.note(f"step {progress.step}: held-out loss with context {figures}{opened}")
+        if losses["true"] < progress.best_loss:
+            self._check_numbers()
+            progress.best_step, progress.best_loss = progress.step, losses["true"]
+            save_best(self.state)
+            save_state(self.state)  # so that the state on disk agrees with the best weights
+
+    def _save(self) -> None:
+        self._log_steps()
+        if is_first():
+            self._check_numbers()
+            save_state(self.state)
+
+    def _export(self, folder: Path) -> None:
+        self._check_numbers()
+        self.display.note(f"Writing {folder}")
+        self.model.config = self._learned_config()
+        export(self.model, self.recipe.model.start / "tokenizer.json", folder)
+
+    def _learned_config(self) -> ModelConfig:
+        """The configuration with the learned whitening. Spans are at least as long as training texts."""
+        config = self.model.config
+        spans = config.span_tokens and max(config.span_tokens, self.recipe.batches.max_tokens)
+        return replace(config, statistics=self.head.config(), span_tokens=spans)
+
+    def _check_numbers(self) -> None:
+        """Raise TrainingError if a weight or a number of the whitening is not finite, before anything is written."""
+        broken = first_not_finite(self.state.modules)
+        if broken is not None or not all(map(math.isfinite, self.head.numbers().values())):
+            raise _diverged(
+                f"After step {self.state.progress.step}, {broken or 'the whitening'} has numbers that are not finite;"
+                " the last state and checkpoint are kept."
+            )
+
+    def _write_log(self, step: int, figures: Mapping[str, Any]) -> None:
+        if self._log is not None:
+            self._log.write(step, self.state.progress.seconds, figures)
+
+
+def _diverged(cause: str) -> TrainingError:
+    return TrainingError(cause, "Lower the learning rates, and set another run.out.")

@@ -2,5 +2,4 @@
 
 plan      the settings of an ablation
 ablation  trains and measures several arms of one recipe
-curves    draws the held-out losses of the arms
 """

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain, count
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -16,25 +15,23 @@ from benchmarks.ablations.plan import Plan, planned_arms, read_plan
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, make_results_folder, show
-from benchmarks.quality.measures import measure_run
+from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
-from benchmarks.systems.stored import Stored
-from benchmarks.systems.system import System
+from benchmarks.systems.system import BenchmarkSystem
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe
+from trainer.recipe_file import to_plain
 from trainer.replacing import replace_text
-from trainer.run.folder import claim_folder, has_begun
+from trainer.run.folder import claim_folder
 from trainer.run.log import read_log
-from trainer.schema import parse, to_plain
+from trainer.run.state import STATE
 
 CONTEXTS = ("true", "random", "null", "document")
-KINDS = (*CONTEXTS, "fused")
-MADE_WITH = "arm.json"  # beside a trained arm: its recipe, and how it is evaluated
+MADE_WITH = "arm.json"  # in the folder of an arm: its recipe, and how it is evaluated
 MEASURED = "ndcg.json"
-PLACES = ("run.out", "run.work")  # settings that may differ, because folders may be moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,7 @@ class Arm:
     name: str
     seed: int
     recipe: dict[str, Any]
-    # nDCG@10 x 100 by set and kind of context; "fused" is document fused with BM25, and the forms in which the plan
-    # stores vectors are of document.
+    # nDCG@10 x 100 by set and kind of context; "fused" is document fused with BM25.
     ndcg: dict[str, dict[str, float]]
     held_out: list[dict[str, float]]  # losses by kind of context, before and after training
     minutes: float
@@ -62,9 +58,7 @@ def ablation(
     work: Annotated[Path, typer.Option(help="Folder for the runs; with the same folder again, they continue.")] = Path(
         "runs/ablation"
     ),
-    out: Annotated[
-        Path, typer.Option(help="Folder for the JSON and the table. Arms of earlier JSON files there are not repeated.")
-    ] = RESULTS,
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Train every arm of a plan, with each seed that it names, and evaluate it with each kind of context and BM25."""
     if not start.is_dir():
@@ -72,70 +66,17 @@ def ablation(
     planned = read_plan(plan)
     make_results_folder(out)
     machine = describe()
-    known = known_arms(planned, sorted(out.glob(f"{plan.stem}-*.json")))
     recipes = planned_arms(plan, planned, data, start, work / plan.stem)
-    for name, recipe in recipes:
-        earlier = known.get((name, recipe.run.seed))
-        if earlier and (changed := changes(earlier.recipe, to_plain(recipe))):
-            raise InputError(
-                f"{out} has results of the arm {name} with another recipe ({'; '.join(changed)}).",
-                f"Move {plan.stem}-*.json away from there, or name another --out.",
-            )
     sets = [read_dataset(data / folder) for folder in planned.evaluate]
-    for name, recipe in recipes:
-        if (name, recipe.run.seed) not in known:
-            _claim_arm(recipe, planned, sets)
-    file = result_file(out, plan.stem, machine["date"], planned)
+    for _, recipe in recipes:
+        _claim_arm(recipe, planned, sets)
+    file = out / f"{plan.stem}-{machine['date']}.json"
     arms = []
     for name, recipe in recipes:
-        arms.append(known.get((name, recipe.run.seed)) or _train_and_measure(name, recipe, planned, sets))
+        arms.append(_train_and_measure(name, recipe, planned, sets))
         record = {"machine": machine, "plan": to_plain(planned), "arms": [asdict(arm) for arm in arms]}
         replace_text(file, json.dumps(record, indent=2) + "\n")
         _show(arms)
-
-
-def known_arms(planned: Plan, results: Sequence[Path]) -> dict[tuple[str, int], Arm]:
-    """The arms of earlier results by name and seed, from another machine too, if their plan differs only in seeds.
-
-    Raises InputError for a file that is not a result.
-    """
-    found: dict[tuple[str, int], Arm] = {}
-    for file in results:
-        try:
-            record = json.loads(file.read_text(encoding="utf-8"))
-            earlier = [Arm(**arm) for arm in record["arms"]]
-            is_same = _differs_only_in_seeds(record, planned)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{file} is not a result of an ablation ({error!r:.100}).", "Move it away.") from None
-        found |= {(arm.name, arm.seed): arm for arm in earlier if is_same}
-    return found
-
-
-def _differs_only_in_seeds(record: Mapping[str, Any], planned: Plan) -> bool:
-    return replace(parse(Plan, record["plan"]), seeds=planned.seeds) == planned
-
-
-def result_file(out: Path, stem: str, date: str, planned: Plan) -> Path:
-    """The file for the results of this day; one with results of another plan is not overwritten."""
-    names = chain([f"{stem}-{date}.json"], (f"{stem}-{date}-{number}.json" for number in count(2)))
-    return next(
-        file
-        for file in (out / name for name in names)
-        if not file.exists() or _differs_only_in_seeds(json.loads(file.read_text(encoding="utf-8")), planned)
-    )
-
-
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """`section.key: old -> new` for each key that two tables of tables both have with different values.
-
-    The places of a run are left out.
-    """
-    return [
-        f"{section}.{key}: {before[section][key]} -> {value}"
-        for section, keys in now.items()
-        for key, value in keys.items()
-        if f"{section}.{key}" not in PLACES and before.get(section, {}).get(key, value) != value
-    ]
 
 
 def _claim_arm(recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> None:
@@ -144,72 +85,57 @@ def _claim_arm(recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> None:
     Raises InputError if the folder has an arm that was trained with another recipe.
     """
     out, file = recipe.run.out, recipe.run.out / MADE_WITH
-    evaluation = {
-        "evaluate": [str(dataset.folder) for dataset in sets],
-        "max_tokens": planned.max_tokens,
-        "stored": planned.stored,
-    }
-    remedy = f"Delete {out} to train the arm again, or name another --work."
-    is_trained = (out / "checkpoint").exists() or has_begun(recipe.run)
-    if not file.exists():
-        if is_trained or (out / MEASURED).exists():
-            raise InputError(f"{out} has an arm, but no {MADE_WITH}, which tells what it was made with.", remedy)
-        claim_folder(out)
-    else:
-        try:
-            before = json.loads(file.read_text(encoding="utf-8"))
-            changed = changes(before, to_plain(recipe))
-            is_measured = before.get("plan") == evaluation
-        except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"{file} cannot be read ({error!r:.100}).", remedy) from None
-        if changed and is_trained:
-            raise InputError(f"{out} has an arm that was made with other settings ({'; '.join(changed)}).", remedy)
-        if changed or not is_measured:
+    evaluation = {"evaluate": [str(dataset.folder) for dataset in sets], "max_tokens": planned.max_tokens}
+    made_with = {"recipe": _without_places(to_plain(recipe)), "evaluation": evaluation}
+    if file.exists():
+        before = json.loads(file.read_text(encoding="utf-8"))
+        is_trained = (out / "checkpoint").exists() or (out / STATE).exists()
+        if before["recipe"] != json.loads(json.dumps(made_with["recipe"])) and is_trained:
+            raise InputError(
+                f"{out} has an arm that was made with another recipe.", f"Delete {out}, or name another --work."
+            )
+        if before != json.loads(json.dumps(made_with)):
             (out / MEASURED).unlink(missing_ok=True)
-    replace_text(file, json.dumps({**to_plain(recipe), "plan": evaluation}, indent=1) + "\n")
+    else:
+        claim_folder(out)
+    replace_text(file, json.dumps(made_with, indent=1) + "\n")
+
+
+def _without_places(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe without the folders of the run, which may be moved."""
+    run = {key: value for key, value in recipe["run"].items() if key not in ("out", "work")}
+    return {**recipe, "run": run}
 
 
 def _train_and_measure(name: str, recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> Arm:
     """Train and evaluate an arm, unless the results of an earlier call are on disk."""
     from cdesearch.progress import shown_on_stderr
-    from trainer.rounds import train_in_rounds
+    from trainer.train import train
 
     out = recipe.run.out
     if not (out / "checkpoint").is_dir():
         with shown_on_stderr() as display:
             display.note(name)
-            train_in_rounds(recipe, display, resume=has_begun(recipe.run))
+            train(recipe, display, resume=(out / STATE).exists())
     measured = out / MEASURED
     if not measured.exists():
         encoder = load_encoder(out / "checkpoint").truncated_to(planned.max_tokens)
-        replace_text(measured, json.dumps(_measured(encoder, sets, recipe, planned.stored)))
+        replace_text(measured, json.dumps(_measured(encoder, sets, recipe.run.seed)))
     table = json.loads(measured.read_text(encoding="utf-8"))
     log = read_log(out)
-    return Arm(
-        name,
-        recipe.run.seed,
-        to_plain(recipe),
-        table,
-        [line["held_out"] for line in log if "held_out" in line],
-        round(log[-1]["seconds"] / 60, 1),
-    )
+    held_out = [line["held_out"] for line in log if "held_out" in line]
+    return Arm(name, recipe.run.seed, to_plain(recipe), table, held_out, round(log[-1]["seconds"] / 60, 1))
 
 
-def _measured(
-    encoder: Encoder, sets: Sequence[Dataset], recipe: Recipe, forms: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    """nDCG@10 x 100 of each set by kind of context, then by form of the vectors in document context.
-
-    The `random` context is that of the next set.
-    """
-    table, seed = {}, recipe.run.seed
+def _measured(encoder: Encoder, sets: Sequence[Dataset], seed: int) -> dict[str, dict[str, float]]:
+    """nDCG@10 x 100 of each set by kind of context. The `random` context is that of the next set."""
+    table = {}
     with TemporaryDirectory() as name:
-        for position, dataset in enumerate(sets):
-            other = sets[(position + 1) % len(sets)]
-            systems: dict[str, System] = {kind: Contextual(encoder, Path(name), kind, other, seed) for kind in CONTEXTS}
-            in_document = Contextual(encoder, Path(name), "document", seed=seed)
-            systems["fused"] = Fused(in_document)
-            systems |= {form: Stored(in_document, form, recipe.objective.quantise_scale) for form in forms}
+        for dataset, other in zip(sets, [*sets[1:], sets[0]], strict=True):
+            systems: dict[str, BenchmarkSystem] = {
+                kind: Contextual(encoder, Path(name), kind, other, seed) for kind in CONTEXTS
+            }
+            systems["fused"] = Fused(Contextual(encoder, Path(name), "document", seed=seed))
             runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}
             values = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}
             table[dataset.name] = {kind: round(float(value), 3) for kind, value in values.items()}
@@ -221,11 +147,10 @@ def _show(arms: list[Arm]) -> None:
     by_name: dict[str, list[Arm]] = {}
     for arm in arms:
         by_name.setdefault(arm.name, []).append(arm)
-    forms = [kind for kind in next(iter(arms[0].ndcg.values())) if kind not in KINDS]
-    contexts = ("true context", "random", "none", "and document", "and BM25")
-    table = Table("arm", *contexts, *forms, "minutes", title="mean nDCG@10 x 100")
+    columns = ("true context", "random", "none", "and document", "and BM25")
+    table = Table("arm", *columns, "minutes", title="mean nDCG@10 x 100")
     for name, runs in by_name.items():
-        cells = [mean_and_interval([run.mean(kind) for run in runs]) for kind in (*KINDS, *forms)]
+        cells = [mean_and_interval([run.mean(kind) for run in runs]) for kind in (*CONTEXTS, "fused")]
         table.add_row(name, *cells, f"{sum(run.minutes for run in runs):g}")
     show(table)
 

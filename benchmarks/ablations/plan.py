@@ -3,30 +3,27 @@
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.systems.stored import check_form
+from msgspec import field
+
 from cdesearch.errors import InputError
 from trainer.missing import check_named
 from trainer.recipe import Recipe, check_recipe
-from trainer.recipe_file import parse_recipe
-from trainer.schema import count
+from trainer.recipe_file import Count, Section, parse_recipe
 
 COMPLETE = "See benchmarks/ablations for complete plans."
 DATA = "data"  # beside the arms: the folder of their prepared data
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Section, frozen=True, kw_only=True):
     """All settings of an ablation."""
 
     evaluate: list[Path]  # BEIR folders
-    max_tokens: int = field(metadata=count(1))  # of a text in evaluation
+    max_tokens: Count  # of a text in evaluation
     seeds: list[int] = field(default_factory=lambda: [0])
-    stored: list[str] = field(default_factory=list)  # forms of stored vectors that are measured, too
     recipe: dict[str, dict[str, Any]]  # sections and keys that all arms share
     arms: dict[str, dict[str, Any]]  # from a name to `section.key` and value
 
@@ -44,8 +41,6 @@ def read_plan(file: Path) -> Plan:
     names = [folder.name for folder in plan.evaluate]
     if len({*names}) < len(names):
         raise InputError(f"{file}: two folders of evaluate have the same name.", "Rename one of them.")
-    for form in plan.stored:
-        check_form(form)
     return plan
 
 

@@ -5,12 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.datasets.published import COUNTS
 from indexer.formats.records import PART
 from trainer.data.pairs.beir import Judgements, read_beir
 
 Half = Literal["all", "choose", "report"]
 HALVES: tuple[Half, ...] = ("choose", "report")
+# Documents, queries with a relevant document and lines of judgements of the test splits (Thakur et al., NeurIPS 2021,
+# and the BEIR repository).
+COUNTS = {
+    "arguana": (8674, 1406, 1406),
+    "fiqa": (57638, 648, 1706),
+    "nfcorpus": (3633, 323, 12334),
+    "scidocs": (25657, 1000, 29928),
+    "scifact": (5183, 300, 339),
+    "trec-covid": (171332, 50, 66336),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,17 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-from benchmarks.datasets.published import MD5, URL
 from cdesearch.errors import SourceError
+
+URL = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/{name}.zip"
+MD5 = {
+    "arguana": "8ad3e3c2a5867cdced806d6503f29b99",
+    "fiqa": "17918ed23cd04fb15047f73e6c3bd9d9",
+    "nfcorpus": "a89dba18a62ef92f7d323ec890a0d38d",
+    "scidocs": "38121350fc3a4d2f48850f6aff52e4a9",
+    "scifact": "5f7d1de60b170fc8027bb7898e2efca1",
+    "trec-covid": "ce62140cb23feb9becf6270d0d1fe6d1",
+}
 
 
 def fetched(name: str, folder: Path) -> Path:

@@ -1,18 +1,23 @@
-"""Figures about the effect of the context on retrieval."""
+"""The command that draws the paper's figures about the effect of the context, from any model and data."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
-from benchmarks.datasets.dataset import Dataset
+from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.figures.figure import Drawing
-from benchmarks.quality.measures import measure_run
+from benchmarks.measurement import RESULTS, make_results_folder
+from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import embed_in, uniform_context, vectors_in
+from benchmarks.systems.system import nearest
 from benchmarks.systems.text import Bm25
-from benchmarks.systems.vectors import nearest
 from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import InputError
 
 SIZES = (1, 8, 32, 64, 128, 256, 512)
 CHARACTERS = (32, 64, 128, 256, 512, 1024, 2048)
@@ -91,3 +96,34 @@ def idf_divergence(datasets: Sequence[Dataset], encoder: Encoder, work: Path) ->
 def _ndcg(context: Context | None, dataset: Dataset, encoder: Encoder, work: Path) -> float:
     run = nearest(dataset, *vectors_in(context, dataset, encoder, work))
     return round(float(measure_run(dataset.judgements, run)["nDCG@10"].mean()), 3)
+
+
+FIGURES = {
+    "context-size": context_size,
+    "context-length": context_length,
+    "foreign-context": foreign_context,
+    "movement": movement,
+    "idf-divergence": idf_divergence,
+}
+SEVERAL = ("foreign-context", "idf-divergence")
+
+
+def analyse(
+    figure: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
+    data: Annotated[list[Path], typer.Argument(help="BEIR folders.")],
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
+    work: Annotated[Path, typer.Option(help="Folder for vectors, which later runs use again.")] = Path(
+        "runs/beir/vectors"
+    ),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
+) -> None:
+    """Draw one of the paper's figures from any model and data."""
+    make_results_folder(out)
+    if figure not in FIGURES:
+        raise InputError(f"There is no figure {figure}.", f"Name one of {', '.join(FIGURES)}.")
+    if figure in SEVERAL and len(data) < 2:
+        raise InputError(f"{figure} compares data sets.", "Name two or more.")
+    drawing = FIGURES[figure]([read_dataset(folder) for folder in data], load_encoder(model), work)
+    drawing.show()
+    for file in drawing.save(out, {"data": [folder.name for folder in data], "model": str(model or "default")}):
+        print(f"Written to {file}")

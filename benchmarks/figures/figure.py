@@ -26,16 +26,14 @@ class Drawing:
     kind: Literal["lines", "dots"] = "lines"
     log_x: bool = False
     x_names: Sequence[str] = ()  # names of x = 0, 1, ...
-    point_names: Sequence[str] = ()  # of the points of each series, in order
 
     def show(self) -> None:
         """Print the points as a table on the terminal."""
         table = Table("", self.x, self.y, title=self.title)
         for series, points in self.series.items():
             shown = points if self.kind == "lines" or len(points) <= 8 else points[:8]
-            for number, (x, y) in enumerate(shown):
-                name = f"{series}, {self.point_names[number]}" if self.point_names else series
-                table.add_row(name, self.x_names[int(x)] if self.x_names else f"{x:g}", f"{y:.2f}")
+            for x, y in shown:
+                table.add_row(series, self.x_names[int(x)] if self.x_names else f"{x:g}", f"{y:.2f}")
         show(table)
 
     def save(self, folder: Path, settings: Mapping[str, Any]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The pinned archives of Debian and PyPI, and which of their files make up each folder or library."""
+"""The pinned archives of Debian and PyPI, and which of their files make up each folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -130,64 +130,5 @@ FOLDERS: Mapping[str, Folder] = {
             ),
         ),
         renamed=(":2,", ".eml"),
-    ),
-}
-
-# Source code whose names the command `names` looks up.
-LIBRARIES: Mapping[str, Folder] = {
-    "beets": FOLDERS["beets"],
-    "celery-code": Folder(
-        "the source code of Celery, Python",
-        (
-            Archive(
-                "sdist",
-                "celery",
-                "5.4.0",
-                "504a19140e8d3029d5acad88330c541d4c3f64c789d85f94756762d8bca7e706",
-                "celery-5.4.0/",
-                ("celery/*.py",),
-            ),
-        ),
-    ),
-    "paramiko": Folder(
-        "the source code of Paramiko, Python",
-        (
-            Archive(
-                "sdist",
-                "paramiko",
-                "3.4.0",
-                "aac08f26a31dc4dffd92821527d1682d99d52f9ef6851968114a8728f3c274d3",
-                "paramiko-3.4.0/",
-                ("paramiko/*.py",),
-            ),
-        ),
-    ),
-    "tornado": Folder(
-        "the source code of Tornado, Python",
-        (
-            Archive(
-                "sdist",
-                "tornado",
-                "6.4.1",
-                "92d3ab53183d8c50f8204a51e6f91d18a15d5ef261e84d452800d4ff6fc504e9",
-                "tornado-6.4.1/",
-                ("tornado/*.py",),
-                ("tornado/test/*",),
-            ),
-        ),
-    ),
-    "notmuch-code": Folder(
-        "the source code of notmuch, C",
-        (
-            Archive(
-                "debian-source",
-                "notmuch",
-                "0.37-1",
-                "0e766df28b78bf4eb8235626ab1f52f04f1e366649325a8ce8d3c908602786f6",
-                "notmuch-0.37/",
-                ("*.c", "*.h"),
-                ("test/*",),
-            ),
-        ),
     ),
 }

@@ -13,15 +13,22 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from benchmarks.comparison import compare
 from benchmarks.datasets.dataset import Half
 from benchmarks.folders.archives import FOLDERS
 from benchmarks.folders.chunks import all_chunks
-from benchmarks.folders.measures import measure_question
-from benchmarks.folders.questions import KINDS, QUESTIONS, Passage, Question, check_questions, read_questions
+from benchmarks.folders.questions import (
+    KINDS,
+    QUESTIONS,
+    Passage,
+    Question,
+    check_questions,
+    measure_question,
+    read_questions,
+)
 from benchmarks.folders.rebuild import rebuilt
 from benchmarks.folders.systems import OURS, by_product, finders
 from benchmarks.measurement import RESULTS, Measurement, measure, show
+from benchmarks.measures import compare
 from cdesearch.errors import InputError
 from cdesearch.evaluation.measures import bootstrap_interval
 from cdesearch.progress import Silent

@@ -1,29 +1,22 @@
 """The systems that are compared on a folder; each finds passages for all questions."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.folders.measures import DEPTH
-from benchmarks.folders.questions import Passage
+from benchmarks.folders.questions import DEPTH, Passage
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
-from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
 from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.schema import Chunk
-from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS
 from indexer.formats.records import PART
 
 MODES: tuple[Mode, ...] = ("hybrid", "rerank", "dense", "text")
 OURS = "cdesearch, hybrid"
-OVERLAP = 32  # tokens that neighbouring windows share, so that a window holds the phrase of an answer whole
 
 Finder = Callable[[Sequence[str]], list[list[Passage]]]  # from questions to passages, best first
 
@@ -36,26 +29,12 @@ def by_product(searcher: Searcher, name: str = "cdesearch") -> Mapping[str, Find
 def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[str, Finder]:
     """All systems by name; OURS is the first. Vectors are stored in `work`."""
     passages = [Passage(chunk.path, chunk.text) for chunk in chunks]
-    windows = list(plain_windows(chunks, searcher.encoder.tokenizer))
     minilm = Fused(Biencoder(installed_minilm(), work, "all-MiniLM-L6-v2"), "z-score")
-    ours = Fused(Contextual(searcher.encoder, work, "document"))
     return {
         **by_product(searcher),
         minilm.name: partial(_by_vectors_and_words, minilm, passages),
-        f"{OURS}, plain windows": partial(_by_vectors_and_words, ours, windows),
         "AND of words": partial(with_all_words, passages),
     }
-
-
-def plain_windows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Passage]:
-    """The text of every file in windows of CHUNK_TOKENS tokens, cut without regard to structure, without headings."""
-    size = CHUNK_TOKENS - SPECIAL_TOKENS
-    for path, some in groupby(chunks, lambda chunk: chunk.path):
-        text = "\n".join(chunk.body for chunk in some)
-        tokens = tokenizer.encode(text, add_special_tokens=False).offsets
-        for start in range(0, max(1, len(tokens) - OVERLAP), size - OVERLAP):
-            window = tokens[start : start + size]
-            yield Passage(path, text[window[0][0] : window[-1][1]])
 
 
 def with_all_words(passages: Sequence[Passage], questions: Sequence[str]) -> list[list[Passage]]:
@@ -77,18 +56,10 @@ def with_all_words(passages: Sequence[Passage], questions: Sequence[str]) -> lis
         for file in files:
             if all(any(word in text for _, text in file) for word in words):
                 counts = [sum(word in text for word in words) for _, text in file]
-                best.append(_Match(max(counts), file[counts.index(max(counts))][0]))
-        return [match.passage for match in sorted(best, key=lambda match: -match.n_words)][:DEPTH]
+                best.append((max(counts), file[counts.index(max(counts))][0]))
+        return [passage for _, passage in sorted(best, key=lambda match: -match[0])][:DEPTH]
 
     return [found(question) for question in questions]
-
-
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """The best passage of a file, and how many of the words it contains."""
-
-    n_words: int
-    passage: Passage
 
 
 def _by_product(searcher: Searcher, mode: Mode, questions: Sequence[str]) -> list[list[Passage]]:

@@ -1,7 +1,7 @@
 """The command `choose`: which constants of the search are best on development data, and how certain is that?"""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import product
@@ -14,37 +14,58 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.datasets.domain import read_domain
-from benchmarks.datasets.long_documents import has_long_documents, read_long_documents
+from benchmarks.datasets.samples import has_long_documents, read_domain, read_long_documents
 from benchmarks.folders.chunks import development_set
 from benchmarks.folders.questions import QUESTIONS
 from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
-from benchmarks.quality.measures import measure_run
+from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import corpus_context, vectors_in
 from benchmarks.systems.fused import Rows, candidates_of, run_of
 from benchmarks.systems.system import DEPTH
-from benchmarks.systems.text import STOP_WORDS, StopWords, bm25_scores, expected_idf, stemmed
-from benchmarks.systems.weighted_z import WeightedSum, WeightedZ
+from benchmarks.systems.text import bm25_scores, stemmed
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from cdesearch.search.fusion import Candidates, EvidenceFusion, Fusion
+from cdesearch.search.fusion import MIN_NULL_SIZE, NOISE_RANK, OVERSAMPLE, Candidates, EvidenceFusion, Fusion, Scores
 
 CUTOFF = 10
 MEASURE = f"nDCG@{CUTOFF}"
 PLAN = Path(__file__).parent / "fusion.toml"
-FUSIONS = ("evidence", "z by context", "z by candidates", "sum")
 SEED = 0  # of the context
 
 
 @dataclass(frozen=True, slots=True)
-class Bm25Constants:
-    """What BM25 depends on."""
+class WeightedZ:
+    """The z-score of the cosine plus a fixed weight times the z-score of the BM25 score.
 
-    k1: float
-    b: float
-    stop_words: StopWords
+    Cosines are measured against the query's cosines with the context (`by_context`) or against those of the
+    candidates. BM25 scores are measured against those of the candidates, where a missing score counts as zero.
+    """
+
+    text_weight: float
+    by_context: bool = True
+
+    def dense_depth(self, k: int) -> int:
+        """Return what the product reads."""
+        return max(OVERSAMPLE * k, NOISE_RANK)
+
+    def text_depth(self, k: int) -> int:
+        """Return what the product reads."""
+        return max(k, NOISE_RANK)
+
+    def scores(self, candidates: Candidates) -> Scores:
+        """Return the fused scores (n,)."""
+        dense, text = candidates.dense, np.nan_to_num(candidates.text, nan=0.0)
+        null = candidates.null if self.by_context and len(candidates.null) >= MIN_NULL_SIZE else dense
+        return _z(dense, null) + self.text_weight * _z(text, text)
+
+
+FUSIONS: Mapping[str, Callable[[float], Fusion]] = {  # from the weight of text
+    "evidence": lambda weight: EvidenceFusion(text_weight=weight),
+    "z by context": WeightedZ,
+    "z by candidates": partial(WeightedZ, by_context=False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +76,15 @@ class Variant:
     weight: float  # of text
     k1: float
     b: float
-    stop_words: StopWords = "english"
     document_weight: float | None = None  # of the document context; None: that of the model
-    dense_candidates: int = 0  # 0: as many as the fusion wants for DEPTH hits
-    text_candidates: int = 0
-
-    @property
-    def bm25(self) -> "Bm25Constants":
-        """The constants of its BM25."""
-        return Bm25Constants(self.k1, self.b, self.stop_words)
 
     def __str__(self) -> str:
-        others = [
-            "" if self.stop_words == "english" else f", stop words: {self.stop_words}",
-            "" if self.document_weight is None else f", document weight {self.document_weight:g}",
-            f", nearest {self.dense_candidates}" if self.dense_candidates else "",
-            f", by words {self.text_candidates}" if self.text_candidates else "",
-        ]
-        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}{''.join(others)}"
+        document = "" if self.document_weight is None else f", document weight {self.document_weight:g}"
+        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}{document}"
 
     def make(self) -> Fusion:
         """The fusion with this weight."""
-        if self.fusion == "evidence":
-            return EvidenceFusion(text_weight=self.weight)
-        if self.fusion == "sum":
-            return WeightedSum(self.weight)
-        return WeightedZ(self.weight, by_context=self.fusion == "z by context")
+        return FUSIONS[self.fusion](self.weight)
 
 
 def choose(
@@ -111,13 +115,8 @@ def choose(
         names.append(dataset.name)
         rows.append(scores_of(dataset, encoder, work, [baseline, *variants]))
         print(f"{dataset.name}: baseline {rows[-1][0]:.1f}, best {rows[-1].max():.1f}", flush=True)
-    settings = {
-        "sets": names,
-        "documents": documents,
-        "characters": characters,
-        "queries": queries,
-        "scores": {str(one): row for one, row in zip([baseline, *variants], np.transpose(rows).tolist(), strict=True)},
-    }
+    scores = dict(zip(map(str, [baseline, *variants]), np.transpose(rows).tolist(), strict=True))
+    settings = {"sets": names, "documents": documents, "characters": characters, "queries": queries, "scores": scores}
     measure("choose", {plan.stem: partial(compare_variants, variants, np.array(rows), kinds)}, settings, out)
 
 
@@ -146,49 +145,31 @@ def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
             for values in product(*table.values())
         ]
         for one in (baseline, *variants):
-            check_numbers(one)
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+            str(one), one.make()  # a constant of another kind, or an unknown fusion
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"{plan} is not a grid ({error}).", f"See {PLAN} for one.") from None
-    if unknown := {one.fusion for one in (baseline, *variants)} - set(FUSIONS):
-        raise InputError(f"{plan} names an unknown fusion: {', '.join(unknown)}.", f"Known are {', '.join(FUSIONS)}.")
-    if unknown_words := {one.stop_words for one in (baseline, *variants)} - set(STOP_WORDS):
-        raise InputError(
-            f"{plan} names unknown stop words: {', '.join(unknown_words)}.", f"Known are {', '.join(STOP_WORDS)}."
-        )
     return baseline, list(dict.fromkeys(variants))
-
-
-def check_numbers(variant: Variant) -> None:
-    """Raise TypeError unless the constants of a variant are numbers."""
-    numbers = (variant.weight, variant.k1, variant.b, variant.document_weight or 0.0)
-    counts = (variant.dense_candidates, variant.text_candidates)
-    if not all(isinstance(one, int | float) for one in numbers) or not all(isinstance(one, int) for one in counts):
-        raise TypeError(f"{variant!r} has a constant that is not a number")
 
 
 def scores_of(dataset: Dataset, encoder: Encoder, work: Path, variants: Sequence[Variant]) -> NDArray[np.float64]:
     """The mean nDCG@10 x 100 of each variant. Chunks are ranked as those of files, whose words count chunk by chunk."""
     context = corpus_context(encoder, dataset, SEED, work)
-    words = {name: stemmed(dataset, name) for name in {one.stop_words for one in variants}}
-    idf = {name: expected_idf(some) for name, some in words.items()}
-    text = {
-        one: bm25_scores(words[one.stop_words], one.k1, one.b) / idf[one.stop_words]
-        for one in {variant.bm25 for variant in variants}
-    }
+    words = stemmed(dataset)
+    text = {(k1, b): bm25_scores(words, k1, b) for k1, b in {(one.k1, one.b) for one in variants}}
 
     @cache
     def vectors(document_weight: float) -> tuple[Floats, Floats]:
         return vectors_in(context, dataset, encoder, work, document_weight)
 
     @cache
-    def candidates(bm25: Bm25Constants, document_weight: float, *depths: int) -> list[tuple[Rows, Candidates]]:
-        return candidates_of(vectors(document_weight), text[bm25], *depths)
+    def candidates(k1: float, b: float, document_weight: float, *depths: int) -> list[tuple[Rows, Candidates]]:
+        return candidates_of(vectors(document_weight), text[k1, b], *depths)
 
     def score(one: Variant) -> float:
         fusion = one.make()
         weight = encoder.config.document_weight if one.document_weight is None else one.document_weight
-        depths = one.dense_candidates or fusion.dense_depth(DEPTH), one.text_candidates or fusion.text_depth(DEPTH)
-        run = run_of(dataset, candidates(one.bm25, weight, *depths), fusion, CUTOFF)
+        found = candidates(one.k1, one.b, weight, fusion.dense_depth(DEPTH), fusion.text_depth(DEPTH))
+        run = run_of(dataset, found, fusion, CUTOFF)
         return float(measure_run(dataset.judgements, run, [MEASURE])[MEASURE].mean())
 
     return np.array([score(one) for one in variants])
@@ -227,3 +208,8 @@ def _interval(values: NDArray[np.float64]) -> dict[str, Any]:
     half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)) if len(values) > 1 else float("inf")
     mean = float(values.mean())
     return {"low": mean - half, "high": mean + half, "worst": float(values.min()), "above": int((values > 0).sum())}
+
+
+def _z(scores: Scores, null: Scores) -> Scores:
+    z: Scores = (scores - null.mean()) / max(float(null.std()), 1e-6)
+    return z

@@ -1,6 +1,5 @@
 """The command `confidence`: are confidences calibrated, and do they tell which questions a corpus answers?"""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,25 +9,23 @@ from typing import Annotated, Literal, cast, get_args
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from benchmarks.datasets.dataset import Dataset, read_dataset
-from benchmarks.datasets.domain import read_domain
+from benchmarks.datasets.samples import read_domain
 from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
-from benchmarks.quality.reliability import area_under_roc, calibration_error, draw_reliability
+from benchmarks.systems.product import index_texts
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from cdesearch.progress import Silent
 from cdesearch.search.options import Mode
 from cdesearch.search.result import ANSWERABLE, SearchResult
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 Kind = Literal["own", "removed", "foreign"]
 WEIGHTS: Mapping[Kind, float] = {"own": 1.0, "removed": 0.5, "foreign": 0.5}  # of a question of each kind
 TARGET = 0.85  # of the area under the ROC curve
+BINS = 10  # of equal width, of the calibration error
 
 Values = NDArray[np.float64]
 
@@ -59,19 +56,11 @@ class Corpus:
             name: frozenset(one for one, grade in dataset.judgements[name].items() if grade > 0) for name in names
         }
         left_out = frozenset[str]().union(*(judged[name] for name in names[1::2]))
-        folder = work / f"{dataset.name}-{queries}-{len(dataset.ids)}"
-        folder.mkdir(parents=True, exist_ok=True)
-        rows = (
-            {"_id": name, "text": text}
-            for name, text in zip(dataset.ids, dataset.texts, strict=True)
-            if name not in left_out
-        )
-        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-        (folder / "corpus.jsonl").write_text(lines, encoding="utf-8")
-        build([folder / "corpus.jsonl"], Options(index=folder / "index"), Silent())
+        texts = [row for row in zip(dataset.ids, dataset.texts, strict=True) if row[0] not in left_out]
+        index = index_texts(work / f"{dataset.name}-{queries}-{len(dataset.ids)}", texts)
         own = {dataset.queries[name]: judged[name] - left_out for name in names[::2] if judged[name] - left_out}
         removed = tuple(dataset.queries[name] for name in names[1::2])
-        return cls(Searcher(Index(folder / "index"), encoder), own, removed)
+        return cls(Searcher(index, encoder), own, removed)
 
     def asked(self, foreign: Sequence[str], mode: Mode) -> Iterator[Asked]:
         """Ask the corpus its own questions, the removed ones and `foreign` ones."""
@@ -111,7 +100,7 @@ def confidence(
     queries: Annotated[int, typer.Option(help="Questions of each data set.")] = 120,
     modes: Annotated[str, typer.Option(help="Any of hybrid, rerank, dense and text.")] = ",".join(get_args(Mode)),
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/confidence"),
-    out: Annotated[Path, typer.Option(help="Folder for the JSON and the reliability diagrams.")] = RESULTS,
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Ask each corpus its own questions, some whose relevant documents are left out, and those of another corpus."""
     if len(data) < 2:
@@ -132,7 +121,6 @@ def confidence(
         settings = {"data": list(asked), "documents": documents, "characters": characters, "queries": queries}
         name = f"{mode}-{sets[0].name}"
         measure("confidence", {name: partial(measurements, asked)}, settings, out)
-        draw_reliability(*hits_of([one for some in asked.values() for one in some]), out / f"confidence-{name}.svg")
 
 
 def measurements(asked: Mapping[str, Sequence[Asked]]) -> list[Measurement]:
@@ -165,3 +153,33 @@ def _figures(name: str, asked: Sequence[Asked]) -> Iterator[Measurement]:
     for kind in WEIGHTS:
         refused = [one.signals["the best confidence"] < ANSWERABLE for one in asked if one.kind == kind]
         yield Measurement(f"{name}: {kind} questions that are refused", 100 * float(np.mean(refused)), "%")
+
+
+def area_under_roc(positive: Values, negative: Values) -> float:
+    """The probability that a positive value is higher than a negative one; ties count half."""
+    ranks = rankdata(np.concatenate([positive, negative]))[: len(positive)].sum()
+    n = len(positive)
+    return float((ranks - n * (n + 1) / 2) / (n * len(negative)))
+
+
+def reliability(predicted: Values, true: NDArray[np.bool_], weights: Values) -> Values:
+    """(bins, 3) the mean prediction, the share that is true and the share of the weight, for bins that are not empty.
+
+    All arguments are (n,).
+    """
+    of = np.minimum((predicted * BINS).astype(int), BINS - 1)
+    rows = [
+        (
+            np.average(predicted[of == one], weights=weights[of == one]),
+            np.average(true[of == one], weights=weights[of == one]),
+            weights[of == one].sum() / weights.sum(),
+        )
+        for one in np.unique(of)
+    ]
+    return np.array(rows)
+
+
+def calibration_error(predicted: Values, true: NDArray[np.bool_], weights: Values) -> float:
+    """The expected calibration error: the mean difference of prediction and share, weighted by the bins."""
+    mean, share, weight = reliability(predicted, true, weights).T
+    return float((weight * np.abs(mean - share)).sum())

@@ -1,4 +1,4 @@
-"""Show the results of a comparison on the terminal, and store them as JSON, Markdown and a chart."""
+"""Show the results of a comparison on the terminal, and store them as JSON and Markdown."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.comparison import Comparison
-from benchmarks.datasets.published import ANCHORS
 from benchmarks.measurement import show
-from benchmarks.quality.measures import MEASURES
+from benchmarks.measures import MEASURES, Comparison
 
 MARKS = (
     "`+` `-` `=`: better, worse or neither, compared with BM25, then with the biencoder; p < .05, paired randomisation."
@@ -51,26 +49,21 @@ class BeirReport:
         print(f"Command: {self.command}")
 
     def save(self, folder: Path) -> list[Path]:
-        """Write JSON, Markdown and SVG into a folder that exists, named by date and commit; returns the files."""
+        """Write JSON and Markdown into a folder that exists, named by date and commit; returns the files."""
         stem = f"beir-{self.machine['date']}-{self.machine['commit']}"
-        files = [folder / f"{stem}.json", folder / f"{stem}.md", folder / f"{stem}.svg"]
+        files = [folder / f"{stem}.json", folder / f"{stem}.md"]
         files[0].write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
         files[1].write_text(self.markdown(), encoding="utf-8")
-        self._draw(files[2])
         return files
 
     def markdown(self) -> str:
-        """The table, facts about the data, and published results of other systems."""
+        """The table, and facts about the data."""
         names = list(self.datasets)
         lines = [f"nDCG@10 x 100, {self.machine['date']}, commit {self.machine['commit']}.", ""]
         lines += [_line(["", *names, "mean"]), _line(["---"] * (len(names) + 2))]
         for system in self._systems():
             cells = [self._cell(system, name) for name in names]
             lines.append(_line([system, *cells, self._mean(system, "nDCG@10")]))
-        for system, published in ANCHORS.items():
-            cells = [f"{published[name]:.1f}" if name in published else "" for name in names]
-            if any(cells):
-                lines.append(_line([f"*published: {system}*", *cells, ""]))
         lines += ["", MARKS, *self._spreads(), ""]
         for name, facts in self.datasets.items():
             notes = "".join(f"; {note}" for note in facts["notes"])
@@ -104,27 +97,6 @@ class BeirReport:
         rows = [self._row(system, name) for name in self.datasets]
         known = [row.measures[measure] for row in rows if row is not None]
         return f"{sum(known) / len(known):.1f}" if len(known) == len(rows) else ""
-
-    def _draw(self, file: Path) -> None:
-        """Draw the differences to the first system, one dot for each data set."""
-        import matplotlib as mpl
-
-        mpl.use("svg")
-        from matplotlib import pyplot as plt
-
-        systems, names = self._systems(), list(self.datasets)
-        figure, axes = plt.subplots(figsize=(8, 0.5 * len(systems) + 1.5), layout="constrained")
-        for height, system in enumerate(reversed(systems)):
-            pairs = [(self._row(system, name), self._row(systems[0], name)) for name in names]
-            gains = [one.measures["nDCG@10"] - other.measures["nDCG@10"] for one, other in pairs if one and other]
-            axes.plot(gains, [height] * len(gains), "o", alpha=0.5, color="C0")
-            if gains:
-                axes.plot(sum(gains) / len(gains), height, "|", markersize=16, color="C3")
-        axes.set_yticks(range(len(systems)), list(reversed(systems)))
-        axes.axvline(0, color="grey", linewidth=0.8)
-        axes.set_xlabel(f"nDCG@10 x 100 above {systems[0]}: one dot for each data set, a line at their mean")
-        figure.savefig(file)
-        plt.close(figure)
 
 
 def summary(measured: Mapping[str, Any]) -> dict[str, float]:

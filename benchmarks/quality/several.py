@@ -1,7 +1,6 @@
 """The command `several`: do several indexes that are searched as one rank as well as one index of all documents?"""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -13,25 +12,20 @@ import numpy as np
 import typer
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.datasets.domain import read_domain
+from benchmarks.datasets.samples import read_domain
 from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
-from benchmarks.quality.measures import measure_run
+from benchmarks.measures import measure_run
+from benchmarks.systems.product import index_texts
 from cdesearch.errors import InputError
-from cdesearch.progress import Silent
 from cdesearch.search.options import Mode
-from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
-from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
-from indexer.build import build
-from indexer.settings import Options
 
 CUTOFF = 10
 MEASURE = f"nDCG@{CUTOFF}"
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
 SHARDS = 3
-Rule = Callable[[Sequence[SearchResult], Mode], list[Hit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ def several(
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/several"),
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Compare several indexes that are searched as one with one index, and with other rules to merge their hits."""
+    """Compare several indexes that are searched as one with one index of all documents."""
     if len(data) < 2:
         raise InputError("One domain is one index.", "Name two or more.")
     make_results_folder(out)
@@ -69,12 +63,7 @@ def _corpora(sets: Sequence[Dataset], folder: Path, stack: ExitStack) -> Corpora
     order = np.random.default_rng(1).permutation(len(rows[0])).tolist()
 
     def opened(name: str, own: Sequence[tuple[str, str]]) -> Searcher:
-        place = folder / name
-        place.mkdir(parents=True, exist_ok=True)
-        lines = "".join(f"{json.dumps({'_id': one, 'text': text})}\n" for one, text in own)
-        (place / "corpus.jsonl").write_text(lines, encoding="utf-8")
-        build([place / "corpus.jsonl"], Options(index=place / "index"), Silent())
-        return stack.enter_context(Searcher(Index(place / "index")))
+        return stack.enter_context(Searcher(index_texts(folder / name, own)))
 
     return Corpora(
         tuple(sets),
@@ -96,16 +85,14 @@ def _measurements(corpora: Corpora) -> list[Measurement]:
 def _figures(
     name: str, sets: Sequence[Dataset], whole: Searcher, parts: Sequence[Searcher], mode: Mode
 ) -> Iterator[Measurement]:
-    """Measure one index, the indexes searched as one, and each rule for merging the hits of each index alone."""
+    """Measure one index of all documents, and the indexes searched as one."""
     runs: dict[str, dict[tuple[str, str], list[Hit]]] = {}
     together = Together({str(number): part for number, part in enumerate(parts)})
     for one in sets:
         for query, text in one.queries.items():
-            every = [part.search(text, CUTOFF, mode) for part in parts]
             answers = {
                 "one index": list(whole.search(text, CUTOFF, mode)),
                 "merged by confidence": list(together.search(text, CUTOFF, mode)),
-                **{rule: merge(every, mode)[:CUTOFF] for rule, merge in RULES.items()},
             }
             for system, hits in answers.items():
                 runs.setdefault(system, {})[one.name, query] = hits
@@ -126,17 +113,3 @@ def _figures(
 def _scores(dataset: Dataset, run: Mapping[tuple[str, str], Sequence[Hit]]) -> np.ndarray:
     ranked = {query: [str(hit.chunk.record) for hit in run[dataset.name, query]] for query in dataset.queries}
     return measure_run(dataset.judgements, ranked, [MEASURE])[MEASURE]
-
-
-def _by_score(results: Sequence[SearchResult], _: Mode) -> list[Hit]:
-    return sorted(chain.from_iterable(results), key=lambda hit: -hit.score)
-
-
-def _in_turn(results: Sequence[SearchResult], _: Mode) -> list[Hit]:
-    return sorted(chain.from_iterable(results), key=lambda hit: hit.rank)
-
-
-RULES: Mapping[str, Rule] = {
-    "scores of each index": _by_score,
-    "ranks in turn": _in_turn,
-}

@@ -1,6 +1,5 @@
 """The command `staleness`: how much worse an index that grew from a part of its documents ranks than a new one."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,24 +10,18 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from benchmarks.comparison import compare
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.datasets.domain import read_domain
+from benchmarks.datasets.samples import read_domain
 from benchmarks.measurement import RESULTS, Measurement, measure
-from benchmarks.quality.measures import measure_run
-from benchmarks.systems.remembered_states import remembering_encoder
+from benchmarks.measures import compare, measure_run
+from benchmarks.systems.product import index_texts
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.load import Device
-from cdesearch.models.endpoint_model import Model
-from cdesearch.progress import Silent
+from cdesearch.encode.load import load_encoder
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
-from indexer.warm import Fresh
 
 MODES: tuple[Mode, ...] = ("dense", "hybrid")
 KINDS = ("random", "topical", "foreign")
@@ -46,7 +39,7 @@ def staleness(
     kinds: Annotated[
         str, typer.Option(help="Any of random, topical (about one subject) and foreign (of the next domain).")
     ] = ",".join(KINDS),
-    seeds: Annotated[int, typer.Option(help="Parts that are drawn of each kind, and context samples.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Parts that are drawn of each kind.")] = 3,
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/staleness"),
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
@@ -55,36 +48,20 @@ def staleness(
 
     A foreign part consists of documents of another domain, which the update removes.
     """
-    encoder = remembering_encoder(model)
-    settings: dict[str, Any] = {
-        "documents": documents,
-        "characters": characters,
-        "queries": queries,
-        "shares": shares,
-        "kinds": kinds,
-        "seeds": seeds,
-    }
+    encoder = load_encoder(model)
+    settings: dict[str, Any] = {"documents": documents, "characters": characters, "queries": queries}
+    settings |= {"shares": shares, "kinds": kinds, "seeds": seeds}
     chosen = [(float(share), kind) for share in shares.split(",") for kind in kinds.split(",")]
     plan = [(share, kind, seed) for share, kind in chosen for seed in range(seeds)]
     domains = [read_domain(file, documents, characters, queries) for file in data]
     for domain, other in zip(domains, [*domains[1:], domains[0]], strict=True):
         growing = _Growing(domain, other, work / domain.name, encoder)
-        measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan, seeds)}, settings, out)
+        measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan)}, settings, out)
 
 
 def _rows(domain: Dataset, numbers: Iterable[int]) -> Rows:
     """Ids and texts of some documents."""
     return [(domain.ids[number], domain.texts[number]) for number in numbers]
-
-
-class _Tools(Fresh):
-    """Provides the same model to every build."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-
-    def encoder(self, model: Model | None, device: Device, *, plain: bool) -> Encoder:  # noqa: ARG002 (the protocol has them)
-        return self._encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +73,15 @@ class _Growing:
     work: Path
     encoder: Encoder
 
-    def measured(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> list[Measurement]:
-        """The figures of new indexes with several context samples, and what each index of the plan loses."""
-        return list(self._measurements(plan, seeds))
-
-    def _measurements(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> Iterator[Measurement]:
-        whole = self._indexed(self.work / "whole", None, seed=0)
+    def measured(self, plan: Sequence[tuple[float, str, int]]) -> list[Measurement]:
+        """The figures of a new index, and what each index of the plan loses."""
+        everything = _rows(self.domain, range(len(self.domain.texts)))
+        whole = index_texts(self.work / "whole", everything, self.encoder)
         reference = self._scores(whole)
-        for mode in MODES:
-            yield Measurement(
-                f"{self.domain.name}: a new index, {mode}", float(reference[mode].mean()), "nDCG@10 x 100"
-            )
-        for seed in range(1, seeds):
-            other = self._indexed(self.work / f"whole-{seed}", None, seed)
-            yield from self._losses(f"another sample {seed}", other, reference)
+        found = [
+            Measurement(f"{self.domain.name}: a new index, {mode}", float(scores.mean()), "nDCG@10 x 100")
+            for mode, scores in reference.items()
+        ]
         vectors = self._vectors(whole)
         for share, kind, seed in plan:
             if kind == "foreign":
@@ -117,18 +89,11 @@ class _Growing:
                 first = _rows(self.other, part)
             else:
                 first = _rows(self.domain, _part(vectors, share, kind, seed))
-            grown = self._indexed(self.work / f"{kind}-{share}-{seed}", first, seed=0)
-            yield from self._losses(f"grown from {share:g}, {kind} {seed}", grown, reference)
-
-    def _indexed(self, folder: Path, first: Rows | None, seed: int) -> Index:
-        """An index of the whole domain, which was first built from the rows `first` if there are any."""
-        everything = _rows(self.domain, range(len(self.domain.texts)))
-        for rows in ([first] if first else []) + [everything]:
-            folder.mkdir(parents=True, exist_ok=True)
-            lines = (json.dumps({"_id": name, "text": text}) + "\n" for name, text in rows)
-            (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
-            build([folder / "corpus.jsonl"], Options(seed=seed), Silent(), _Tools(self.encoder))
-        return Index(folder / ".cdesearch")
+            folder = self.work / f"{kind}-{share}-{seed}"
+            index_texts(folder, first, self.encoder)
+            grown = index_texts(folder, everything, self.encoder)
+            found += self._losses(f"grown from {share:g}, {kind} {seed}", grown, reference)
+        return found
 
     def _vectors(self, index: Index) -> NDArray[np.float32]:
         """(n, d) unit vectors of the documents, in the order of the domain."""

@@ -1,33 +1,54 @@
 """The command that measures indexes of very many chunks: stages of the build, disk, recall, queries and an update."""
 
 import json
-import subprocess
 import sys
 import tempfile
-from math import ceil, log
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from math import log
 from pathlib import Path
 from typing import Annotated, Any
+from unittest.mock import patch
 
+import numpy as np
 import typer
 from rich.table import Table
 
-from benchmarks.machine import describe
+from benchmarks.machine import describe, peak_memory
 from benchmarks.measurement import RESULTS, make_results_folder, positive_numbers, show
-from benchmarks.speed.searching import QUERIES, search_queries
-from benchmarks.speed.sentences import SENTENCES, PairTexts
-from benchmarks.speed.synthetic import LIKE, ROWS, source_index
+from benchmarks.speed.material import QUERIES, Material, of_pairs, search_queries
+from benchmarks.speed.runs import in_process
+from benchmarks.speed.searching import MODES, percentiles
+from benchmarks.speed.synthetic import grow, source_index
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.errors import InputError
+from cdesearch.progress import Silent
+from cdesearch.search.fusion import OVERSAMPLE
+from cdesearch.search.nearest import nearest_chunks
+from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from cdesearch.store.vector_format import KINDS
+from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
+from indexer.build import build
+from indexer.settings import Options
 
-STAGES = ("build", "search", "update")
+K = 10
+CHUNKS_PER_FILE = 10
+CHANGED = 1_000  # documents of the update
 LEAST_RESEMBLED = 1_000  # chunks, below which neighbours are far apart
+BY_CALL: dict[str, Callable[[Sequence[Any]], str]] = {  # what a call of a LanceDB table is for
+    "add": lambda _: "writing chunks",
+    "optimize": lambda _: "joining files",
+    "create_index": lambda given: "indexing words" if given[0] == "text" else "indexing vectors",
+}
 
 
 def scale(
     corpus: Annotated[Path, typer.Argument(help="BEIR folder to draw texts and vectors from.")],
-    sizes: Annotated[str, typer.Option(help="Numbers of chunks, separated by commas.")] = "1000000,10000000",
-    vectors: Annotated[str, typer.Option(help=f"Kind of the stored vectors: {', '.join(KINDS)}.")] = "int8",
+    sizes: Annotated[str, typer.Option(help="Numbers of chunks, separated by commas.")] = "10000,100000,1000000",
+    vectors: Annotated[str, typer.Option(help=f"Kind of the stored vectors: {', '.join(KINDS)}.")] = DEFAULT,
     pairs: Annotated[
         Path | None,
         typer.Option(help="Folder of pair files to draw the sentences and the queries from; default: CORPUS."),
@@ -38,7 +59,6 @@ def scale(
             help="Index of many texts, to whose vectors those drawn are similar, so that recall means something."
         ),
     ] = None,
-    chunks_per_file: Annotated[int, typer.Option(help=f"Chunks of each file; divides {ROWS:,}.")] = 10,
     folder: Annotated[
         Path | None, typer.Option(help="Where the indexes are made, and then removed; default: a temporary folder.")
     ] = None,
@@ -48,90 +68,141 @@ def scale(
 
     The last column is the exponent with which a cost grows from the first size to the last: 1 is linear.
     """
-    _check(corpus, vectors, chunks_per_file, folder)
-    many = None if like is None else _of_many(like)
-    counts = [ceil(number) for number in positive_numbers(sizes, "--sizes")]
+    if vectors not in KINDS:
+        raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
+    counts = [int(number) for number in positive_numbers(sizes, "--sizes")]
+    n_like = None if like is None else _of_many(like)
+    queries, sentences = (search_queries(corpus), None) if pairs is None else of_pairs(pairs, QUERIES)
+    if pairs is not None and not (queries and sentences):
+        raise InputError(f"{pairs} has no pairs with sentences.", "Name another folder of pair files.")
     make_results_folder(out)
-    queries, sentences = _queries_and_sentences(corpus, pairs)
     machine = describe()
     columns: dict[int, dict[str, float]] = {}
     for size in counts:
         with tempfile.TemporaryDirectory(dir=folder) as name:
-            work = Path(name)
-            if many is None:
-                source_index(corpus, work / "source")
-            else:
-                (work / LIKE).write_text(str(many.folder.resolve()), encoding="utf-8")
-            (work / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-            if sentences is not None:
-                (work / SENTENCES).write_text(json.dumps(sentences), encoding="utf-8")
+            source = like or source_index(corpus, Path(name) / "source")
+            material, work = Material(source.resolve(), sentences, resembles=like is not None), Path(name) / "folder"
             columns[size] = {}
-            for stage in STAGES:
-                figures = _run(stage, work, vectors, size // chunks_per_file, chunks_per_file)
-                print(f"{size:,} chunks, {stage}: {figures}", file=sys.stderr)
+            stages = ((_built, (material, work, size, vectors)), (_searched, (work, queries)), (_updated, (work,)))
+            for stage, given in stages:
+                figures = in_process(stage, *given)
+                print(f"{size:,} chunks, {stage.__name__[1:]}: {figures}", file=sys.stderr)
                 columns[size] |= figures
     _show(columns)
     file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
-    resembled = {} if many is None else {"like": many.manifest.n_chunks}
-    texts = {"corpus": corpus.name, "sentences": (pairs or corpus).name, "chunks_per_file": chunks_per_file}
-    file.write_text(
-        json.dumps({"machine": machine, **texts, **resembled, "sizes": columns}, indent=1) + "\n", encoding="utf-8"
-    )
+    texts = {"corpus": corpus.name, "sentences": (pairs or corpus).name, "like": n_like, "sizes": columns}
+    file.write_text(json.dumps({"machine": machine, **texts}, indent=1) + "\n", encoding="utf-8")
     print(f"Written to {file}")
 
 
-def _check(corpus: Path, vectors: str, chunks_per_file: int, folder: Path | None) -> None:
-    """Raise InputError for an argument that cannot be used."""
-    if vectors not in KINDS:
-        raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
-    if folder is not None and not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.", "Make it, or omit --folder.")
-    if chunks_per_file < 1 or ROWS % chunks_per_file:
-        raise InputError(f"{chunks_per_file} does not divide {ROWS:,}.", "Name another --chunks-per-file.")
-    if unknown := sorted(name for name in ("corpus.jsonl", "queries.jsonl") if not (corpus / name).is_file()):
-        raise InputError(f"{corpus} has no {unknown[0]}.", "Name a BEIR folder.")
-
-
-def _of_many(like: Path) -> Index:
-    """The index in a folder; raises InputError if it has few chunks, and IndexStateError."""
-    index = Index(like)
-    if (n_chunks := index.manifest.n_chunks) < LEAST_RESEMBLED:
+def _of_many(like: Path) -> int:
+    """The number of chunks of an index; raises InputError if it has few, and IndexStateError."""
+    n_chunks = Index(like).manifest.n_chunks
+    if n_chunks < LEAST_RESEMBLED:
         raise InputError(
             f"The index {like} has {n_chunks:,} chunks.", f"Name an index of at least {LEAST_RESEMBLED:,} with --like."
         )
-    return index
+    return n_chunks
 
 
-def _queries_and_sentences(corpus: Path, pairs: Path | None) -> tuple[list[str], list[str] | None]:
-    """The queries, and the sentences to draw texts from; None for those of the corpus. Raises InputError."""
-    if pairs is None:
-        return search_queries(corpus), None
-    texts = PairTexts(pairs)
-    queries, sentences = texts.queries(QUERIES), texts.sentences()
-    if not queries or not sentences:
-        raise InputError(f"{pairs} has no pairs with sentences.", "Name another folder of pair files.")
-    return queries, sentences
+def _built(material: Material, folder: Path, n_chunks: int, kind: VectorKind) -> dict[str, float]:
+    """Draw the files and their index; seconds by stage, memory, and bytes on disk by part."""
+    started = time.perf_counter()
+    with _timed_calls() as seconds:
+        index = grow(material.source, folder, material.draw(n_chunks), kind, CHUNKS_PER_FILE)
+    everything = time.perf_counter() - started
+    figures = {f"{stage}, s": spent for stage, spent in seconds.items()}
+    figures["drawing and checksums, s"] = everything - sum(seconds.values())
+    figures["memory to build, GB"] = peak_memory() / 1e9
+    table = next(index.folder.rglob("chunks.lance"))
+    parts = {"texts and vectors": table / "data", "search indexes": table / "_indices", "index": index.folder}
+    return figures | {
+        f"{name}, GB": sum(file.stat().st_size for file in part.rglob("*") if file.is_file()) / 1e9
+        for name, part in parts.items()
+    }
 
 
-def _run(stage: str, work: Path, vectors: str, n_files: int, chunks_per_file: int) -> dict[str, float]:
-    module = "benchmarks.speed.scale_process"
-    command = [sys.executable, "-m", module, stage, str(work), vectors, str(n_files), str(chunks_per_file)]
-    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    if run.returncode < 0:
-        raise InputError(
-            f"The stage {stage} was ended by signal {-run.returncode}.", "Free memory, or name fewer chunks."
-        )
-    if run.returncode:  # it has said why
-        raise typer.Exit(run.returncode)
-    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
-    return figures
+@contextmanager
+def _timed_calls() -> Iterator[dict[str, float]]:
+    """Measure the seconds that the table spends on each kind of change."""
+    from lancedb.table import LanceTable
+
+    seconds: dict[str, float] = defaultdict(float)
+
+    def timed(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(table: Any, *given: Any, **options: Any) -> Any:
+            started = time.perf_counter()
+            result = method(table, *given, **options)
+            seconds[BY_CALL[name](given)] += time.perf_counter() - started
+            return result
+
+        return call
+
+    with ExitStack() as stack:
+        for name in BY_CALL:
+            stack.enter_context(patch.object(LanceTable, name, timed(name, getattr(LanceTable, name))))
+        yield seconds
+
+
+def _searched(folder: Path, queries: Sequence[str]) -> dict[str, float]:
+    """Milliseconds of queries in each mode, memory, and the recall of the nearest chunks."""
+    index = Index(folder / ".cdesearch")
+    figures: dict[str, float] = {}
+    with Searcher(index) as searcher:
+        for mode in MODES:
+            found = percentiles(partial(searcher.search, k=K, mode=mode), queries)
+            figures |= {f"{mode} {name}, ms": value for name, value in found.items()}
+        figures["memory to search, GB"] = peak_memory() / 1e9
+        vectors = searcher.encoder.encode_each(queries, "query", index.context)
+    shares = [len(_nearest(index, one) & right) / K for one, right in zip(vectors, _exact(index, vectors), strict=True)]
+    return figures | {"recall@10": float(np.mean(shares))}
+
+
+def _nearest(index: Index, vector: Floats) -> set[int]:
+    """The first rows of those that a hybrid search reads."""
+    return set(nearest_chunks(index, vector, OVERSAMPLE * K, None, ()).rows[:K].tolist())
+
+
+def _exact(index: Index, vectors: Floats) -> list[set[int]]:
+    """The rows whose stored vectors have the highest cosines with each of `vectors` (Q, d), from all of them."""
+    scores, rows = np.empty((len(vectors), 0)), np.empty((len(vectors), 0), np.uint64)
+    for batch in index.chunks.to_lance().to_batches(columns=index.vectors.columns, with_row_id=True):
+        cosines = vectors @ to_unit(index.vectors.decode(batch)).T
+        ids = np.broadcast_to(batch["_rowid"].to_numpy(), cosines.shape)
+        scores, rows = np.concatenate([scores, cosines], axis=1), np.concatenate([rows, ids], axis=1)
+        best = np.argpartition(-scores, K, axis=1)[:, :K]
+        scores, rows = np.take_along_axis(scores, best, 1), np.take_along_axis(rows, best, 1)
+    return [set(row.tolist()) for row in rows]
+
+
+def _updated(folder: Path) -> dict[str, float]:
+    """Seconds of updates in which 1,000 files got a text of one chunk, and memory.
+
+    The files of the first update are in as many folders as possible, and it looks at every file. Those of the second
+    one follow each other, and it is told which they are, as by `cdesearch watch`.
+    """
+    files = sorted(folder.glob("[0-9]*/*.txt"))
+    apart, together = files[:: max(1, len(files) // CHANGED)][:CHANGED], files[:CHANGED]
+    figures = {}
+    for name, changed, told in (("update", apart, None), ("update by watch", together, frozenset(together))):
+        _change(changed)
+        started = time.perf_counter()
+        build([], Options(index=folder / ".cdesearch", changed=told), Silent())
+        figures[f"{name} of {CHANGED:,} files, s"] = time.perf_counter() - started
+    return figures | {"memory to update, GB": peak_memory() / 1e9}
+
+
+def _change(files: Iterable[Path]) -> None:
+    for file in files:
+        first = file.read_text(encoding="utf-8").partition("\n\n")[0]
+        file.write_text(f"Changed at {time.time()}. {first}", encoding="utf-8")
 
 
 def _show(columns: dict[int, dict[str, float]]) -> None:
     sizes = list(columns)
     table = Table("", *(f"{size:,}" for size in sizes), "exponent")
     for name in columns[sizes[-1]]:
-        values: list[Any] = [columns[size].get(name) for size in sizes]
+        values = [columns[size].get(name) for size in sizes]
         table.add_row(name, *("" if value is None else f"{value:.4g}" for value in values), _exponent(sizes, values))
     show(table)
 

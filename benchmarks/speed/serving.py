@@ -16,9 +16,10 @@ from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
+from benchmarks.machine import resident_memory
 from benchmarks.measurement import Measurement
-from benchmarks.speed.searching import search_queries
-from benchmarks.speed.synthetic import Material, draw, grow, source_index
+from benchmarks.speed.material import Material, search_queries
+from benchmarks.speed.synthetic import grow, source_index
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -48,11 +49,11 @@ class _Answered:
 def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> list[Measurement]:
     """Measure latencies, errors and memory of a server under load, and its search times without load."""
     source = source_index(corpus, work / "serving")
-    index = grow(source, work / "served", draw(Material(source), size))
+    index = grow(source, work / "served", Material(source).draw(size))
     queries = search_queries(corpus)
-    with _serving(index) as port:
+    with _serving(index) as (port, process):
         inside, outside = _alone(index, port, queries)
-        answered = _ask_at_a_rate(port, queries, load)
+        answered = _ask_at_a_rate(port, process, queries, load)
     p50, p95, p99 = (1000 * quantiles(answered.seconds, n=100)[percent - 1] for percent in (50, 95, 99))
     detail = {"chunks": size, "clients": CLIENTS, "answers": len(answered.seconds), "errors": answered.errors[:10]}
     large = size >= 100_000
@@ -74,8 +75,8 @@ def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> lis
 
 
 @contextmanager
-def _serving(index: Index) -> Iterator[int]:
-    """Start a server in a separate process, and yield its port."""
+def _serving(index: Index) -> Iterator[tuple[int, int]]:
+    """Start a server in a separate process, and yield its port and the id of the process."""
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "cdesearch", "serve", str(index.folder), "--port", "0"]
         command += ["--socket", str(Path(folder) / "socket")]
@@ -86,7 +87,7 @@ def _serving(index: Index) -> Iterator[int]:
                 found = re.search(r":(\d+)/", line)
                 if found is None:
                     raise RuntimeError(f"The server did not start: {line}")
-                yield int(found[1])
+                yield int(found[1]), process.pid
             finally:
                 process.terminate()
 
@@ -107,7 +108,7 @@ def _alone(index: Index, port: int, queries: Sequence[str]) -> tuple[float, floa
     return median(inside), median(outside)
 
 
-def _ask_at_a_rate(port: int, queries: Sequence[str], load: Load) -> _Answered:
+def _ask_at_a_rate(port: int, process: int, queries: Sequence[str], load: Load) -> _Answered:
     """Send searches from `CLIENTS` threads at a constant rate.
 
     Each search is due at a fixed time. Latency is measured from this time, so a slow response also counts for the
@@ -132,7 +133,7 @@ def _ask_at_a_rate(port: int, queries: Sequence[str], load: Load) -> _Answered:
     for client in clients:
         client.start()
     while any(client.is_alive() for client in clients):
-        answered.memory.append((round(time.perf_counter() - started, 1), _memory(port)))
+        answered.memory.append((round(time.perf_counter() - started, 1), resident_memory(process)))
         time.sleep(min(1.0, load.seconds / 20))
     return answered
 
@@ -144,16 +145,6 @@ def _get(connection: http.client.HTTPConnection, query: str) -> bytes:
     if response.status != 200:
         raise RuntimeError(f"{response.status} {body[:200]!r}")
     return body
-
-
-def _memory(port: int) -> float:
-    """Return the resident memory of the server in bytes."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
-    connection.request("GET", "/api/v1/healthz")
-    process = json.loads(connection.getresponse().read())["process"]
-    connection.close()
-    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
-    return 1024.0 * int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
 
 
 def _growth(memory: Sequence[tuple[float, float]], seconds: float) -> float:

@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.systems.ranking import Run
-from benchmarks.systems.vectors import kept, nearest
+from benchmarks.systems.system import Run, kept, nearest
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.model_tokens import Role
 
 
 class Biencoder:
     """A sentence-transformers folder with its own text length, pooling and prompts."""
-
-    runtime = "sentence-transformers"
 
     def __init__(self, folder: Path, work: Path, name: str | None = None) -> None:
         self.name = name or folder.name
@@ -29,7 +26,7 @@ class Biencoder:
         return self._kept("query", list(dataset.queries.values())), self._kept("document", dataset.texts)
 
     def _kept(self, role: Role, texts: Sequence[str]) -> Floats:
-        model = f"{self._folder} {self.runtime} {role}"
+        model = f"{self._folder} {role}"
         return kept(self._work, model, texts, lambda texts: self.embed(role, texts))
 
     def embed(self, role: Role, texts: Sequence[str]) -> Floats:

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.systems.ranking import Run
-from benchmarks.systems.vectors import kept, nearest
+from benchmarks.systems.system import Run, kept, nearest
 from cdesearch.context.context import Context, EncodingContext, FittedContext, NullContext
 from cdesearch.context.document import add_document_context
 from cdesearch.context.sample import FITTED_TEXTS
@@ -62,7 +61,7 @@ def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> 
     """A context with the whitening fitted to at most FITTED_TEXTS texts. Unlike in an index, sampling is uniform."""
     names, texts = _sample(source, encoder.context_size, seed)
     frequencies = encoder.count_tokens(source.texts)
-    sample = encoder.make_sample(names, names, encoder.context_states(texts, frequencies), frequencies, seed)
+    sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
     measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:FITTED_TEXTS])
     vectors = _embed_bare_documents(sample, source, encoder, work)[measured]
     return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
@@ -92,7 +91,7 @@ def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, 
 
 
 def embed_documents(context: EncodingContext | None, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) unit vectors of all texts of a data set; None is the null context, where no chunk reads its siblings.
+    """(n, d) unit vectors of all texts of a data set; None is the null context.
 
     With late chunking, the chunks of a window read one another in every context.
     """
@@ -104,14 +103,12 @@ def embed_documents(context: EncodingContext | None, dataset: Dataset, encoder: 
 
 
 def _embed_bare_documents(context: EncodingContext, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) vectors before whitening; with late chunking or the source `siblings`, chunks read those beside them."""
-    if encoder.config.context_source != "siblings" and not encoder.joins_chunks:
+    """(n, d) vectors before whitening; with late chunking, the chunks of a document read one another."""
+    if not encoder.joins_chunks:
         return _embed_bare(context, dataset.texts, "document", encoder, work)
-    bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
     # A vector depends on the other chunks of its document, so vectors are not stored text by text.
-    if encoder.joins_chunks:
-        return encoder.encode_chunks(dataset.texts, dataset.documents, bare)
-    return encoder.encode_documents(dataset.texts, dataset.documents, encoder.count_tokens(dataset.texts), bare)
+    bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
+    return encoder.encode_chunks(dataset.texts, dataset.documents, bare)
 
 
 def _embed_bare(context: EncodingContext, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:

@@ -1,14 +1,12 @@
 """Fuse any vectors with BM25 as cdesearch does, to show how much of a gain is due to fusion alone."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.systems.ranking import Run, ranked
-from benchmarks.systems.system import DEPTH
+from benchmarks.systems.system import DEPTH, Embedding, Run, ranked
 from benchmarks.systems.text import Bm25
 from cdesearch.context.vectors import Floats
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates, Fusion
@@ -18,19 +16,10 @@ NULL_SIZE = 512
 Rows = NDArray[np.intp]
 
 
-class Vectors(Protocol):
-    """A dense system that can return its vectors."""
-
-    name: str
-
-    def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
-        """Unit vectors of queries and documents."""
-
-
 class Fused:
     """A dense system fused with BM25."""
 
-    def __init__(self, dense: Vectors, fusion: str = DEFAULT_FUSION) -> None:
+    def __init__(self, dense: Embedding, fusion: str = DEFAULT_FUSION) -> None:
         self.name = f"{dense.name} + BM25"
         self._dense = dense
         self._fusion = FUSIONS[fusion]

@@ -1,19 +1,23 @@
 """cdesearch as users have it: an index on disk, queried by the code of the command line."""
 
 import json
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.systems.ranking import Run
-from benchmarks.systems.system import DEPTH
+from benchmarks.systems.system import DEPTH, Run
+from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
+from indexer.warm import Given
+
+Mode = Literal["dense", "text", "hybrid"]
 
 CHUNKS = 3 * DEPTH  # hits per query: several may be chunks of one document
 
@@ -21,9 +25,7 @@ CHUNKS = 3 * DEPTH  # hits per query: several may be chunks of one document
 class Product:
     """`cdesearch index`, then `cdesearch query`. A document has the rank of its best chunk."""
 
-    def __init__(
-        self, work: Path, mode: Literal["dense", "text", "hybrid"], model: Path | None, *, plain: bool = False
-    ) -> None:
+    def __init__(self, work: Path, mode: Mode, model: Path | None, *, plain: bool = False) -> None:
         self.name = f"cdesearch index{' --plain' if plain else ''}, {mode}"
         self._work = work
         self._mode = mode
@@ -45,3 +47,14 @@ class Product:
         hits = searcher.search(query, CHUNKS, self._mode)
         names = dict.fromkeys(str(hit.chunk.record) for hit in hits)
         return [name for name in names if name != own][:DEPTH]
+
+
+def index_texts(folder: Path, texts: Iterable[tuple[str, str]], encoder: Encoder | None = None) -> Index:
+    """The index in `folder` of texts with their ids, which are the names of its records. An earlier one is updated."""
+    folder.mkdir(parents=True, exist_ok=True)
+    corpus = folder / "corpus.jsonl"
+    lines = "".join(json.dumps({"_id": name, "text": text}) + "\n" for name, text in texts)
+    if not corpus.exists() or corpus.read_text(encoding="utf-8") != lines:
+        corpus.write_text(lines, encoding="utf-8")
+    build([corpus], Options(index=folder / "index"), Silent(), Given(encoder))
+    return Index(folder / "index")

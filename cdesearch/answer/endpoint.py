@@ -1,23 +1,24 @@
 """A language model behind an OpenAI-compatible HTTP API, as Ollama, llama.cpp, vLLM and many others provide it."""
 
-import http.client
+import asyncio
 import json
 import os
-import socket
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from http import HTTPStatus
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from cdesearch.api_server import ApiServer
+from cdesearch.api_server import CHECK_LOG, ApiServer, event_loop
 from cdesearch.errors import CdesearchError, InputError, LanguageModelError
+
+if TYPE_CHECKING:
+    import httpx
 
 URL, MODEL, KEY = "CDESEARCH_LLM_URL", "CDESEARCH_LLM_MODEL", "CDESEARCH_LLM_KEY"  # environment variables
 SILENCE_SECONDS = 180.0  # a model on a CPU may read a prompt for minutes before it writes the first word
 MAX_CHARACTERS = 50_000  # a model that writes more is unlikely to stop
-MAX_LINE_BYTES = 1_000_000
 
 Message = Mapping[str, str]  # with the keys "role" and "content"
 
@@ -56,99 +57,89 @@ class ChatStream:
     def __init__(self, endpoint: Endpoint, messages: Sequence[Message]) -> None:
         self._endpoint = endpoint
         self._request = {"model": endpoint.model, "messages": list(messages), "stream": True, "temperature": 0}
-        self._socket: socket.socket | None = None
+        self._pieces: SimpleQueue[str | CdesearchError | None] = SimpleQueue()  # None is the end
+        self._reading: Future[None] | None = None
         self._is_closed = False
-        self._is_silent = False
-        self._waiting_since: float | None = None  # for text, by time.monotonic
-        self._ended = threading.Event()
-        self._length = 0
 
     def close(self) -> None:
         """Cancel the request. Any thread may call this method; an iteration in another thread ends at once."""
         self._is_closed = True
-        self._shut_down()
-
-    def _shut_down(self) -> None:
-        if self._socket is not None:
-            with suppress(OSError):
-                # The method of the base class bypasses TLS, whose state belongs to the reading thread.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        if self._reading is not None:
+            self._reading.cancel()
+        self._pieces.put(None)
 
     def __iter__(self) -> Iterator[str]:
         """Send the request and yield the pieces of the answer.
 
         Raises LanguageModelError if the model cannot be reached, fails, or stops before the end of its answer.
         """
+        if self._is_closed:
+            return
+        self._reading = asyncio.run_coroutine_threadsafe(self._read(), event_loop())
         try:
-            connection = self._endpoint.connect()
-        except (OSError, UnicodeError) as error:
-            raise self._endpoint.unreachable(error) from None
-        try:
-            self._socket = connection.sock
-            self._socket.settimeout(self._endpoint.silence_seconds)
-            self._waiting_since = time.monotonic()
-            threading.Thread(target=self._end_when_silent, name="cdesearch-silence", daemon=True).start()
-            if not self._is_closed:
-                yield from self._pieces(connection)
-        except (LanguageModelError, OSError, http.client.HTTPException, ValueError) as error:
-            if not self._is_closed:
-                raise self._explained(error) from None
+            while (piece := self._pieces.get()) is not None:
+                if isinstance(piece, CdesearchError):
+                    raise piece
+                yield piece
         finally:
-            self._ended.set()
-            connection.close()
+            self._reading.cancel()
 
-    def _end_when_silent(self) -> None:
-        """End the request when no text has come for too long. The time limit of a socket starts again at every byte."""
+    async def _read(self) -> None:
+        """Put the pieces of the answer into the queue, then the error if there is one, and None."""
+        import httpx
+
         patience = self._endpoint.silence_seconds
-        while not self._ended.wait(patience / 10):
-            since = self._waiting_since
-            if since is not None and time.monotonic() >= since + patience:
-                self._is_silent = True
-                self._shut_down()
-                return
+        n_characters = 0
+        try:
+            async with asyncio.timeout(patience) as limit, self._endpoint.client() as client:
+                async for piece in self._texts(client):
+                    n_characters += len(piece)
+                    if n_characters > MAX_CHARACTERS:
+                        raise self._failure(
+                            f"did not stop after {MAX_CHARACTERS:,} characters", "Choose another model."
+                        )
+                    if piece:
+                        self._pieces.put(piece)
+                        limit.reschedule(asyncio.get_running_loop().time() + patience)
+        except TimeoutError:
+            what = f"sent no text for {patience:g} seconds"
+            self._pieces.put(self._failure(what, "Try again, or use a smaller --tokens."))
+        except httpx.TransportError as error:
+            self._pieces.put(self._endpoint.broken(error))
+        except LanguageModelError as error:
+            self._pieces.put(error)
+        finally:
+            self._pieces.put(None)
 
-    def _explained(self, error: Exception) -> CdesearchError:
-        if self._is_silent or isinstance(error, TimeoutError):
-            seconds = f"{self._endpoint.silence_seconds:g}"
-            return self._failure(f"sent no text for {seconds} seconds", "Try again, or use a smaller --tokens.")
-        if isinstance(error, LanguageModelError):
-            return error
-        return self._failure(f"closed the connection ({type(error).__name__})", "Check the log of the server.")
-
-    def _pieces(self, connection: http.client.HTTPConnection) -> Iterator[str]:
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **self._endpoint.authorization}
-        connection.request("POST", self._endpoint.path, json.dumps(self._request).encode(), headers)
-        with connection.getresponse() as response:
-            if response.status != http.HTTPStatus.OK:
+    async def _texts(self, client: "httpx.AsyncClient") -> AsyncIterator[str]:
+        """The texts of the answer, some of them empty."""
+        headers = {"Accept": "text/event-stream"}
+        async with client.stream("POST", self._endpoint.url, json=self._request, headers=headers) as response:
+            if response.status_code != HTTPStatus.OK:
+                await response.aread()
                 raise self._refusal(response)
-            kind = response.headers.get_content_type()
-            if kind == "text/event-stream":
-                yield from self._events(response)
-            elif kind == "application/json":  # a server that does not stream
-                yield self._piece(self._parsed(response.read(MAX_LINE_BYTES)))[0]
-            else:
+            kind = response.headers.get("Content-Type", "").partition(";")[0]
+            if kind == "application/json":  # a server that does not stream
+                yield self._text(self._parsed(await response.aread()))[0]
+                return
+            if kind != "text/event-stream":
                 what = f"responded with {kind:.40} instead of a stream of events"
                 raise self._failure(what, "Check the path of --llm.")
+            is_finished = False
+            async for line in response.aiter_lines():
+                name, _, data = line.partition(":")
+                data = data.strip()
+                if name != "data" or not data:
+                    continue
+                if data == "[DONE]":
+                    return
+                text, is_last = self._text(self._parsed(data))
+                is_finished |= is_last
+                yield text
+            if not is_finished:
+                raise self._failure("stopped in the middle of its answer", CHECK_LOG)
 
-    def _events(self, response: http.client.HTTPResponse) -> Iterator[str]:
-        is_finished = False
-        while line := response.readline(MAX_LINE_BYTES):
-            name, _, data = line.partition(b":")
-            data = data.strip()
-            if name != b"data" or not data:
-                continue
-            if data == b"[DONE]":
-                return
-            piece, is_last = self._piece(self._parsed(data))
-            is_finished |= is_last
-            if piece:
-                self._waiting_since = None  # the time that the reader of the answer takes does not count
-                yield piece
-                self._waiting_since = time.monotonic()
-        if not is_finished and not self._is_closed:
-            raise self._failure("stopped in the middle of its answer", "Check the log of the server.")
-
-    def _parsed(self, data: bytes) -> Any:
+    def _parsed(self, data: bytes | str) -> Any:
         try:
             return json.loads(data)
         except (ValueError, RecursionError):
@@ -156,34 +147,30 @@ class ChatStream:
                 "sent a response that is not JSON", "Check that the server is OpenAI-compatible."
             ) from None
 
-    def _piece(self, event: Any) -> tuple[str, bool]:
+    def _text(self, event: Any) -> tuple[str, bool]:
         """Return the text of an event, and whether the event is marked as the last one."""
         if isinstance(event, dict) and event.get("error"):
-            raise self._failure(f"reports an error: {self._endpoint.reason(event)}", "Check the log of the server.")
+            raise self._failure(f"reports an error: {self._endpoint.reason(event)}", CHECK_LOG)
         try:
             choice: dict[str, Any] = next(iter(event["choices"]), {})
             message = choice.get("delta") or choice.get("message") or {}
             text = message.get("content") or ""
             is_last = bool(choice.get("finish_reason"))
-            if not isinstance(text, str):
-                raise TypeError
+            return text.encode("utf-8", "replace").decode(), is_last  # JSON can contain one half of a surrogate pair
         except (KeyError, TypeError, AttributeError):
             raise self._failure("sent no chat completion", "Check that the server is OpenAI-compatible.") from None
-        self._length += len(text)
-        if self._length > MAX_CHARACTERS:
-            raise self._failure(f"did not stop after {MAX_CHARACTERS:,} characters", "Choose another model.")
-        return text.encode("utf-8", "replace").decode(), is_last  # JSON can contain one half of a surrogate pair
 
-    def _refusal(self, response: http.client.HTTPResponse) -> CdesearchError:
-        if refusal := self._endpoint.refusal(response.status):
+    def _refusal(self, response: "httpx.Response") -> CdesearchError:
+        status = response.status_code
+        if refusal := self._endpoint.refusal(status):
             return refusal
-        reason = self._endpoint.reason_in(response.read(MAX_LINE_BYTES), response.reason)
-        what = f"refused the request (HTTP {response.status}: {reason})"
-        if response.status == http.HTTPStatus.NOT_FOUND:
+        reason = self._endpoint.reason_in(response.content, response.reason_phrase)
+        what = f"refused the request (HTTP {status}: {reason})"
+        if status == HTTPStatus.NOT_FOUND:
             return self._failure(what, f"Check --llm and --llm-model, which is {self._endpoint.model:.80}.")
-        if response.status == http.HTTPStatus.TOO_MANY_REQUESTS:
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
             return self._failure(what, "Wait some seconds and ask again.")
-        return self._failure(what, "Check the log of the server.")
+        return self._failure(what, CHECK_LOG)
 
     def _failure(self, what: str, remedy: str) -> CdesearchError:
         return self._endpoint.failure(what, remedy)

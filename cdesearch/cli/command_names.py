@@ -9,7 +9,6 @@ from cdesearch.search.options import VALUED
 OWN = ("query", "ask", "eval", "status", "models", "trust", "open", "completion")
 # The commands that other packages register when cdesearch is installed, with the extra that each needs.
 REGISTERED = {
-    "adapt": "[train]",
     "clear": "",
     "config": "",
     "doctor": "",

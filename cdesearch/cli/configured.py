@@ -26,8 +26,7 @@ from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import DEFAULT_NAME
 from cdesearch.search.options import EXCLUSIVE
-from cdesearch.store.bucket_address import address_of, parse_place
-from cdesearch.store.folder import absolute
+from cdesearch.store.place import BucketAddress, Place, absolute, parse_place
 from cdesearch.store.trust import real
 from cdesearch.terminal import printable
 
@@ -155,7 +154,7 @@ class _Value:
         is_harmless = self.key in ID_OPTIONS and text == DEFAULT_NAME  # the model that ships
         if self.file.is_restricted and not (is_known or is_harmless) and self._takes_any_text():
             raise self._not_of_a_project()
-        return self._path(text) if isinstance(converted, Path) else text
+        return self._path(text) if isinstance(converted, Path | BucketAddress) else text
 
     def _converted(self, text: str) -> Any:
         found = self.option.process_value(self.context, [text] if self.option.multiple else text)
@@ -171,8 +170,10 @@ class _Value:
     def _path(self, text: str) -> str:
         if self.key in ID_OPTIONS and not text.startswith((".", "~")):
             return text
-        place = parse_place(text) if self.key in PATHS_OF_PROJECTS else Path(text)
-        if address_of(place) is not None and not self.file.is_restricted:
+        place: Place = parse_place(text) if self.key in PATHS_OF_PROJECTS else Path(text)
+        if isinstance(place, BucketAddress):
+            if self.file.is_restricted:
+                raise self._error("must be inside the folder of this file")
             return text
         try:
             path = absolute(self.file.path.parent / place.expanduser())

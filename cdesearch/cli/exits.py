@@ -18,7 +18,7 @@ OF_THE_SYSTEM = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOM
 SHOWN = 80  # characters of a path that is too long
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 OWN_PACKAGES = ("cdesearch", "indexer", "trainer")  # a module of these that is missing is a defect
-OF_SCALE = ("boto3", "botocore", "lance", "lance_ray", "obstore", "ray")  # libraries of the extra `scale`
+OF_SCALE = ("boto3", "botocore", "obstore", "ray")  # libraries of the extra `scale`
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
 _received: list[int] = []  # the numbers of the signals that have interrupted the command

@@ -3,8 +3,7 @@
 import os
 import sys
 from collections.abc import Collection
-from inspect import Parameter, Signature, signature
-from pathlib import Path
+from inspect import Parameter
 from typing import Annotated, Any, Literal
 
 import typer
@@ -32,9 +31,9 @@ from cdesearch.cli.usage import UsageError, check_not_empty, parse_probability, 
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.models.endpoint_model import parse_model
 from cdesearch.search.file_filter import TYPES
-from cdesearch.search.options import OPTIONS, Option
+from cdesearch.search.options import OPTIONS, Option, with_options
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.place import parse_place
 from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
@@ -73,7 +72,7 @@ def query(
 
 def _parameter(option: Option) -> Parameter:
     """Return an option of a query as typer reads it."""
-    types = {"number": int, "share": float, "text": str, "choice": Literal[option.choices], "flag": bool, "place": Path}
+    types = {"number": int, "share": float, "text": str, "choice": Literal[option.choices], "flag": bool}
     parsers = {"share": parse_probability, "place": parse_place, "model": parse_model}
     kind: Any = types.get(option.kind, Any)
     default = False if option.kind == "flag" and len(option.names) == 1 else option.default
@@ -95,9 +94,7 @@ def _complete_type(incomplete: str) -> list[str]:
     return [name for name in TYPES if name.startswith(incomplete)]
 
 
-_own = list(signature(query).parameters.values())[:-1]
-query.__signature__ = Signature([*_own, *map(_parameter, OPTIONS)])  # type: ignore[attr-defined] # what typer reads
-app.command("query")(query)
+app.command("query")(with_options(query, map(_parameter, OPTIONS)))
 
 
 @app.command()
@@ -133,7 +130,7 @@ def status(
     show_status(report)
     sources = opened.sources
     for source in opened.missing_sources if missing else ():
-        typer.echo(printable(still_answering(source, sources, opened.folder, opened.manifest)), err=True)
+        typer.echo(printable(still_answering(source, sources, opened.place, opened.manifest)), err=True)
 
 
 app.command("models")(models)

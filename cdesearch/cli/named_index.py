@@ -9,12 +9,13 @@ import typer
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.models.endpoint_model import parse_model
 from cdesearch.search.options import VALUED
-from cdesearch.store.bucket_address import address_of, parse_place
-from cdesearch.store.finding import chosen_folder, find_index
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, absolute, check_enterable
+from cdesearch.store.finding import chosen_place, find_index
+from cdesearch.store.guard import check_enterable
+from cdesearch.store.layout import CURRENT, GENERATIONS, MARKER
+from cdesearch.store.place import BucketAddress, Place, on_disk, parse_place
 
 FolderArgument = Annotated[
-    Path | None,
+    Any,  # a Place, because typer knows no unions
     # Typer's own check that a path can be read names no remedy. Opening the index does.
     typer.Argument(
         metavar="FOLDER",
@@ -22,9 +23,7 @@ FolderArgument = Annotated[
         help="A folder, or the address of an index. The nearest index in the folder or above it is opened.",
     ),
 ]
-IndexOption = Annotated[
-    Path | None, typer.Option("--index", metavar="<path>", parser=parse_place, help=VALUED["--index"].help)
-]
+IndexOption = Annotated[Any, typer.Option("--index", metavar="<path>", parser=parse_place, help=VALUED["--index"].help)]
 
 # The type is Any because typer knows no unions; `parse_model` returns a Path or an EndpointModel.
 ModelOption = Annotated[
@@ -57,7 +56,9 @@ def check_one_index(app: typer.Typer, arguments: Sequence[str]) -> None:
         )
 
 
-def named_index(argument: Path | None, option: Path | None, find: Callable[[Path], Path] = find_index) -> Path | None:
+def named_index(
+    argument: Place | None, option: Place | None, find: Callable[[Path], Path] = find_index
+) -> Place | None:
     """Return the folder that the argument or the option names; raises InputError if they name different folders.
 
     `find` returns the nearest index upward from a folder.
@@ -67,16 +68,16 @@ def named_index(argument: Path | None, option: Path | None, find: Callable[[Path
     return option if argument is None else _nearest(argument, find)
 
 
-def _nearest(folder: Path, find: Callable[[Path], Path]) -> Path:
+def _nearest(folder: Place, find: Callable[[Path], Path]) -> Place:
     """Return the nearest index upward from `folder`, which is the one that a query in this folder would use.
 
     Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it. Raises
     IndexStateError if it cannot be entered.
     """
-    if address_of(absolute(folder)) is not None:
+    if isinstance(folder, BucketAddress):
         return folder
     check_enterable(folder)
-    chosen = chosen_folder(folder.parent if folder.is_file() else folder)
+    chosen = on_disk(chosen_place(folder.parent if folder.is_file() else folder), "index")
     if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):
         return folder
     try:

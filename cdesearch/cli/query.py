@@ -24,7 +24,7 @@ from cdesearch.errors import QueryError
 from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
 from cdesearch.service import SearchService, open_service, root_of
-from cdesearch.store.folder import shown_source
+from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 from cdesearch.store.nesting import outer_index
@@ -179,15 +179,15 @@ def _updated(index: Index, name: str) -> Index:
     line = BUILDER.quick(index)
     if line:
         _note(printable(f"{name}: {line}" if name else line))
-    return Index(index.folder)
+    return Index(index.place)
 
 
 def note_outer_index(nearest: Index) -> None:
     """Say on stderr if an index above the `nearest` one covers the working directory as well, and how to choose it."""
     outer = outer_index(Path.cwd(), nearest.folder)
     if outer is not None:
-        chosen = f"--index {shlex.quote(str(outer.folder))} chooses it."
-        _note(printable(f"{nearest.folder} answers here. {outer.folder} covers this folder as well: {chosen}"))
+        chosen = f"--index {shlex.quote(str(outer.place))} chooses it."
+        _note(printable(f"{nearest.place} answers here. {outer.place} covers this folder as well: {chosen}"))
 
 
 def _note(line: str) -> None:

@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.options import OPTIONS, PARAMETERS, Format
 from cdesearch.search.request import K, SearchRequest
+from cdesearch.store.place import Place
 
 K_TERMINAL = 5  # so that the best hit stays visible
 
@@ -19,7 +19,7 @@ class QueryOptions:
     """What to search for, and how the hits are printed."""
 
     request: SearchRequest
-    index: tuple[Path, ...] = ()  # none: the nearest index upward; several are searched as one
+    index: tuple[Place, ...] = ()  # none: the nearest index upward; several are searched as one
     model: Model | None = None
     full: bool = False
     context: int = 0  # lines around each passage

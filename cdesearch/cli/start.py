@@ -14,7 +14,7 @@ from cdesearch.cli.config_files import NEVER_OF_PROJECTS, check_sections, config
 from cdesearch.cli.exits import run_and_exit
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.search.options import EXCLUSIVE, FLAGS, OPTIONS, VALUED, Option
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.place import parse_place
 
 MAX_DIGITS = 9  # digits of a number
 # The types of the values in configuration files that are read here, by the kind of the option

@@ -11,10 +11,10 @@ from cdesearch.errors import ModelError
 from cdesearch.languages.shares import described
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.search.drift import describe, measure_drift
-from cdesearch.store.bucket_address import shown_place
+from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import OUTCOMES, FileRecord
-from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
+from cdesearch.store.place import BucketAddress
 from cdesearch.store.trust import unconfirmed
 from cdesearch.terminal import print_json, print_rows, printable
 
@@ -69,7 +69,8 @@ def _may_read_sources(index: Index) -> bool:
     Raises IndexUntrustedError if not. An index in a bucket may describe the files of another computer, so its status
     is shown without changes then.
     """
-    if index.address is not None and not unconfirmed(index.folder, replace(index.trust_request, model=None)).is_empty:
+    folders = replace(index.trust_request, model=None)
+    if isinstance(index.place, BucketAddress) and not unconfirmed(index.place, folders).is_empty:
         return False
     index.require_trust(model=False)
     return True
@@ -119,7 +120,7 @@ def _drift(index: Index) -> str:
     reason = BUILDER.stale(replace(manifest, drift=drift))
     if reason is None:
         return describe(drift)
-    where = shlex.quote(shown_place(index.folder))
+    where = shlex.quote(str(index.place))
     return f"{describe(drift)}. {reason} `cdesearch index --refresh-context --index {where}` samples a new one."
 
 

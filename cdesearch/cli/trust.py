@@ -19,7 +19,6 @@ def trust(
 ) -> None:
     """Trust an index. Shows the model and folders that it asks for and its owner, and confirms them if you agree."""
     from cdesearch.encode.backends.endpoint import KEY
-    from cdesearch.store.bucket_address import shown_place
     from cdesearch.store.filesystem import user_name
     from cdesearch.store.finding import find_index
     from cdesearch.store.index import Index
@@ -30,7 +29,7 @@ def trust(
 
     opened = Index.open(named_index(folder, index, find) or find(Path.cwd()))
     request = opened.trust_request
-    typer.echo(f"index   {printable(shown_place(opened.folder))}")
+    typer.echo(f"index   {printable(str(opened.place))}")
     if request.is_empty:
         typer.echo("It needs only its own folder and the default model, so there is nothing to confirm.")
         return
@@ -44,13 +43,13 @@ def trust(
         typer.echo(f"reads   {printable(source)}")
     if request.owner is not None:
         typer.echo(f"owner   {user_name(request.owner)}, who decides what is found in it; your commands only read it")
-    if unconfirmed(opened.folder, request).is_empty:
+    if unconfirmed(opened.place, request).is_empty:
         typer.echo(f"This is already confirmed in {trust_file()}.")
         return
     if not yes and not _agrees():
         raise IndexUntrustedError("Nothing is confirmed.", "`cdesearch trust --yes` confirms without a question.")
     try:
-        confirm(opened.folder, request)
+        confirm(opened.place, request)
         typer.echo(f"Confirmed in {trust_file()}. To undo it, remove the entry from that file.")
     except OSError as error:
         raise StorageError(

@@ -27,8 +27,7 @@ from cdesearch.errors import IndexDamagedError
 class NetworkInputs:
     """What the networks read of a context."""
 
-    # (J, *context_shape), in most models (J, d) first-stage vectors. Zeros if every gate is zero: nothing reads them.
-    vectors: Floats
+    vectors: Floats  # (J, d) of the first stage; zeros if every gate is zero, because nothing reads them
     is_null: NDArray[np.bool_]  # (J,) true for slots that hold the null vector instead
     keys: Floats | None  # (L, J, d) of the context rows in each gated layer; None if every gate is zero
     values: Floats | None  # (L, J, d); None together with the keys

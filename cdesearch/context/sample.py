@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import blake2b
 from heapq import nsmallest
 from operator import itemgetter
@@ -10,6 +10,8 @@ from operator import itemgetter
 COUNTED_TEXTS = 20_000  # texts of a larger corpus in which tokens are counted
 MOST_RANKED = 100_000  # texts whose ranks are kept in memory, in addition to twice those that are chosen
 FITTED_TEXTS = 8_192  # for the whitening; with 512, results depend on the sample: benchmarks/results/LOG.md
+
+Ranks = dict[str, tuple[float, str]]  # the rank of each text and the id of its chunk, by content hash; low ranks win
 
 
 def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
@@ -21,30 +23,13 @@ def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) 
     """
     listed = list(chunks)
     lengths = Counter(document for _, document, _ in listed)
-    return sorted(chunk for _, chunk in rank_chunks(listed, lengths, size, seed).values())
-
-
-Ranks = dict[str, tuple[float, str]]  # the rank of each text and the id of its chunk, by content hash; low ranks win
-
-
-def rank_chunks(chunks: Iterable[tuple[str, str, str]], lengths: Mapping[str, int], size: int, seed: int) -> Ranks:
-    """The `size` chunks that `choose_chunks` would choose, with their ranks. A document has `lengths` chunks.
-
-    The ranks of parts of a corpus that share no document can be joined by `join_ranks`.
-    """
     best: Ranks = {}  # by content hash: repeated texts, such as licence headers, count once
-    for chunk, document, content in chunks:
+    for chunk, document, content in listed:
         key = -math.log(_uniform(content, seed)) * math.sqrt(lengths[document]), chunk
         best[content] = min(best.get(content, key), key)
         if len(best) > MOST_RANKED + 2 * size:
             best = _lowest(best, size)
-    return _lowest(best, size)
-
-
-def join_ranks(one: Ranks, other: Ranks, size: int) -> Ranks:
-    """The `size` lowest ranks of two parts of a corpus. A text that is in both has its lower rank."""
-    joined = one | {content: min(one.get(content, key), key) for content, key in other.items()}
-    return _lowest(joined, size)
+    return sorted(chunk for _, chunk in _lowest(best, size).values())
 
 
 def _lowest(ranks: Ranks, size: int) -> Ranks:

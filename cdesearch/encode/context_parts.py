@@ -15,7 +15,7 @@ from cdesearch.models.config import ModelConfig, StatisticsConfig
 
 def null_context(config: ModelConfig, runtime: Runtime) -> NullContext:
     """The learned null vector in every slot, equal token weights, no whitening."""
-    vectors = np.zeros((config.null_slots, *config.context_shape), np.float32)
+    vectors = np.zeros((config.null_slots, config.backbone.dimension), np.float32)
     is_null = np.ones(config.null_slots, bool)
     keys, values = runtime.cache(vectors, is_null) or (None, None)
     weights = np.ones(config.backbone.vocabulary, np.float32)

@@ -20,7 +20,7 @@ def context_of_texts(encoder: Encoder, texts: Sequence[str], size: int, seed: in
     one_in = -(-len(texts) // COUNTED_TEXTS)
     counted = [text for text, content in zip(texts, hashes, strict=True) if int(content[:8], 16) % one_in == 0]
     frequencies = encoder.count_tokens(counted)
-    states = encoder.context_states([texts[int(chunk)] for chunk in ids], frequencies)
+    states = encoder.context_vectors([texts[int(chunk)] for chunk in ids])
     sample = encoder.make_sample(ids, [hashes[int(chunk)] for chunk in ids], states, frequencies, seed)
     pooled = encoder.encode([texts[int(chunk)] for chunk in fitted_ids], "document", sample)
     fitted = encoder.fit(sample, [hashes[int(chunk)] for chunk in fitted_ids], pooled)

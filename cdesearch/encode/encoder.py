@@ -14,7 +14,6 @@ from cdesearch.context.context import (
     NetworkInputs,
     SampledChunks,
 )
-from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.chunk_windows import WINDOW_TOKENS, join_chunks, split_windows
@@ -29,8 +28,6 @@ from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
 
 Advance = Callable[[int], None]
-
-MAX_SIBLINGS = 128  # chunks of one document that its other chunks read
 
 
 def _ignore_progress(_: int) -> None:
@@ -107,24 +104,9 @@ class Encoder:
             advance(len(indices))
         return vectors
 
-    def context_states(self, texts: Sequence[str], frequencies: TokenFrequencies) -> Floats:
-        """The rows (J, *context_shape) of a context of J texts; zeros, which nothing reads, if every gate is zero.
-
-        For most models these are first-stage vectors (J, d). A context of statistics is a single row.
-        """
-        states = np.zeros((len(texts), *self.config.context_shape), np.float32)
-        if not self.reads_context:
-            return states
-        if self.config.context_source == "pooled":
-            return self.first_stage(texts)
-        if self.config.context_source == "statistics":
-            return corpus_features(self.first_stage(texts), frequencies.counts)[None]
-        counts = frequencies.counts
-        for indices, batch in self._run(
-            texts, self.config.document_prefix, lambda ids, mask: self._runtime.context_states(ids, mask, counts)
-        ):
-            states[indices] = batch
-        return states
+    def context_vectors(self, texts: Sequence[str]) -> Floats:
+        """First-stage vectors (J, d) of the texts of a context; zeros, which nothing reads, if every gate is zero."""
+        return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
 
     def make_context(
         self,
@@ -135,7 +117,7 @@ class Encoder:
         seed: int,
     ) -> Context:
         """A context whose whitening is fitted only to the sampled texts (J)."""
-        sample = self.make_sample(chunk_ids, content_hashes, self.context_states(texts, frequencies), frequencies, seed)
+        sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
         pooled = self.encode(texts, "document", sample)
         fitted = self.fit(sample, content_hashes, pooled)
         return Context.of(fitted, fitted.whitening.apply(pooled))
@@ -148,7 +130,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> ContextSample:
-        """The context of sampled texts before it is fitted; `vectors` are what `context_states` returns for them."""
+        """The context of sampled texts before it is fitted; `vectors` are what `context_vectors` returns for them."""
         is_null = np.zeros(len(vectors), bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
@@ -200,31 +182,6 @@ class Encoder:
         batches = self._second_stage(texts, self._tokens.prefix(role), context or self._null, alone=alone)
         for indices, (_, batch) in batches:
             vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
-        return vectors
-
-    def encode_documents(
-        self,
-        texts: Sequence[str],
-        documents: Sequence[Sequence[int]],
-        frequencies: TokenFrequencies,
-        context: EncodingContext,
-    ) -> Floats:
-        """(n, d) second-stage vectors of chunks, each of which reads the other chunks of its document.
-
-        Only models with the context source `siblings` support this. `documents` holds the indices of each document's
-        chunks in `texts`. Of a document with more than MAX_SIBLINGS chunks, only every second, third, ... chunk is
-        read, so that at most MAX_SIBLINGS are.
-        """
-        prefix, vectors = self.config.document_prefix, self._empty(len(texts), context)
-        states = self.context_states(texts, frequencies)
-        for chunks in documents:
-            rows = np.array(chunks)
-            read = rows[:: -(-len(rows) // MAX_SIBLINGS)]
-            for batch in self._batches([texts[row] for row in rows], prefix):
-                own = rows[batch.indices]
-                allowed = own[:, None] != read
-                _, found = self._runtime.second_stage_among(batch.ids, batch.mask, context, states[read], allowed)
-                vectors[own] = self._checked(found, len(own), vectors.shape[1])
         return vectors
 
     @property

@@ -120,9 +120,9 @@ class _NoNetworks:
     def first_stage(self, *_: object) -> Floats:
         raise NotImplementedError
 
-    context_states = token_states = first_stage
+    token_states = first_stage
 
     def second_stage(self, *_: object) -> tuple[Floats, Floats]:
         raise NotImplementedError
 
-    second_stage_among = second_stage_chunks = second_stage
+    second_stage_chunks = second_stage

@@ -44,9 +44,6 @@ class Runtime(Protocol):
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
 
-    def context_states(self, input_ids: Integers, mask: Integers, frequencies: NDArray[np.int64]) -> Floats:
-        """(B, *context_shape) rows of a context; `frequencies` (V,) are document frequencies."""
-
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
 
@@ -63,12 +60,3 @@ class Runtime(Protocol):
 
     def token_states(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> Floats:
         """(B, S, T, d) states of all tokens after the second stage; raises ModelError if the model has none."""
-
-    def second_stage_among(
-        self, input_ids: Integers, mask: Integers, context: EncodingContext, states: Floats, allowed: NDArray[np.bool_]
-    ) -> tuple[Floats, Floats]:
-        """(B, d) pooled and (B, d) final unit vectors of B texts, each of which reads some of n sibling texts.
-
-        `allowed` (B, n) marks the siblings that each text reads. `states` (n, L, r, d) are the context states of the
-        siblings.
-        """

@@ -92,7 +92,7 @@ def read_chunks(index: Index, rows: Sequence[int]) -> list[Chunk]:
     try:
         found = {row["_rowid"]: chunk_from_row(row) for row in stored}
     except ValueError as error:  # a forged index can hold any value
-        raise damaged(index.folder, str(error)) from None
+        raise damaged(index.place, str(error)) from None
     return [found[row] for row in rows]
 
 

@@ -10,7 +10,6 @@ from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 
 FORMAT = 2
-CORPUS_FEATURES = 12  # numbers of a context of statistics in addition to the mean: see cdesearch.context.features
 MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two special tokens and some text
 RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and maximum
     "vocabulary": (1, 100_000_000),
@@ -29,7 +28,6 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "half_at": (0, 1e9),
     "context_from": (0, 1_000),
     "context_norm_eps": (0, 1),
-    "context_tokens": (1, 10_000),
     "context_size": (1, 1_000_000),
     "document_weight": (0, 1e6),
     "max_tokens": (1, 10_000_000),
@@ -41,10 +39,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
 OPTIONAL = frozenset(
     {
         "context_norm_eps",
-        "log_gates",
         "context_sink",
-        "context_source",
-        "context_tokens",
         "first_stage_layers",
         "window_tokens",
         "window_positions",
@@ -91,19 +86,12 @@ class ModelConfig:
 
     backbone: BackboneConfig
     statistics: StatisticsConfig = StatisticsConfig()
-    context_attention: Literal["joint", "cached", "one_softmax"] = "cached"
+    context_attention: Literal["joint", "cached"] = "cached"
     context_from: int = 1  # in cached attention: the first layer with gated cross-attention to the context
-    log_gates: bool = False  # in one_softmax: the context's weight is 1e-9 exp(gate), not tanh(gate)
     context_sink: bool = False  # in cached attention: a learned slot of value zero in the softmax over the context
     context_norm_eps: float | None = None  # of the layer norm over the context rows; None: the backbone's
-    # What the second stage reads of the context. `pooled`: the first-stage vectors of its texts. `tokens`: the states
-    # of their rarest tokens at the input of each layer. `siblings`: each chunk reads such states of the other chunks
-    # of its document, and a query reads nothing. `statistics`: nothing is attended to; statistics of the first-stage
-    # vectors scale and shift the output of each layer.
-    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
-    context_tokens: int = 4  # with `tokens` or `siblings`: the number of tokens of each text that are read
     first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context
-    first_stage_layers: int | None = None  # with `pooled`: the number of layers of the first stage; None: all
+    first_stage_layers: int | None = None  # None: all
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
     max_tokens: int = 512
@@ -122,22 +110,7 @@ class ModelConfig:
     @property
     def null_slots(self) -> int:
         """How many slots the null context has: as many as any context if their number changes the vectors, else one."""
-        if self.context_source in ("statistics", "siblings"):
-            return 1
         return self.context_size if self.context_attention == "joint" or self.context_sink else 1
-
-    @property
-    def context_shape(self) -> tuple[int, ...]:
-        """The shape of one row of a context: (d,), or (L, r, d) with L gated layers if tokens are read.
-
-        r is `context_tokens`. A context of statistics is one row.
-        """
-        backbone = self.backbone
-        if self.context_source == "pooled":
-            return (backbone.dimension,)
-        if self.context_source == "statistics":
-            return (backbone.dimension + CORPUS_FEATURES,)
-        return (max(0, backbone.n_layers - self.context_from), self.context_tokens, backbone.dimension)
 
     def save(self, folder: Path) -> None:
         """Write `config.json`."""
@@ -178,26 +151,12 @@ class ModelConfig:
             )
         if min(self.max_tokens, self.span_tokens or self.max_tokens) > backbone.n_positions:
             raise ModelError(f"{file} reads more tokens at once than its {backbone.n_positions} positions.", AGAIN)
-        for name, attention in (("context_sink", "cached"), ("log_gates", "one_softmax")):
-            if getattr(self, name) and self.context_attention != attention:
-                raise ModelError(f"{file} has {name}, which only {attention} context attention has.", AGAIN)
-        if self.context_source != "pooled" and (self.context_attention, self.first_stage) != ("cached", "shared"):
-            raise ModelError(
-                f"{file} has the context source {self.context_source}, which needs cached context attention and a"
-                " shared first stage.",
-                AGAIN,
-            )
-        if self.first_stage_layers is not None:
-            if self.context_source != "pooled":
-                raise ModelError(f"{file} has first_stage_layers, which only the context source pooled has.", AGAIN)
-            if self.first_stage_layers > backbone.n_layers:
-                raise ModelError(f"{file} has first_stage_layers = {self.first_stage_layers}, above n_layers.", AGAIN)
-        if self.context_source == "siblings" and not self.context_sink:
-            raise ModelError(f"{file} has no context_sink, which the context source siblings needs.", AGAIN)
-        if self.window_tokens and (self.context_source != "pooled" or self.context_attention == "joint"):
-            raise ModelError(
-                f"{file} has window_tokens, which needs the context source pooled and no joint attention.", AGAIN
-            )
+        if self.context_sink and self.context_attention != "cached":
+            raise ModelError(f"{file} has context_sink, which only cached context attention has.", AGAIN)
+        if (self.first_stage_layers or 0) > backbone.n_layers:
+            raise ModelError(f"{file} has first_stage_layers = {self.first_stage_layers}, above n_layers.", AGAIN)
+        if self.window_tokens and self.context_attention == "joint":
+            raise ModelError(f"{file} has window_tokens, which joint context attention does not read.", AGAIN)
         if self.window_positions == "running" and self.window_tokens > backbone.n_positions:
             raise ModelError(
                 f"{file} has window_tokens = {self.window_tokens}, above its {backbone.n_positions} positions.", AGAIN

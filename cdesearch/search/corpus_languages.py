@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from cdesearch.languages.detection import function_words, language_of, words_by_script
 from cdesearch.languages.known import ENGLISH, LANGUAGES, LATIN, names_of
 from cdesearch.languages.shares import described, ignored_words, percentage, text_language, unread
-from cdesearch.store.folder import rebuild_command
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_command
 from cdesearch.store.manifest import Manifest
 
 JUDGED = 10  # the chunks with the highest BM25 scores, whose languages are detected
@@ -87,7 +87,7 @@ def unread_languages(index: Index) -> str | None:
     said = f"{total} ({described(missed)}). Hybrid search relies on their words."
     if not readers:
         return said
-    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder, model=readers[0])}."
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.place, model=readers[0])}."
 
 
 def unfit_text_language(index: Index) -> str | None:
@@ -102,4 +102,4 @@ def unfit_text_language(index: Index) -> str | None:
             if code != manifest.text_language and LANGUAGES[code].stemmer and share >= FREQUENT
         }
         return f"Full text stems words of {stems} alone, not those of {described(others)}." if others else None
-    return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(index.folder)}."
+    return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(index.place)}."

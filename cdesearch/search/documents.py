@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
-from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.line_places import Entries
 from cdesearch.store.open_tables import run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
@@ -32,15 +32,6 @@ class DocumentReader:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def chunk(self, chunk_id: str) -> Chunk:
-        """Return the chunk with this id; raises NotIndexedError if there is none, and IndexStateError."""
-        found = self._chunks(f"id = {quoted(chunk_id)}")
-        if not found:
-            raise NotIndexedError(
-                f"The index has no chunk {chunk_id:.80}.", "Search again, because an update may have replaced it."
-            )
-        return found[0]
-
     def document(self, document_id: str) -> tuple[Chunk, ...]:
         """Return all chunks of a document, in the order of its text; raises NotIndexedError if there is none."""
         found = self._chunks(f"document_id = {quoted(document_id)}")
@@ -49,8 +40,8 @@ class DocumentReader:
         return found
 
     def file(self, path: str) -> tuple[Chunk, ...]:
-        """Return all chunks of an indexed file, in the order of its text; raises NotIndexedError."""
-        found = self._chunks(f"path = {quoted(path)}")
+        """Return all chunks of a file, or of one document in a file of records, in order; raises NotIndexedError."""
+        found = self._chunks(f"path = {quoted(path)}") or self._chunks(f"document_id = {quoted(path)}")
         if not found:
             raise NotIndexedError(f"{path:.200} is not in the index.", "Use the path that a hit shows.")
         return found
@@ -74,7 +65,7 @@ class DocumentReader:
             return _in_order([(row["_rowid"], chunk_from_row(row)) for row in rows])
         except ValueError as error:
             raise IndexDamagedError(
-                f"{self._index.folder} cannot be read ({error}).", rebuild_remedy(self._index.folder)
+                f"{self._index.place} cannot be read ({error}).", rebuild_remedy(self._index.place)
             ) from None
 
 

@@ -1,7 +1,6 @@
 """Measure how far a corpus has moved away from its context, which is a sample of its chunks."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,9 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_remedy
+from cdesearch.store.place import Place
 from cdesearch.store.vector_format import VectorFormat
 
 DRIFT_SAMPLE = 5_000  # the approximate number of vectors that are read of a larger corpus
@@ -54,20 +54,20 @@ def measure_drift(index: Index) -> Drift:
         raise index.unfinished()
     sample = index.context.sample_vectors
     with index.checks.reading_tables():
-        return drift_of(sample, index.chunks, index.documents.to_arrow(), index.vectors, index.folder)
+        return drift_of(sample, index.chunks, index.documents.to_arrow(), index.vectors, index.place)
 
 
-def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat, folder: Path) -> Drift:
+def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat, place: Place) -> Drift:
     """The drift from the `sample` (n, d) of a table of chunks; `documents` are the rows of the documents table.
 
-    The mean of n vectors has the standard error sqrt(trace of their covariance / n). `folder` is that of the index.
+    The mean of n vectors has the standard error sqrt(trace of their covariance / n). `place` is that of the index.
     Raises IndexDamagedError.
     """
     # Only an index without text has no drift. A forged one may have chunks whose documents count none.
     if not pc.sum(documents["n_chunks"]).as_py() and not chunks.count_rows():
         mean = sample.mean(axis=0).astype(np.float64)
         return Drift(mean, mean, None)
-    corpus_mean = _corpus_mean(chunks, documents, len(sample), vectors, folder)
+    corpus_mean = _corpus_mean(chunks, documents, len(sample), vectors, place)
     sample_mean = sample.mean(axis=0).astype(np.float64)
     if len(sample) < MIN_VECTORS:
         return Drift(sample_mean, corpus_mean, None)
@@ -75,7 +75,7 @@ def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat,
     return Drift(sample_mean, corpus_mean, float(np.linalg.norm(sample_mean - corpus_mean) / error))
 
 
-def _corpus_mean(chunks: Any, documents: Any, drawn: int, vectors: VectorFormat, folder: Path) -> NDArray[np.float64]:
+def _corpus_mean(chunks: Any, documents: Any, drawn: int, vectors: VectorFormat, place: Place) -> NDArray[np.float64]:
     """Return the expected mean vector (d,) of a new context sample of `drawn` chunks.
 
     Each distinct text counts once, even if several chunks contain it. It is represented by the chunk that the sampler
@@ -91,17 +91,17 @@ def _corpus_mean(chunks: Any, documents: Any, drawn: int, vectors: VectorFormat,
     for chunk, document, content, row in zip(*columns, strict=True):
         length = lengths.get(document, 0)
         if length < 1:
-            raise IndexDamagedError(f"The documents of {folder} are not those of its chunks.", rebuild_remedy(folder))
+            raise IndexDamagedError(f"The documents of {place} are not those of its chunks.", rebuild_remedy(place))
         candidate = length, chunk, row
         chosen[content] = min(chosen.get(content, candidate), candidate)
     if not chosen:
-        raise IndexDamagedError(f"The table of chunks of {folder} is empty.", rebuild_remedy(folder))
+        raise IndexDamagedError(f"The table of chunks of {place} is empty.", rebuild_remedy(place))
     probabilities = _inclusion_probabilities(
         np.array([length**-0.5 for length, _, _ in chosen.values()]), share * drawn
     )
     weights = {row: weight for (_, _, row), weight in zip(chosen.values(), probabilities.tolist(), strict=True)}
     rows = chunks.take_row_ids(list(weights)).select(vectors.columns).with_row_id().to_arrow()
-    units = to_unit(vectors.read(rows, folder))
+    units = to_unit(vectors.read(rows, place))
     in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
     mean: NDArray[np.float64] = np.average(units, axis=0, weights=in_order)
     return mean

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 def _word() -> str:
-    return f"PASSAGE-{secrets.token_hex(8)}"
+    return f"PASSAGE-{secrets.token_hex(4)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def exact_hits(
         starts = [json.loads(place)["body_start"] for place in found["place"].to_pylist()]
         bodies = [(text[:start], text[start:]) for text, start in zip(texts, starts, strict=True)]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise damaged(index.folder, "a chunk's place has an impossible value") from None
+        raise damaged(index.place, "a chunk's place has an impossible value") from None
     kept = np.array([term.count(text) > 0 for text in texts], bool)
     table = found.drop_columns(["text", "place"]).filter(pa.array(kept))
     bodies = [body for body, is_kept in zip(bodies, kept, strict=True) if is_kept]

@@ -77,7 +77,7 @@ def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | No
         table = table.take(np.argsort(-cosines, kind="stable")[:limit])
     found = Found.from_table(index, table, "_distance")
     if condition is None and not len(found.rows):  # Lance omits vectors whose distance is not a number
-        raise damaged(index.folder, "it holds vectors that are not numbers")
+        raise damaged(index.place, "it holds vectors that are not numbers")
     return found
 
 

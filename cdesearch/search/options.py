@@ -5,11 +5,14 @@ option that changes what a command prints, the field is in `QueryOptions`. Only 
 every command imports this.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from inspect import Parameter, Signature, signature
+from typing import Any, Literal, TypeVar, get_args
 
 Mode = Literal["hybrid", "rerank", "dense", "text"]
 Format = Literal["text", "json", "jsonl", "grep", "llm"]
+Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = Literal["number", "share", "text", "choice", "flag", "place", "model"]
 MAX_CONTEXT = 50  # lines; a server returns at most so many chunks on each side
 
@@ -119,3 +122,10 @@ EXCLUSIVE = {
     for pair in ((option.key, option.stands_for[0]),)
     for side in (0, 1)
 }
+
+
+def with_options(function: Function, parameters: Iterable[Parameter]) -> Function:
+    """Return a function that libraries take for one with these parameters instead of its `**` parameter."""
+    own = [one for one in signature(function).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    function.__signature__ = Signature([*own, *parameters])  # type: ignore[attr-defined] # what `signature` returns
+    return function

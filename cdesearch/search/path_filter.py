@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cdesearch.errors import QueryError
 from cdesearch.search.documents import quoted
 from cdesearch.store.filesystem import with_slashes
-from cdesearch.store.folder import absolute
+from cdesearch.store.place import absolute
 from cdesearch.store.trust import real
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def globs_of(pattern: str, index: "Index") -> tuple[str, ...]:
     typed = with_slashes(pattern)
     own = () if Path(typed).is_absolute() else (typed,)
     # The indexed folder as it was named, and with symbolic links resolved.
-    roots = {index.root, absolute(real(index.folder) / index.manifest.root)}
+    place = real(index.place)
+    roots = {index.root, *([absolute(place / index.manifest.root)] if isinstance(place, Path) else [])}
     # A file name may contain `[` or `{`.
     forms = dict.fromkeys((*alternatives(typed), escape(typed)))
     absolutes = [parts for form in forms for parts in _absolute_globs(form)]

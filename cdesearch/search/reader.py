@@ -22,8 +22,8 @@ from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
-from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
 
 Output = TypeVar("Output")
@@ -259,7 +259,7 @@ class GenerationReader:
             return {row["_rowid"]: chunk_from_row(row) for row in rows}
         except ValueError as error:
             raise IndexDamagedError(
-                f"{self.index.folder} cannot be searched ({error}).", rebuild_remedy(self.index.folder)
+                f"{self.index.place} cannot be searched ({error}).", rebuild_remedy(self.index.place)
             ) from None
 
 

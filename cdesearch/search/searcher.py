@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar, Unpack
 from weakref import WeakValueDictionary
@@ -31,7 +30,7 @@ from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import Filters, K, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
-from cdesearch.store.index import Index, newest_name
+from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
 
 MANY = 64  # queries whose candidates are in memory at the same time
@@ -242,7 +241,7 @@ class Searcher:
         """
         name, refused = "", self.refused
         try:
-            name = newest_name(self.index.folder) or self.index.generation.name
+            name = self.index.storage.newest_name() or self.index.generation.name
             if refused is not None and refused.name == name and not refused.may_be_usable():
                 return False
             is_newer = name != self.index.generation.name and self.reload(warm=True)
@@ -260,11 +259,11 @@ class Searcher:
         that is not loaded yet. Raises CdesearchError if the newest generation cannot be used.
         """
         self.check_usable()
-        if newest_name(self.index.folder) == self.index.generation.name:
+        if self.index.storage.newest_name() == self.index.generation.name:
             return False
         with self._opening:
             before = self._newest
-            newest = self._reader(_newest_index(before.index.folder))
+            newest = self._reader(_newest_index(before.index))
             if newest.index.generation == before.index.generation:  # another thread has opened it
                 return False
             if warm:
@@ -296,7 +295,7 @@ class Searcher:
         """Open the newest generation in place of `reader`, and return it; None if there is no newer one."""
         with self._opening:
             if self._newest is reader:
-                newest = Index(reader.index.folder)
+                newest = Index(reader.index.place)
                 if newest.generation == reader.index.generation:
                     return None
                 self._newest = self._reader(newest)
@@ -312,14 +311,14 @@ class Searcher:
         return self._models.encoder_for(index)
 
 
-def _newest_index(folder: Path) -> Index:
+def _newest_index(index: Index) -> Index:
     """Open the newest generation. If an update removes it meanwhile, the then newest one is opened."""
     while True:
-        name = newest_name(folder)
+        name = index.storage.newest_name()
         try:
-            return Index(folder)
+            return Index(index.place)
         except IndexDamagedError:
-            if newest_name(folder) == name:
+            if index.storage.newest_name() == name:
                 raise
 
 

@@ -9,35 +9,37 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
-from cdesearch.serve.mcp.server import create_server, session_manager
+from cdesearch.serve.mcp.server import create_server
 from cdesearch.serve.problems import DESCRIBED, add_handlers
-from cdesearch.serve.routes import ask, documents, explain, files, health, search, status, updates
+from cdesearch.serve.routes import ask, documents, files, search, status
+from cdesearch.serve.routes.parameters import ServerState
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
-from cdesearch.serve.state import ServerState
-from cdesearch.serve.update_runs import UpdateRuns
-from cdesearch.serve.watch import Watcher
+from cdesearch.serve.updates import UpdateRuns, Watcher
 
 WEB = Path(__file__).parent / "web"
-MODULES = (search, ask, documents, explain, files, updates, status, health)
-ROUTERS = tuple(module.router for module in MODULES)
+MODULES = (search, ask, documents, files, status)
 
 
-def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
+def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
     """Return the application that serves `indexes`. The caller closes the indexes after the application has ended."""
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds, indexes.buckets)
-    agents = session_manager(create_server(indexes, admission))
+    agents = create_server(indexes, admission)
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # Guard checks every request
+    agents.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         watcher = Watcher(indexes, refreshes=settings.refreshes) if settings.watch else None
-        async with agents.run():
+        async with agents.session_manager.run():
             yield
         admission.close()
         if watcher is not None:
@@ -53,14 +55,13 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         lifespan=lifespan,
         responses=DESCRIBED,
     )
-    app.state.server = ServerState(indexes, settings, admission, runs)
-    app.add_middleware(Guard, settings=settings)
+    app.state.server = ServerState(indexes, admission, runs)
     add_handlers(app)
-    for router in ROUTERS:
-        app.include_router(router, prefix=API)
-    app.router.routes.append(Route("/mcp", StreamableHTTPASGIApp(agents), methods=["POST"]))
+    for module in MODULES:
+        app.include_router(module.router, prefix=API)
+    app.router.routes.append(Route("/mcp", StreamableHTTPASGIApp(agents.session_manager), methods=["POST"]))
     _add_page(app)
-    return app
+    return Guard(app, settings)
 
 
 def _add_page(app: FastAPI) -> None:

@@ -1,26 +1,25 @@
 """The command `serve`: start, announce and stop a server."""
 
 import re
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cdesearch.cli.exits import code_of
+from cdesearch.cli.exits import raise_on_signal
 from cdesearch.cli.named_index import ModelOption, named_index
 from cdesearch.cli.query import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
-from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
+from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, require_libraries, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
-from cdesearch.store.bucket_address import parse_place, require_on_disk
-from cdesearch.store.finding import opened_folder
-from cdesearch.store.folder import absolute
+from cdesearch.store.finding import opened_place
 from cdesearch.store.index import Index
+from cdesearch.store.place import Place, absolute, on_disk, parse_place
 from cdesearch.store.server_address import make_runtime_folder, socket_of
 from cdesearch.store.trust import require_own
 from cdesearch.terminal import printable
@@ -34,13 +33,13 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 def serve(
     context: typer.Context,
     indexes: Annotated[
-        list[Path] | None,
+        list[Any] | None,
         typer.Argument(
             metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
         ),
     ] = None,
     index: Annotated[
-        list[Path] | None,
+        list[Any] | None,
         typer.Option(metavar="<path>", parser=parse_place, help="The same as INDEX, as in other commands; repeatable."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -76,16 +75,15 @@ def serve(
     folders = _named(context, indexes or [], index or [])
     if stop:
         for folder in folders:
-            typer.echo(stop_server(absolute(opened_folder(folder))))
+            typer.echo(stop_server(absolute(opened_place(folder))))
         return
     limit = None if idle_exit is None else seconds_of(idle_exit)
     settings = ServeSettings(
         host=host, port=port, token=token or None, watch=watch, refreshes=refresh == "auto", idle_seconds=limit
     )
     _check(settings)
-    for found in [absolute(opened_folder(folder)) for folder in folders if watch]:
-        require_on_disk(found, "serve --watch")
-        require_own(found)
+    for found in [absolute(opened_place(folder)) for folder in folders if watch]:
+        require_own(on_disk(found, "serve --watch"))
     if folders == [None]:
         note_outer_index(Index.open())
     if background:
@@ -95,7 +93,7 @@ def serve(
         _serve(folders, settings, socket, model)
 
 
-def _named(context: typer.Context, arguments: list[Path], options: list[Path]) -> Sequence[Path | None]:
+def _named(context: typer.Context, arguments: list[Place], options: list[Place]) -> Sequence[Place | None]:
     """The indexes that the command line names, or else those of --index in a configuration file, or else None.
 
     Raises InputError if the command line names some as arguments and others with --index.
@@ -108,31 +106,27 @@ def _named(context: typer.Context, arguments: list[Path], options: list[Path]) -
     return [named_index(folder, None) for folder in arguments]
 
 
-def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Model | None) -> None:
-    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it.
-
-    Raises typer.Exit with the code of the signal.
-    """
+def _serve(folders: Sequence[Place | None], settings: ServeSettings, socket: Path | None, model: Model | None) -> None:
+    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it."""
     leave_out_rest_client()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
-    from cdesearch.serve.listening import Listeners, run
+    from cdesearch.serve.server import listening, run
 
+    raise_on_signal(signal.SIGTERM)
     with (
         ServedIndexes.open(folders, model=model) as opened,
-        Listeners(settings.host, settings.port, _socket_paths(socket, opened)) as listeners,
+        listening(settings.host, settings.port, _socket_paths(socket, opened)) as sockets,
     ):
-        names, address = printable(", ".join(opened.names)), _address(settings.host, listeners.port)
+        names, address = printable(", ".join(opened.names)), _address(settings.host, sockets[0].getsockname()[1])
         typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
-            stopped_by = run(create_app(opened, settings), settings, listeners)
-    if stopped_by is not None:
-        raise typer.Exit(code_of(stopped_by))
+            run(create_app(opened, settings), settings, sockets)
 
 
-def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Mapping[str, str]) -> str:
+def _start(folders: Sequence[Place | None], settings: ServeSettings, options: Mapping[str, str]) -> str:
     """Start this command in the background, and return a line with the address of the server."""
-    found = [Index.open(folder).folder for folder in folders]
+    found = [Index.open(folder).place for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
     arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
     arguments += ["--refresh=auto"] * settings.refreshes
@@ -163,4 +157,4 @@ def _socket_paths(named: Path | None, indexes: "ServedIndexes") -> list[Path]:
     if sys.platform == "win32":
         return []
     make_runtime_folder()
-    return [socket_of(served.index.folder) for served in indexes]
+    return [socket_of(served.index.place) for served in indexes]

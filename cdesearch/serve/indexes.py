@@ -3,23 +3,20 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from tokenizers import Tokenizer
 
-from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.load import Device
+from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.documents import DocumentReader
-from cdesearch.search.explanation import Explanation
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import free_name
+from cdesearch.store.place import BucketAddress, Place
 from cdesearch.store.schema import Hit
 from cdesearch.store.trust import real
 
@@ -35,7 +32,7 @@ class ServedIndex:
 
     def __init__(self, name: str, searcher: Searcher) -> None:
         self.name = name  # unique within a server; clients select the index by it
-        self.searcher = searcher
+        self.searcher = searcher  # looks for newer generations only when it is told to
 
     @property
     def index(self) -> Index:
@@ -43,19 +40,9 @@ class ServedIndex:
         return self.searcher.index
 
     @property
-    def encoder(self) -> Encoder:
-        """The model that built the newest generation that is open."""
-        return self.searcher.encoder
-
-    @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer that measures texts, as `Searcher.tokenizer`."""
         return self.searcher.tokenizer
-
-    @property
-    def documents(self) -> DocumentReader:
-        """The stored texts of the newest generation that is open."""
-        return DocumentReader(self.index)
 
     @property
     def problem(self) -> CdesearchError | None:
@@ -80,36 +67,20 @@ class ServedIndex:
         """Return the best chunks, best first; raises QueryError, and IndexStateError for one that cannot be used."""
         return self.searcher.search(request)
 
-    def explain(self, chunk: str, request: SearchRequest) -> Explanation:
-        """Explain why the search with these arguments found a chunk, given by its id.
-
-        Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
-        """
-        return self.searcher.explain(chunk, request)
-
     def has_file(self, request: SearchRequest) -> bool:
         """Return whether the filters of a request allow any indexed file."""
         return self.searcher.has_file(request)
 
+    def status(self) -> tuple[dict[str, Any], CdesearchError | None]:
+        """What `cdesearch status` shows, and why the newest generation cannot be used; empty if it cannot be read."""
+        try:
+            return self.read(read_status), self.problem
+        except CdesearchError as error:
+            return {}, self.problem or error
+
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if an update has removed it."""
         return self.searcher.read(answer)
-
-    def refresh(self) -> bool:
-        """Open the newest generation if it is newer than the open one, and return whether it was.
-
-        Running searches finish in the generation in which they began. `problem` reports a generation that cannot be
-        used.
-        """
-        return self.searcher.refresh()
-
-    def warm(self) -> None:
-        """Load the model and the tables, so that the first search is as fast as later ones; raises CdesearchError."""
-        self.searcher.warm()
-
-    def close(self) -> None:
-        """Wait for the running searches, and end the threads."""
-        self.searcher.close()
 
 
 class ServedTogether:
@@ -160,26 +131,24 @@ class ServedIndexes:
         self._watcher.start()
 
     @classmethod
-    def open(
-        cls, folders: Sequence[Path | None], device: Device = "auto", model: Model | None = None, *, warm: bool = True
-    ) -> Self:
+    def open(cls, folders: Sequence[Place | None], model: Model | None = None, *, warm: bool = True) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 
         With `warm`, the models are loaded now. Otherwise they are loaded when a search first needs them.
         """
-        models = ModelLoader(device, model)
-        opened: dict[Path, ServedIndex] = {}
+        models = ModelLoader("auto", model)
+        opened: dict[Place, ServedIndex] = {}
         try:
             for folder in folders:
                 index = Index.open(folder)
-                if real(index.folder) not in opened:
+                if real(index.place) not in opened:
                     name = free_name(index, {served.name for served in opened.values()})
-                    served = opened[real(index.folder)] = ServedIndex(name, Searcher(index, models))
+                    served = opened[real(index.place)] = ServedIndex(name, Searcher(index, models))
                     if warm:
-                        served.warm()
+                        served.searcher.warm()
         except BaseException:
             for served in opened.values():
-                served.close()
+                served.searcher.close()
             raise
         return cls(list(opened.values()))
 
@@ -194,7 +163,7 @@ class ServedIndexes:
         self._closing.set()
         self._watcher.join()
         for served in self:
-            served.close()
+            served.searcher.close()
 
     def __getitem__(self, name: str | None) -> ServedIndex:
         """Return the index with this name, or the first one for None; raises InputError for an unknown name."""
@@ -217,9 +186,6 @@ class ServedIndexes:
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())
 
-    def __len__(self) -> int:
-        return len(self._indexes)
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all indexes."""
@@ -228,12 +194,15 @@ class ServedIndexes:
     @property
     def buckets(self) -> tuple[str, ...]:
         """The addresses of the indexes that are in buckets."""
-        return tuple(str(served.index.address) for served in self if served.index.address is not None)
+        return tuple(str(served.index.place) for served in self if isinstance(served.index.place, BucketAddress))
 
     def _refresh(self) -> None:
+        logged = ""
         while not self._closing.wait(REFRESH_SECONDS):
             for served in self:
                 try:
-                    served.refresh()
-                except Exception:  # such as too many open files; the next attempt may succeed
-                    _log.exception("The newest generation of %s cannot be opened.", served.name)
+                    served.searcher.refresh()
+                except Exception as error:  # such as too many open files; the next attempt may succeed
+                    if str(error) != logged:
+                        _log.exception("The newest generation of %s cannot be opened.", served.name)
+                    logged = str(error)

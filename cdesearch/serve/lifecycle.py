@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,14 +15,13 @@ from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import print_error
 from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.service import running_server
-from cdesearch.store.bucket_address import shown_place
+from cdesearch.store.place import Place
 from cdesearch.store.server_address import (
     ServerRecord,
     log_of,
     make_runtime_folder,
     read_record,
     remove_record,
-    runtime_folder,
     socket_of,
     write_record,
 )
@@ -34,11 +32,11 @@ if TYPE_CHECKING:
 
 TOKEN = "CDESEARCH_TOKEN"  # the environment variable that replaces the option --token
 START_SECONDS = 120.0  # loading a large model from a slow disk takes tens of seconds
-STOP_SECONDS = 40.0  # must be longer than GRACE_SECONDS in listening.py
+STOP_SECONDS = 40.0  # must be longer than GRACE_SECONDS in server.py
 POLL_SECONDS = 0.05
-STALE_SECONDS = 60.0  # a newer socket without a listener may belong to a server that is still starting
-MAX_LOG = 1_000_000  # bytes
-LOG_CHECK_SECONDS = 5.0
+DETACHED = 0  # lets a process on Windows outlive its terminal
+if sys.platform == "win32":
+    DETACHED = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
 ERROR = "error: "  # the start of the line that a failing command prints
 
 
@@ -49,24 +47,20 @@ def announced(indexes: "ServedIndexes", address: str, named: Path | None, token:
     `named` is the Unix socket, or None if the server listens on the default socket of each index. An index that
     another server has already announced keeps that server. Raises StorageError.
     """
-    remove_stale_files()
-    folders = [served.index.folder for served in indexes if running_server(served.index.folder) is None]
-    ended = threading.Event()
+    folders = [served.index.place for served in indexes if running_server(served.index.place) is None]
     try:
         for served in indexes:
-            if served.index.folder in folders:
-                write_record(served.index.folder, _record(served.index.folder, served.name, address, named, token))
-        threading.Thread(target=_keep_log_small, args=(ended,), name="cdesearch-log", daemon=True).start()
+            if served.index.place in folders:
+                write_record(served.index.place, _record(served.index.place, served.name, address, named, token))
         yield
     finally:
-        ended.set()
         for folder in folders:
             found = read_record(folder)
             if found is not None and found.pid == os.getpid():
                 remove_record(folder)
 
 
-def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token: str | None) -> str:
+def start_in_background(folders: Sequence[Place], arguments: Sequence[str], token: str | None) -> str:
     """Start `cdesearch serve` with `arguments` in a separate process, and return a line with its address.
 
     Returns when the server answers requests, or immediately if every index in `folders` already has a server. If the
@@ -91,7 +85,7 @@ def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token
     return f"Serving {_names(folders)} at {record.address} in the background (process {record.pid})."
 
 
-def stop_server(folder: Path) -> str:
+def stop_server(folder: Place) -> str:
     """Stop the server of the index in `folder` once it has finished its running requests, and return a line about it.
 
     Raises CdesearchError if the server does not stop in time, and IndexNotFoundError if there is neither a server nor
@@ -99,9 +93,8 @@ def stop_server(folder: Path) -> str:
     """
     record = running_server(folder)
     if record is None:
-        if not folder.exists():
+        if isinstance(folder, Path) and not folder.exists():
             raise IndexNotFoundError(f"There is no index in {printable(str(folder))}.", "Check the spelling.")
-        remove_stale_files()
         return f"No server is running for {_names([folder])}."
     with suppress(ProcessLookupError):
         os.kill(record.pid, signal.SIGTERM)  # on Windows the process ends at once, without removing its files
@@ -117,20 +110,7 @@ def stop_server(folder: Path) -> str:
     return f"Stopped the server of {_names([folder])} (process {record.pid})."
 
 
-def remove_stale_files() -> None:
-    """Remove the files that killed servers have left: sockets without a listener, with their records and logs."""
-    if sys.platform == "win32":
-        return
-    from cdesearch.serve.listening import is_listening
-
-    for file in runtime_folder().glob("*.sock"):
-        with suppress(OSError):
-            if time.time() - file.lstat().st_mtime > STALE_SECONDS and not is_listening(file):
-                for suffix in (".json", ".log", ".sock"):
-                    file.with_suffix(suffix).unlink(missing_ok=True)
-
-
-def _record(folder: Path, name: str, address: str, named: Path | None, token: str | None) -> ServerRecord:
+def _record(folder: Place, name: str, address: str, named: Path | None, token: str | None) -> ServerRecord:
     is_windows = sys.platform == "win32"
     return ServerRecord(
         pid=os.getpid(),
@@ -144,7 +124,7 @@ def _record(folder: Path, name: str, address: str, named: Path | None, token: st
 
 def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
     """Start the server as a process without a terminal, with its output in the file `log`."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC
     environment = same_modules()
     if token is not None:  # every user of the machine could see a command-line argument
         environment[TOKEN] = token
@@ -156,18 +136,11 @@ def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subproces
             stderr=stream,
             env=environment,
             start_new_session=True,
-            creationflags=_detached(),
+            creationflags=DETACHED,
         )
 
 
-def _detached() -> int:
-    """Return the process-creation flags that let a process on Windows outlive its terminal; 0 on other systems."""
-    if sys.platform == "win32":
-        return subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-    return 0
-
-
-def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Path) -> ServerRecord | None:
+def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Place) -> ServerRecord | None:
     """Wait until the server answers, and return its record; None if its process has ended.
 
     Raises CdesearchError if the server does not answer within START_SECONDS.
@@ -195,24 +168,9 @@ def _failed_start(code: int, log: Path) -> BaseException:
     return SystemExit(print_error(error, code))
 
 
-def _is_announced(folder: Path, record: ServerRecord) -> bool:
+def _is_announced(folder: Place, record: ServerRecord) -> bool:
     return read_record(folder) == record or (record.socket is not None and os.path.lexists(record.socket))
 
 
-def _names(folders: Sequence[Path]) -> str:
-    return ", ".join(printable(shown_place(folder)) for folder in folders)
-
-
-def _keep_log_small(ended: threading.Event) -> None:
-    """Truncate the log whenever it is too large, if stderr of this process is a log in the runtime folder."""
-    while not ended.wait(LOG_CHECK_SECONDS):
-        if _is_log(2) and os.fstat(2).st_size > MAX_LOG:
-            os.ftruncate(2, 0)  # later output starts at the beginning, because the log is open for appending
-
-
-def _is_log(descriptor: int) -> bool:
-    try:
-        output = os.fstat(descriptor)
-        return any(os.path.samestat(output, file.lstat()) for file in runtime_folder().glob("*.log"))
-    except OSError:
-        return False
+def _names(folders: Sequence[Place]) -> str:
+    return ", ".join(printable(str(folder)) for folder in folders)

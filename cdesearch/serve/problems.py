@@ -23,25 +23,13 @@ from cdesearch.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1  # the value of the header Retry-After
-_TEXT = {"type": "string"}
 # The description of errors in OpenAPI, for every route. FastAPI would describe the form of its own errors instead.
+_FIELDS = {"type": "string", "title": "string", "status": "integer", "detail": "string", "remedy": "string"}
+_SCHEMA = {"type": "object", "properties": {name: {"type": kind} for name, kind in _FIELDS.items()}}
 DESCRIBED: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "An error, with its cause and a remedy.",
-        "content": {
-            MEDIA_TYPE: {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "type": _TEXT,
-                        "title": _TEXT,
-                        "status": {"type": "integer"},
-                        "detail": _TEXT,
-                        "remedy": _TEXT,
-                    },
-                }
-            }
-        },
+        "content": {MEDIA_TYPE: {"schema": _SCHEMA}},
     }
 }
 # The first matching class determines the status, so a subclass must precede its parent.
@@ -81,9 +69,15 @@ def add_handlers(app: FastAPI) -> None:
     def _known(_: Request, error: CdesearchError) -> JSONResponse:
         return problem_of(error)
 
+    @app.exception_handler(Exception)
+    def _defect(_: Request, error: Exception) -> JSONResponse:
+        cause = f"This is a defect of cdesearch: {type(error).__name__}."
+        remedy = "Please report it with the traceback that the server printed."
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, cause, remedy)
+
     @app.exception_handler(RequestValidationError)
     def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, _sentence(error.errors()[0]), "See /api for the parameters.")
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence_of(error.errors()[0]), "See /api for the parameters.")
 
     @app.exception_handler(HTTPException)
     def _http(request: Request, error: HTTPException) -> JSONResponse:
@@ -96,7 +90,7 @@ def add_handlers(app: FastAPI) -> None:
         return problem(error.status_code, cause, remedy, error.headers)
 
 
-def _sentence(error: Any) -> str:
+def sentence_of(error: Any) -> str:
     """Return a validation error of pydantic as one sentence.
 
     An example is "The parameter k should be greater than or equal to 1, not 0."

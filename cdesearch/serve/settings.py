@@ -1,5 +1,6 @@
-"""The settings of a server, which are fixed when it starts."""
+"""The settings of a server, which are fixed when it starts, and the libraries that it needs."""
 
+import importlib.util
 import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -8,6 +9,7 @@ from cdesearch.errors import InputError
 
 API = "/api/v1"  # the start of the path of every resource
 DEFAULT_PORT = 7878
+LIBRARIES = ("fastapi", "uvicorn", "mcp")  # of the extra `serve`
 _DURATION = re.compile(r"(\d{1,6})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -23,11 +25,7 @@ class ServeSettings:
     running: int = 4  # the maximum number of searches that run at the same time
     waiting: int = 64  # the maximum number of searches that wait; further ones are refused
     search_seconds: float = 30.0  # the time limit of a search
-    header_seconds: float = 10.0  # in which a client must send the headers, and the longest pause in reading
-    body_seconds: float = 20.0  # the time in which a client must send the body
-    max_body: int = 1_000_000  # bytes
-    max_url: int = 8_000  # bytes of the path and the query string
-    max_connections: int = 256
+    client_seconds: float = 20.0  # in which a client must send a request, and the longest pause in reading an answer
     watch: bool = False  # whether an index is updated when its files change
     refreshes: bool = False  # whether a new context is sampled if an update shows that the context no longer fits
     idle_seconds: float | None = None  # the server stops after this time without a request; None disables this
@@ -49,3 +47,10 @@ def seconds_of(duration: str) -> float:
     if found is None or int(found[1]) == 0:
         raise InputError(f"{duration:.40} is not a duration.", "Use a form such as 90s, 30m or 2h.")
     return float(int(found[1]) * _SECONDS[found[2]])
+
+
+def require_libraries() -> None:
+    """Raise InputError if the extra `serve` is not installed."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(f"{missing[0]} is not installed.", "Run `pip install 'cdesearch[serve]'`.")

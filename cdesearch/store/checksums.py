@@ -4,39 +4,42 @@ The file also holds a digest of itself. `cdesearch.store.damage` compares the ch
 """
 
 import hashlib
-import json
 import os
 import re
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
 
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.store.filesystem import put_in_place
-from cdesearch.store.folder import CHECKSUMS, PLAN, read_small, reading
+from cdesearch.store.guard import read_small, reading
+from cdesearch.store.layout import CHECKSUMS, PLAN
 
 MANIFEST = "manifest.json"
 MAX_BYTES = 16_000_000  # of the file of checksums: 100,000 files
 SMALL = 256_000  # bytes; an update hashes such files again, and keeps the known checksum of a larger file
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, array_like=True):
     """The checksum of one file."""
 
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0)]
     mtime_ns: int
-    sha256: str
+    sha256: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
 
 
 Checksums = dict[str, Entry]  # by path relative to the generation, "/" between parts
 
-# Other characters may make a path absolute, or have another meaning on another system: "C:x", "..\x", a NUL.
+# Other characters may make a path absolute, or have another meaning on another system: "C:x", "..\\x", a NUL.
 _NAME = re.compile(r"(?!\.\.?(/|$))[^/\\:\x00-\x1f\x7f\ud800-\udfff]+")
 _PATH = re.compile(rf"{_NAME.pattern}(/{_NAME.pattern})*")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_LARGEST = 1 << 63
+
+
+class _Stored(msgspec.Struct):
+    files: Checksums
 
 
 class ChecksumsError(ValueError):
@@ -59,9 +62,9 @@ def write_checksums(generation: Path, base: Path | None) -> None:
         if name in (CHECKSUMS, PLAN) or not _PATH.fullmatch(name):  # an index has no such files
             continue
         before = known.get(name)
-        entry = Entry(status.st_size, status.st_mtime_ns, before.sha256 if before else "")
-        is_known = entry == before and entry.size > SMALL
-        checksums[name] = entry if is_known else replace(entry, sha256=sha256_of(generation / name))
+        stamp = status.st_size, status.st_mtime_ns
+        is_known = before is not None and stamp == (before.size, before.mtime_ns) and before.size > SMALL
+        checksums[name] = before if before and is_known else Entry(*stamp, sha256_of(generation / name))
     with fresh.open("wb") as stream:
         stream.write(_serialised(checksums))
         stream.flush()
@@ -90,39 +93,20 @@ def read_checksums(generation: Path) -> Checksums:
 def parse_checksums(content: bytes) -> Checksums:
     """The checksums in the content of their file; raises ChecksumsError if one byte of it has changed."""
     try:
-        files = json.loads(content)["files"]
-        checksums = {_checked_path(name): _checked_entry(*values) for name, values in files.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        files = msgspec.json.decode(content, type=_Stored).files
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         raise ChecksumsError("has other content than was written") from None
-    if content != _serialised(checksums):
+    if not all(map(_PATH.fullmatch, files)) or content != _serialised(files):
         raise ChecksumsError("has other content than was written")
-    return checksums
-
-
-def _checked_path(name: str) -> str:
-    """The path `name`; raises ValueError unless it is inside the generation on every system."""
-    if not _PATH.fullmatch(name):
-        raise ValueError("a path is outside the generation")
-    return name
-
-
-def _checked_entry(size: object, mtime_ns: object, sha256: object) -> Entry:
-    """The entry with these values; raises ValueError for a value that no file can have."""
-    if type(size) is not int or not 0 <= size < _LARGEST:
-        raise ValueError("a size is not a number of bytes")
-    if type(mtime_ns) is not int or not -_LARGEST <= mtime_ns < _LARGEST:
-        raise ValueError("a time is not a number of nanoseconds")
-    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        raise ValueError("a checksum is not a SHA-256 digest")
-    return Entry(size, mtime_ns, sha256)
+    return files
 
 
 def _serialised(checksums: Checksums) -> bytes:
     """JSON with all entries and a digest of them."""
-    values = {name: [entry.size, entry.mtime_ns, entry.sha256] for name, entry in sorted(checksums.items())}
-    files = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
-    digest = hashlib.sha256(files.encode()).hexdigest()
-    return f'{{"sha256": "{digest}",\n"files": {{\n{files}\n}}}}\n'.encode()
+    files = b",\n".join(
+        msgspec.json.encode(name) + b": " + msgspec.json.encode(entry) for name, entry in sorted(checksums.items())
+    )
+    return b'{"sha256": "%b",\n"files": {\n%b\n}}\n' % (hashlib.sha256(files).hexdigest().encode(), files)
 
 
 def _files(generation: Path) -> Iterable[tuple[str, os.stat_result]]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,12 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
-from cdesearch.store.bucket_address import address_behind
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.filesystem import refusal_of
-from cdesearch.store.folder import CHECKSUMS, reading, rebuild_remedy, unreadable
+from cdesearch.store.guard import reading, unreadable
+from cdesearch.store.layout import CHECKSUMS, damage_remedy, rebuild_remedy
+from cdesearch.store.place import Place
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 
@@ -43,8 +44,8 @@ class Damage:
 class Checks:
     """Compares the files of one open generation with its checksums. Threads may share it."""
 
-    def __init__(self, folder: Path, generation: Path) -> None:
-        self._folder = folder
+    def __init__(self, place: Place, generation: Path) -> None:
+        self._place = place
         self._generation = generation
         self._lock = RLock()
         self._sound: set[str] = set()
@@ -117,12 +118,16 @@ class Checks:
                 raise
             raise self.table_error("The tables", error) from error
 
+    def opened(self, open_table: Callable[[], Any]) -> Any:
+        """What `open_table` returns."""
+        return open_table()
+
     def table_error(self, tables: str, error: BaseException) -> CdesearchError:
         """The error for `tables`, such as "Table chunks", that LanceDB or Arrow cannot read."""
         if refusal_of(error) is not None:
             return unreadable(self._generation, error)
         return IndexDamagedError(
-            f"{tables} of {self._folder} cannot be read ({reason_of(error)}).", rebuild_remedy(self._folder)
+            f"{tables} of {self._place} cannot be read ({reason_of(error)}).", rebuild_remedy(self._place)
         )
 
     def size_bytes(self) -> int:
@@ -136,16 +141,13 @@ class Checks:
 
     def _error(self, damages: list[Damage]) -> IndexDamagedError:
         more = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
-        return damaged(self._folder, f"{damages[0]}{more}")
+        what = f"The index in {self._place} is damaged: {damages[0]}{more}."
+        return IndexDamagedError(what, damage_remedy(self._place))
 
 
-def damaged(folder: Path, what: str) -> IndexDamagedError:
-    """The error for a damaged index in `folder`; `what` is a clause such as "manifest.json is missing"."""
-    repair = f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`."
-    is_on_disk = address_behind(folder) is None
-    return IndexDamagedError(
-        f"The index in {folder} is damaged: {what}.", repair if is_on_disk else rebuild_remedy(folder)
-    )
+def damaged(place: Place, what: str) -> IndexDamagedError:
+    """The error for an index that holds what no run has written; `what` is a clause."""
+    return IndexDamagedError(f"The index in {place} is damaged: {what}.", rebuild_remedy(place))
 
 
 def find_damage(

@@ -6,47 +6,42 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cdesearch.errors import IndexNotFoundError, IndexStateError
-from cdesearch.store.bucket_address import address_of
-from cdesearch.store.folder import (
-    CURRENT,
-    FOLDER,
-    GENERATIONS,
-    absolute,
-    check_enterable,
-    finished_generations,
-    mark_of,
-)
+from cdesearch.store.folder import finished_generations, mark_of
+from cdesearch.store.guard import check_enterable
+from cdesearch.store.layout import CURRENT, FOLDER
+from cdesearch.store.place import BucketAddress, Place, absolute
 from cdesearch.store.trust import check_found
 
+NAMED = 3  # indexes below a folder that a message names
 
-def chosen_folder(path: Path) -> Path:
-    """The index folder that `--index PATH` names, the same for every command.
 
-    PATH may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
-    not exist yet. Any other folder stands for `.cdesearch` in it. The folder that stands for an index in a bucket is
-    returned as it is. Raises IndexStateError if it cannot be entered.
+def chosen_place(place: Place) -> Place:
+    """The place that `--index PLACE` names, the same for every command.
+
+    A path may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
+    not exist yet. Any other folder stands for `.cdesearch` in it. Raises IndexStateError if it cannot be entered.
     """
-    path = absolute(path)
-    if address_of(path) is not None:
-        return path
+    if isinstance(place, BucketAddress):
+        return place
+    path = absolute(place)
     check_enterable(path)
-    if path.name == FOLDER or _is_index(path):
-        return path
-    if not path.is_dir() or _is_empty(path):
+    if path.name == FOLDER or mark_of(path) is not None or not path.is_dir() or _is_empty(path):
         return path
     check_enterable(path / FOLDER)
     return path / FOLDER
 
 
-def opened_folder(path: Path | None) -> Path:
-    """The index folder that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
+def opened_place(place: Place | None) -> Place:
+    """The index that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
 
     The path of an indexed file names the index beside that file. Raises IndexStateError if it cannot be entered.
     """
-    if path is None:
+    if place is None:
         return find_index(Path.cwd())
-    check_enterable(path)
-    return path.parent / FOLDER if path.is_file() else chosen_folder(path)
+    if isinstance(place, BucketAddress):
+        return place
+    check_enterable(place)
+    return place.parent / FOLDER if place.is_file() else chosen_place(place)
 
 
 def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> Path:
@@ -68,9 +63,19 @@ def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> P
         if os.path.lexists(found / CURRENT) or finished_generations(found):
             check(found)
             return found
-    raise IndexNotFoundError(
-        f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
-    )
+    raise IndexNotFoundError(f"There is no index in {start} or above it.", _other_index(start))
+
+
+def _other_index(folder: Path) -> str:
+    """The remedy for a folder without an index: one that a folder in it has, or how to make one."""
+    try:
+        below = sorted(one for one in folder.iterdir() if os.path.lexists(one / FOLDER / CURRENT))
+    except OSError:
+        below = []
+    if not below:
+        return f"Make one with `cdesearch index {_typed(folder)}`."
+    named = ", ".join(f"--index {shlex.quote(one.name)}" for one in below[:NAMED])
+    return f"Name one in it: {named}{', and so on' if below[NAMED:] else ''}."
 
 
 def _is_empty(folder: Path) -> bool:
@@ -78,11 +83,6 @@ def _is_empty(folder: Path) -> bool:
         return next(folder.iterdir(), None) is None
     except OSError:  # not readable: opening the folder reports it
         return True
-
-
-def _is_index(path: Path) -> bool:
-    is_old = (path / CURRENT).is_file() and (path / GENERATIONS).is_dir()
-    return mark_of(path) is not None or is_old
 
 
 def _typed(folder: Path) -> str:

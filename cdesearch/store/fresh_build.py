@@ -11,38 +11,39 @@ from pathlib import Path
 
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel
-from cdesearch.store.bucket_address import address_of_copies, shown_place
+from cdesearch.store.copies import address_of_copies
 from cdesearch.store.manifest import Manifest
+from cdesearch.store.place import Place
 from cdesearch.store.trust import TrustRequest, unconfirmed
 
 MOST_PATHS = 3  # in a command; otherwise PATH stands for them
 
 
-def fresh_build_command(folder: Path, manifest: Manifest, paths: Sequence[Path] = ()) -> str:
-    """The command that indexes `paths` again with the model of the index in `folder` and otherwise default settings."""
+def fresh_build_command(place: Place, manifest: Manifest, paths: Sequence[Path] = ()) -> str:
+    """The command that indexes `paths` again with the model of the index at `place` and otherwise default settings."""
     named = shlex.join(map(str, paths)) if 0 < len(paths) <= MOST_PATHS else "PATH"
-    options = "".join(f" {option} {shlex.quote(value)}" for option, value in _model_options(folder, manifest))
-    return f"`cdesearch index --rebuild {named}{options} --index {shlex.quote(shown_place(folder))}`"
+    options = "".join(f" {option} {shlex.quote(value)}" for option, value in _model_options(place, manifest))
+    return f"`cdesearch index --rebuild {named}{options} --index {shlex.quote(str(place))}`"
 
 
-def removal_command(source: Path, sources: Sequence[Path], folder: Path, manifest: Manifest) -> str:
-    """The command by which the index in `folder` loses one of its `sources`. It cannot lose its only one."""
+def removal_command(source: Path, sources: Sequence[Path], place: Place, manifest: Manifest) -> str:
+    """The command by which the index at `place` loses one of its `sources`. It cannot lose its only one."""
     if len(sources) == 1:
-        return fresh_build_command(folder, manifest)
-    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(shown_place(folder))}`"
+        return fresh_build_command(place, manifest)
+    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(place))}`"
 
 
-def still_answering(source: Path, sources: Sequence[Path], folder: Path, manifest: Manifest) -> str:
-    """The line about one of the `sources` of the index in `folder` that does not exist or is not mounted."""
+def still_answering(source: Path, sources: Sequence[Path], place: Place, manifest: Manifest) -> str:
+    """The line about one of the `sources` of the index at `place` that does not exist or is not mounted."""
     if (address := address_of_copies(source)) is not None:
-        update = f"`cdesearch index --index {shlex.quote(shown_place(folder))}`"
+        update = f"`cdesearch index --index {shlex.quote(str(place))}`"
         return f"{address} was not yet downloaded to this computer. {update} does that, and updates its documents."
-    command = removal_command(source, sources, folder, manifest)
+    command = removal_command(source, sources, place, manifest)
     state = "is not mounted" if os.path.lexists(source) else "no longer exists"
     return f"{source} {state}. Its documents stay in the index until you run {command}."
 
 
-def _model_options(folder: Path, manifest: Manifest) -> Iterable[tuple[str, str]]:
+def _model_options(place: Place, manifest: Manifest) -> Iterable[tuple[str, str]]:
     """The options that name the model of an index, with their values.
 
     There are none for a model that the user has not confirmed: running the command would count as confirming it.
@@ -50,7 +51,7 @@ def _model_options(folder: Path, manifest: Manifest) -> Iterable[tuple[str, str]
     if manifest.model is None:
         return []
     with suppress(InputError):  # the file of confirmations cannot be read
-        if unconfirmed(folder, TrustRequest(manifest.model)).is_empty:
+        if unconfirmed(place, TrustRequest(manifest.model)).is_empty:
             served = manifest.served
             model = EndpointModel(manifest.model) if served is None else served.at(manifest.model)
             return [(option, value) for option, value in model.options.items() if value]

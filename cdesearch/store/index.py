@@ -1,4 +1,4 @@
-"""An index on disk, open for reading: its manifest, its stored context and its tables."""
+"""An index, open for reading: its manifest, its stored context and its tables."""
 
 import shlex
 from collections.abc import Callable, Iterator
@@ -6,35 +6,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError, ModelError
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexStateError, ModelError
 from cdesearch.models.endpoint_model import DEFAULT_NAME, Model
-from cdesearch.store.bucket_address import BucketAddress, address_of, on_this_computer
 from cdesearch.store.checksums import MANIFEST
-from cdesearch.store.damage import Checks
+from cdesearch.store.copies import on_this_computer
 from cdesearch.store.file_account import FILES, FileRecord, read_files
-from cdesearch.store.filesystem import foreign_owner, is_available
-from cdesearch.store.finding import opened_folder
-from cdesearch.store.folder import (
-    CURRENT,
-    GENERATIONS,
-    absolute,
-    begun_generations,
-    check_marker,
-    check_not_linked,
-    check_nothing_lost,
-    check_path,
-    check_tree,
-    current_name,
-    rebuild_command,
-    rebuild_remedy,
-    repair_remedy,
-    unreadable,
-)
-from cdesearch.store.lance_manifest import check_tables
+from cdesearch.store.filesystem import is_available
+from cdesearch.store.finding import opened_place
+from cdesearch.store.layout import rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.open_tables import OpenTables, run_async
+from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.trust import TrustRequest, check_confirmed, outside
+from cdesearch.store.storage import LocalStorage, Storage
+from cdesearch.store.trust import TrustRequest, check_confirmed, foreign_owner_of, outside
 from cdesearch.store.vector_format import VectorFormat, is_rotated
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
@@ -49,43 +34,13 @@ CONTEXT = "context.safetensors"
 Read = TypeVar("Read")
 
 
-def current_generation(folder: Path) -> Path:
-    """The folder of the live generation, after a check that it contains no links; raises IndexStateError."""
-    check_marker(folder)
-    name = current_name(folder)
-    if name is None:
-        check_nothing_lost(folder)
-        if begun_generations(folder):
-            raise IndexNotFoundError(
-                f"{folder} holds an index whose first build has not ended.",
-                "Repeat the `cdesearch index` command that began it, which continues it.",
-            )
-        raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.")
-    check_not_linked(folder / GENERATIONS)
-    generation = folder / GENERATIONS / name
-    try:
-        if not generation.is_dir():
-            raise IndexDamagedError(
-                f"{folder / CURRENT} names a generation that does not exist.", repair_remedy(folder)
-            )
-        check_tree(generation)
-        check_tables(generation)
-    except OSError as error:
-        raise unreadable(generation, error) from None
-    return generation
+def storage_at(place: Place) -> Storage:
+    """The storage of the index at `place`; raises InputError without the library for buckets, and BucketError."""
+    if isinstance(place, Path):
+        return LocalStorage(place)
+    from cdesearch.store.bucket.storage import BucketStorage  # a local index needs none of the bucket's modules
 
-
-def newest_name(folder: Path) -> str | None:
-    """The name of the live generation of an index, in a bucket as it was a few seconds ago; None if there is none.
-
-    Raises IndexStateError and BucketError.
-    """
-    address = address_of(folder)
-    if address is None:
-        return current_name(folder)
-    from cdesearch.store.bucket.pointer import newest_generation
-
-    return newest_generation(address)
+    return BucketStorage(place)
 
 
 def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
@@ -94,52 +49,41 @@ def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
         try:
             return read(index)
         except IndexDamagedError:
-            newest = Index(index.folder)
+            newest = Index(index.place)
             if newest.generation == index.generation:
                 raise
             index = newest
 
 
-def _opened_in_bucket(address: BucketAddress) -> tuple[Path, Checks]:
-    """The folder with the small files of the live generation in a bucket, and its checks.
-
-    Raises BucketError, IndexStateError, InputError without the library for buckets, and StorageError.
-    """
-    from cdesearch.store.bucket.checks import BucketChecks
-    from cdesearch.store.bucket.objects import bucket_at
-    from cdesearch.store.bucket.snapshot import open_newest
-
-    bucket = bucket_at(address)
-    generation = open_newest(bucket)
-    check_tables(generation)
-    return generation, BucketChecks(bucket, generation)
-
-
 class Index:
     """One generation, open for reading. A running update never changes it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = absolute(folder)  # LanceDB would treat a relative "a:b" as the address of a server
-        check_path(self.folder)
-        self.address = address_of(self.folder)  # None: the index is on a disk
-        if self.address is None:
-            self.generation = current_generation(self.folder)
-            self.checks = Checks(self.folder, self.generation)
-        else:
-            self.generation, self.checks = _opened_in_bucket(self.address)
-        self._tables = OpenTables(self.generation, self.checks, self.address)
-        self.manifest = Manifest.load(self.generation / MANIFEST)
+    def __init__(self, place: Place) -> None:
+        self.place = absolute(place)  # LanceDB would treat a relative "a:b" as the address of a server
+        self.storage = storage_at(self.place)
+        live = self.storage.open()
+        self.generation, self.checks = live.files, live.checks
+        self._tables = OpenTables(live)
+        self.manifest = Manifest.load(self.generation / MANIFEST, self.place)
         self.checks.require(MANIFEST)
 
     @classmethod
-    def open(cls, folder: Path | None = None) -> "Index":
-        """Open the index that `folder` names, see `opened_folder`; raises IndexStateError."""
-        return cls(opened_folder(folder))
+    def open(cls, place: Place | None = None) -> "Index":
+        """Open the index that `place` names, see `opened_place`; raises IndexStateError."""
+        return cls(opened_place(place))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of an index on a disk; raises InputError for one in a bucket."""
+        return on_disk(self.place, "this command")
 
     @cached_property
     def root(self) -> Path:
         """The folder that chunk paths are relative to. If it contains the index, both can be moved together."""
-        return on_this_computer(absolute(self.folder / self.manifest.root), self.manifest.sources)
+        root = Path(self.manifest.root)
+        if isinstance(self.place, Path):
+            root = absolute(self.place / root)
+        return on_this_computer(root, self.manifest.sources)
 
     @property
     def sources(self) -> tuple[Path, ...]:
@@ -176,38 +120,37 @@ class Index:
         try:
             context = Context.load(self.generation / CONTEXT)
         except IndexDamagedError as error:
-            raise IndexDamagedError(error.cause, rebuild_remedy(self.folder)) from None
+            raise IndexDamagedError(error.cause, rebuild_remedy(self.place)) from None
         if (len(context.sampled.chunk_ids), context.whitening.dimension) != (
             self.manifest.context_size,
             self.manifest.dimension,
         ):
             raise IndexDamagedError(
-                f"The stored context of {self.folder} does not match its manifest.", rebuild_remedy(self.folder)
+                f"The stored context of {self.place} does not match its manifest.", rebuild_remedy(self.place)
             )
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(
                 f"The index was built with context {self.manifest.context_fingerprint[:12]}"
                 f" and stores context {context.fingerprint[:12]}.",
-                rebuild_remedy(self.folder),
+                rebuild_remedy(self.place),
             )
         return context
 
     @property
     def trust_request(self) -> TrustRequest:
         """The model and folders in the manifest, and the owner, that need the user's confirmation."""
-        owner = None if self.address is not None else foreign_owner(self.folder)
-        return TrustRequest(self.manifest.model, outside(self.folder, self.sources), owner)
+        return TrustRequest(self.manifest.model, outside(self.place, self.sources), foreign_owner_of(self.place))
 
     def require_trust(self, *, model: bool = True, folders: bool = True) -> None:
         """Raise IndexUntrustedError unless the model and folders that need confirmation have it."""
         request = self.trust_request
-        check_confirmed(self.folder, TrustRequest(request.model if model else None, request.folders if folders else ()))
+        check_confirmed(self.place, TrustRequest(request.model if model else None, request.folders if folders else ()))
 
     def context_for(self, encoder: "Encoder") -> "Context":
         """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
             raise IndexDamagedError(
-                f"The stored context of {self.folder} is that of another model.", rebuild_remedy(self.folder)
+                f"The stored context of {self.place} is that of another model.", rebuild_remedy(self.place)
             )
         return self.context
 
@@ -218,8 +161,8 @@ class Index:
         if isinstance(model, Path) and not model.is_dir():
             raise ModelError(
                 f"The model of this index was in {model}, and there is no such folder any more.",
-                f"If it was moved, run `cdesearch index --model NEW_FOLDER --index {shlex.quote(str(self.folder))}`,"
-                f" which keeps all vectors. Otherwise {rebuild_command(self.folder, model=DEFAULT_NAME)} embeds all"
+                f"If it was moved, run `cdesearch index --model NEW_FOLDER --index {shlex.quote(str(self.place))}`,"
+                f" which keeps all vectors. Otherwise {rebuild_command(self.place, model=DEFAULT_NAME)} embeds all"
                 " texts with the model that ships.",
             )
         return model
@@ -231,7 +174,7 @@ class Index:
 
     def vectors_in(self, rows: Any) -> "Floats":
         """The vectors (n, d) of some chunks, whose columns `vectors.columns` were read; raises IndexDamagedError."""
-        return self.vectors.read(rows, self.folder)
+        return self.vectors.read(rows, self.place)
 
     @cached_property
     def vocabulary(self) -> "Vocabulary | None":
@@ -240,7 +183,7 @@ class Index:
         Raises IndexStateError.
         """
         self.checks.require(VOCABULARY)  # from a bucket it is downloaded only for this
-        return read_vocabulary(self.generation)
+        return read_vocabulary(self.generation, self.place)
 
     @cached_property
     def chunks(self) -> Any:
@@ -266,7 +209,7 @@ class Index:
     def unfinished(self) -> IndexStateError:
         """The error for what needs vectors that a stage of an unfinished build does not have yet."""
         return IndexStateError(
-            f"The index in {self.folder} is not complete yet ({self.manifest.stage}).",
+            f"The index in {self.place} is not complete yet ({self.manifest.stage}).",
             "Wait until `cdesearch index` has finished; if it was stopped, run it again. Search with --mode text.",
         )
 
@@ -277,14 +220,14 @@ class Index:
             raise IndexMismatchError(
                 f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
                 f"If --model names another model than {self.manifest.model or DEFAULT_NAME}, leave it out. Otherwise it"
-                f" has changed: embed all texts again with {rebuild_command(self.folder)}.",
+                f" has changed: embed all texts again with {rebuild_command(self.place)}.",
             )
         self._check_probes(encoder)
         dimension, is_reduced = self.manifest.dimension, self.manifest.is_reduced
         if (dimension >= encoder.dimension) if is_reduced else (dimension != encoder.dimension):
             raise IndexDamagedError(
-                f"The index {self.folder} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
-                rebuild_remedy(self.folder),
+                f"The index {self.place} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
+                rebuild_remedy(self.place),
             )
 
     def _check_probes(self, encoder: "Encoder") -> None:
@@ -298,7 +241,7 @@ class Index:
             raise IndexMismatchError(
                 f"The model that the server calls {served.name:.80} is no longer the one that built the index: it"
                 " computes other vectors from the same texts.",
-                f"Serve the earlier model again, or embed all texts again with {rebuild_command(self.folder)}.",
+                f"Serve the earlier model again, or embed all texts again with {rebuild_command(self.place)}.",
             )
 
     def size_bytes(self) -> int:
@@ -307,6 +250,5 @@ class Index:
 
     def file_records(self) -> Iterator[FileRecord]:
         """The records of all files that were found, in the order of the walk; raises IndexDamagedError."""
-        if self.address is not None:  # it is downloaded only for this
-            self.checks.require(FILES)
-        return read_files(self.generation)
+        self.checks.require(FILES)
+        return read_files(self.generation, self.place)

@@ -1,17 +1,18 @@
 """The places of the lines of a text: the headings above them, the anchors, and their numbers in the file."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta
 
 Value = TypeVar("Value")
+Number = Annotated[int, Meta(ge=0, le=1 << 53)]  # of lines, pages and chunks
 Trail = tuple[str, ...]
-Entries = tuple[tuple[int, Value], ...]
+Entries = tuple[tuple[Number, Value], ...]
 
 MAX_ENTRIES = 512  # of each kind in one text
-MAX_TITLES = 100_000  # of the headings above all lines of one text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class LinePlaces:
 
     trails: Entries[Trail] = ()  # the headings above a line, outermost first
     anchors: Entries[str] = ()  # the id of the last element that begins at or above a line
-    numbers: Entries[int] = ()  # the number of a line in its file; the lines that follow are consecutive
-    pages: Entries[int] = ()  # only in texts of several chunks
+    numbers: Entries[Number] = ()  # the number of a line in its file; the lines that follow are consecutive
+    pages: Entries[Number] = ()  # only in texts of several chunks
 
     def number_at(self, line: int, first: int) -> int:
         """The number of a line in the file; `first` is that of the first line of the text."""
@@ -91,61 +92,3 @@ def numbered(numbers: Sequence[int], lines: Sequence[str]) -> Entries[int]:
             entries.append((line, number))
             start, first = line, number
     return tuple(entries)
-
-
-def to_json(places: LinePlaces, trail: Trail) -> dict[str, Any]:
-    """The entries as an index stores them; `trail` holds for the first line.
-
-    Of a trail, the number of headings that it shares with the one before and its other headings are stored.
-    """
-    headings = []
-    for line, new in places.trails:
-        kept = next((n for n, (one, other) in enumerate(zip(trail, new, strict=False)) if one != other), None)
-        kept = min(len(trail), len(new)) if kept is None else kept
-        headings.append([line, kept, *new[kept:]])
-        trail = new
-    stored = {"headings": headings, "anchors": places.anchors, "numbers": places.numbers}
-    return {name: entries for name, entries in stored.items() if entries}
-
-
-def from_json(values: dict[str, Any], trail: Trail, n_lines: int, maximum: int) -> LinePlaces:
-    """The entries that `to_json` wrote for a text of `n_lines` lines; raises ValueError for impossible ones.
-
-    Titles and anchors may be any text; the caller checks their characters. Numbers of lines are at most `maximum`.
-    """
-    stored = {name: list(_checked(values.get(name, []), n_lines)) for name in ("headings", "anchors", "numbers")}
-    if not all(len(entry) == 2 and type(entry[1]) is str for entry in stored["anchors"]):
-        raise ValueError("an anchor is not a text")
-    if not all(len(entry) == 2 and type(entry[1]) is int and 0 <= entry[1] <= maximum for entry in stored["numbers"]):
-        raise ValueError("a line has an impossible number")
-    for entry in stored["headings"]:
-        is_possible = len(entry) > 1 and type(entry[1]) is int and entry[1] >= 0
-        if not is_possible or not all(type(title) is str for title in entry[2:]):
-            raise ValueError("a heading is not a text")
-    trails = list(_trails(stored["headings"], trail))
-    return LinePlaces(
-        tuple(trails),
-        tuple((line, anchor) for line, anchor in stored["anchors"]),
-        tuple((line, number) for line, number in stored["numbers"]),
-    )
-
-
-def _checked(entries: Any, n_lines: int) -> Iterator[list[Any]]:
-    """The entries of one kind, whose lines must ascend."""
-    if type(entries) is not list or len(entries) > MAX_ENTRIES:
-        raise ValueError("the places of lines are not a list of usual length")
-    last = -1
-    for entry in entries:
-        if type(entry) is not list or not entry or type(entry[0]) is not int or not last < entry[0] < n_lines:
-            raise ValueError("the place of a line has an impossible line")
-        last = entry[0]
-        yield entry
-
-
-def _trails(headings: list[list[Any]], trail: Trail) -> Iterator[tuple[int, Trail]]:
-    sizes = accumulate(entry[1] + len(entry) - 2 for entry in headings)
-    for (line, kept, *titles), size in zip(headings, sizes, strict=True):
-        if kept > len(trail) or size > MAX_TITLES:
-            raise ValueError("a line has impossible headings")
-        trail = (*trail[:kept], *titles)
-        yield line, trail

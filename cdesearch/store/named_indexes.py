@@ -3,20 +3,21 @@
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from cdesearch.store.folder import shown_source
+from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index
+from cdesearch.store.place import Place
 from cdesearch.store.trust import real
 
 
-def open_each(folders: Iterable[Path | None]) -> dict[str, Index]:
-    """Open the index of each folder, as `Index.open` finds it, and return the indexes by name.
+def open_each(places: Iterable[Place | None]) -> dict[str, Index]:
+    """Open the index at each place, as `Index.open` finds it, and return the indexes by name.
 
     An index that is named twice is opened once. Raises IndexStateError if any of them cannot be opened.
     """
-    opened: dict[Path, Index] = {}
-    for folder in folders:
-        index = Index.open(folder)
-        opened.setdefault(real(index.folder), index)
+    opened: dict[Place, Index] = {}
+    for place in places:
+        index = Index.open(place)
+        opened.setdefault(real(index.place), index)
     named: dict[str, Index] = {}
     for index in opened.values():
         named[free_name(index, named)] = index

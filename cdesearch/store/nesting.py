@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from cdesearch.errors import CdesearchError
-from cdesearch.store.folder import CURRENT, FOLDER
 from cdesearch.store.index import Index
+from cdesearch.store.layout import CURRENT, FOLDER
 from cdesearch.store.trust import check_found
 
 

@@ -1,13 +1,13 @@
 """Chunks and hits, and the Arrow columns in which an index stores chunks and documents."""
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cdesearch.store.line_places import NO_PLACES, LinePlaces, from_json, to_json, value_at
+import msgspec
+
+from cdesearch.store.line_places import NO_PLACES, LinePlaces, Number, value_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,16 +115,24 @@ class Hit:
     copies: tuple["Hit", ...] = ()
 
 
-# Each column of a hit takes a third of a millisecond to read. Fields that no search filters by share the column
-# `place`, as a JSON object.
-PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
-# Fields that are written only if they are set, so that older versions can read indexes without them.
-OPTIONAL_PLACE = ("anchor", "indent")
-LINE_PLACES = ("headings", "anchors", "numbers")  # see `to_json` of `line_places`
-_INDENT = re.compile(r"[ \t]{0,1000}")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_MAX_NUMBER = 1 << 53  # of lines, pages and chunks
+class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The fields of a chunk by which no search filters: each column of a hit takes a third of a millisecond to read."""
+
+    record: str | None
+    ordinal: Number
+    title: str
+    trail: tuple[str, ...]
+    body_start: Number
+    line_start: Number | None
+    line_end: Number | None
+    page: Number | None
+    anchor: str | None = None
+    indent: Annotated[str, msgspec.Meta(pattern="^[ \t]{0,1000}$")] = ""
+    places: LinePlaces = NO_PLACES
+
+
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
+_PLACES = msgspec.json.Decoder(_Place)
 
 
 def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
@@ -165,67 +173,24 @@ def document_schema() -> "pa.Schema":
 
 def chunk_to_row(chunk: Chunk) -> dict[str, str]:
     """The columns of a chunk, without its vector."""
+    place = _Place(**{name: getattr(chunk, name) for name in _Place.__struct_fields__})
     return {
         "id": chunk.id,
         "document_id": chunk.document_id,
         "path": chunk.path,
         "text": chunk.text,
-        "place": json.dumps(_place(chunk)),
+        "place": msgspec.json.encode(place).decode(),
         "content_hash": chunk.content_hash,
     }
 
 
-def _place(chunk: Chunk) -> dict[str, Any]:
-    optional = {name: getattr(chunk, name) for name in OPTIONAL_PLACE}
-    place = {name: getattr(chunk, name) for name in PLACE} | {n: value for n, value in optional.items() if value}
-    return place | to_json(chunk.places, chunk.trail)
-
-
 def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
-    """The chunk in a row that `chunk_to_row` wrote; raises ValueError for a row that it never writes.
-
-    Every value is checked, because a forged index can hold any value.
-    """
+    """The chunk in a row that `chunk_to_row` wrote; raises ValueError for a row that it never writes."""
     try:
-        place = json.loads(row["place"])
-    except RecursionError:
-        raise ValueError("a chunk's place is nested too deep") from None
-    if not isinstance(place, dict) or place.keys() - {*OPTIONAL_PLACE, *LINE_PLACES} != set(PLACE):
-        raise ValueError("a chunk's place does not have the fields that an index writes")
-    trail = place["trail"]
-    numbers = [place[name] for name in ("line_start", "line_end", "page") if place[name] is not None]
-    if not (
-        _are_texts([place["title"], place.get("anchor", ""), *([] if place["record"] is None else [place["record"]])])
-        and isinstance(trail, list)
-        and _are_texts(trail)
-        and all(_is_number(number, _MAX_NUMBER) for number in [place["ordinal"], *numbers])
-        and _is_number(place["body_start"], len(row["text"]))
-        and isinstance(place.get("indent", ""), str)
-        and _INDENT.fullmatch(place.get("indent", ""))
-    ):
-        raise ValueError("a chunk's place has an impossible value")
-    place["trail"] = tuple(trail)
-    place["places"] = _line_places({name: place.pop(name) for name in LINE_PLACES if name in place}, place, row["text"])
-    return Chunk(id=row["id"], document_id=row["document_id"], path=row["path"], text=row["text"], **place)
-
-
-def _line_places(stored: dict[str, Any], place: dict[str, Any], text: str) -> LinePlaces:
-    if not stored:
-        return NO_PLACES
-    try:
-        places = from_json(stored, place["trail"], text.count("\n", place["body_start"]) + 1, _MAX_NUMBER)
-    except ValueError as error:
-        raise ValueError(f"a chunk's place has an impossible value: {error}") from None
-    titles = {title for _, trail in places.trails for title in trail}
-    if not _are_texts([*titles, *(anchor for _, anchor in places.anchors)]):
-        raise ValueError("a chunk's place has an impossible value")
-    return places
-
-
-def _are_texts(values: list[Any]) -> bool:
-    """Whether all are strings without surrogates: JSON can hold half of a character, which cannot be printed."""
-    return all(isinstance(value, str) and not _SURROGATE.search(value) for value in values)
-
-
-def _is_number(value: object, maximum: int) -> bool:
-    return type(value) is int and 0 <= value <= maximum
+        place = _PLACES.decode(row["place"])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(f"the place of a chunk is impossible ({error})") from None
+    if place.body_start > len(row["text"]):
+        raise ValueError("a chunk begins after its text")
+    fields = {name: getattr(place, name) for name in _Place.__struct_fields__}
+    return Chunk(id=row["id"], document_id=row["document_id"], path=row["path"], text=row["text"], **fields)

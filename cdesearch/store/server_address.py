@@ -1,8 +1,8 @@
 """Where the server of an index listens: one private folder for each user, with a socket for each index.
 
 A command finds the server of an index without a configuration: the name of the socket is a hash of the real path of
-the index folder. Beside the socket is a small JSON file about the server. The folder must belong to this user, and
-nobody else may enter it. So another user can neither pose as the server nor ask it.
+the index folder, or of its address in a bucket. Beside the socket is a small JSON file about the server. The folder
+must belong to this user, and nobody else may enter it. So another user can neither pose as the server nor ask it.
 
 Windows has no such sockets in Python. There the server listens on a port of the loopback interface, and the JSON file
 contains the address and a token that every request must show.
@@ -18,7 +18,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from cdesearch.errors import StorageError
-from cdesearch.store.folder import read_small, replace_file
+from cdesearch.store.folder import replace_file
+from cdesearch.store.guard import read_small
+from cdesearch.store.place import Place
 
 MAX_SOCKET_PATH = 103  # bytes; 107 on Linux
 
@@ -35,19 +37,19 @@ class ServerRecord:
     token: str | None = None  # that requests to the address must show; stored only on Windows
 
 
-def socket_of(index_folder: Path) -> Path:
+def socket_of(index: Place) -> Path:
     """The path of the socket of the server for this index, whether or not one runs."""
-    return _beside(index_folder, ".sock")
+    return _beside(index, ".sock")
 
 
-def record_of(index_folder: Path) -> Path:
+def record_of(index: Place) -> Path:
     """The path of the file in which the server for this index describes itself."""
-    return _beside(index_folder, ".json")
+    return _beside(index, ".json")
 
 
-def log_of(index_folder: Path) -> Path:
+def log_of(index: Place) -> Path:
     """The path of the log of a server that runs in the background."""
-    return _beside(index_folder, ".log")
+    return _beside(index, ".log")
 
 
 def runtime_folder() -> Path:
@@ -97,18 +99,18 @@ def is_private(folder: Path) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
-def write_record(index_folder: Path, record: ServerRecord) -> None:
+def write_record(index: Place, record: ServerRecord) -> None:
     """Store what `read_record` reads; only this user can read it. Raises StorageError and OSError."""
     make_runtime_folder()
-    replace_file(record_of(index_folder), json.dumps(asdict(record)))
+    replace_file(record_of(index), json.dumps(asdict(record)))
 
 
-def read_record(index_folder: Path) -> ServerRecord | None:
+def read_record(index: Place) -> ServerRecord | None:
     """What the server of an index says about itself; None if there is none, or if its folder is not private.
 
     The server may have been killed since.
     """
-    file = record_of(index_folder)
+    file = record_of(index)
     if not is_private(file.parent):
         return None
     try:
@@ -119,10 +121,10 @@ def read_record(index_folder: Path) -> ServerRecord | None:
     return record if _is_possible(record) else None
 
 
-def remove_record(index_folder: Path) -> None:
+def remove_record(index: Place) -> None:
     """Remove what `write_record` stored, if it is there."""
     with suppress(OSError):
-        record_of(index_folder).unlink()
+        record_of(index).unlink()
 
 
 def _is_possible(record: ServerRecord) -> bool:
@@ -137,8 +139,8 @@ def _is_possible(record: ServerRecord) -> bool:
     )
 
 
-def _beside(index_folder: Path, suffix: str) -> Path:
-    real = os.path.normcase(os.path.realpath(index_folder))
+def _beside(index: Place, suffix: str) -> Path:
+    real = os.path.normcase(os.path.realpath(index)) if isinstance(index, Path) else str(index)
     return runtime_folder() / f"{blake2b(os.fsencode(real), digest_size=12).hexdigest()}{suffix}"
 
 

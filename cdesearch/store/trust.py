@@ -13,13 +13,16 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import overload
+
+import msgspec
 
 from cdesearch.errors import IndexUntrustedError, InputError
 from cdesearch.models.endpoint_model import is_url
-from cdesearch.store.bucket_address import address_behind
+from cdesearch.store.copies import shown_source
 from cdesearch.store.filesystem import foreign_owner, lock_of, refusal, refusal_of, user_name
-from cdesearch.store.folder import replace_file, shown_source
+from cdesearch.store.folder import replace_file
+from cdesearch.store.place import Place
 from cdesearch.terminal import printable
 
 FILE = "trusted.json"
@@ -66,15 +69,15 @@ class TrustRequest:
         return " and ".join(parts)
 
 
-def outside(folder: Path, sources: Iterable[Path]) -> tuple[str, ...]:
-    """The absolute paths among `sources` that are outside the parent of the index `folder`, with links followed.
+def outside(place: Place, sources: Iterable[Path]) -> tuple[str, ...]:
+    """The absolute paths among `sources` that are outside the parent of the index at `place`, with links followed.
 
     The links of a path that does not begin with that parent are not followed: on some systems that alone would mount a
-    file system or contact a server. All sources are outside the folder that stands for an index in a bucket.
+    file system or contact a server. All sources are outside an index in a bucket.
     """
-    if address_behind(folder) is not None:
+    if not isinstance(place, Path):
         return tuple(map(str, sources))
-    parent, real_parent = folder.parent, real(folder.parent)
+    parent, real_parent = place.parent, real(place.parent)
     resolved = [real(source) if source.is_relative_to(parent) else source for source in sources]
     return tuple(str(path) for path in resolved if not path.is_relative_to(real_parent))
 
@@ -82,13 +85,18 @@ def outside(folder: Path, sources: Iterable[Path]) -> tuple[str, ...]:
 def require_own(folder: Path) -> None:
     """Raise IndexUntrustedError if an existing index folder belongs to another user, who could read what is written.
 
-    Raises OSError if it cannot be reached. An index in a bucket has no such owner.
+    Raises OSError if it cannot be reached.
     """
-    if address_behind(folder) is None and (owner := foreign_owner(folder)) is not None:
+    if (owner := foreign_owner(folder)) is not None:
         raise IndexUntrustedError(
             f"The index {printable(str(folder))} belongs to {user_name(owner)}, and only its owner can change it.",
             "Make your own: `cdesearch index FOLDER --index DIR`.",
         )
+
+
+def foreign_owner_of(place: Place) -> int | None:
+    """The number of another user to whom the index at `place` belongs; one in a bucket has no such owner."""
+    return foreign_owner(place) if isinstance(place, Path) else None
 
 
 def check_found(folder: Path) -> None:
@@ -106,14 +114,14 @@ def check_found(folder: Path) -> None:
         )
 
 
-def unconfirmed(folder: Path, request: TrustRequest) -> TrustRequest:
-    """The part of `request` that the user has not confirmed for the index in `folder`.
+def unconfirmed(place: Place, request: TrustRequest) -> TrustRequest:
+    """The part of `request` that the user has not confirmed for the index at `place`.
 
     Raises InputError if the file of confirmations cannot be read.
     """
     if request.is_empty:
         return request
-    confirmed = _entries().get(_key(folder), TrustRequest())
+    confirmed = _entries().get(_key(place), TrustRequest())
     return TrustRequest(
         None if request.model == confirmed.model else request.model,
         tuple(path for path in request.folders if path not in confirmed.folders),
@@ -121,26 +129,26 @@ def unconfirmed(folder: Path, request: TrustRequest) -> TrustRequest:
     )
 
 
-def check_confirmed(folder: Path, request: TrustRequest) -> None:
-    """Raise IndexUntrustedError unless the user has confirmed `request` for the index in `folder`."""
-    missing = unconfirmed(folder, request)
+def check_confirmed(place: Place, request: TrustRequest) -> None:
+    """Raise IndexUntrustedError unless the user has confirmed `request` for the index at `place`."""
+    missing = unconfirmed(place, request)
     if missing.is_empty:
         return
     other = "name the folders again in `cdesearch index`" if missing.folders else "name it again with --model"
     raise IndexUntrustedError(
-        f"The index {printable(str(folder))} asks for {missing.describe()}, which nobody has confirmed on this computer"
+        f"The index {printable(str(place))} asks for {missing.describe()}, which nobody has confirmed on this computer"
         " for an index at this path; an index that is moved must be confirmed again.",
-        f"If you trust it, run `cdesearch trust {shlex.quote(printable(str(folder)))}`, or {other}.",
+        f"If you trust it, run `cdesearch trust {shlex.quote(printable(str(place)))}`, or {other}.",
     )
 
 
-def confirm(folder: Path, request: TrustRequest) -> bool:
-    """Record that this user allows the index in `folder` to use what `request` names, and nothing else.
+def confirm(place: Place, request: TrustRequest) -> bool:
+    """Record that this user allows the index at `place` to use what `request` names, and nothing else.
 
     Writes only if that changes something, one process at a time; returns whether it did. Raises InputError if the file
     cannot be read, and OSError if it cannot be written.
     """
-    key = _key(folder)
+    key = _key(place)
     if _entries().get(key, TrustRequest()) == request:
         return False
     file = real(trust_file())
@@ -178,15 +186,18 @@ def trust_file() -> Path:
         raise OSError(str(error)) from None
 
 
-def real(path: Path) -> Path:
-    """The path with every link followed."""
-    return Path(os.path.realpath(path))
+@overload
+def real(place: Path) -> Path: ...
+@overload
+def real(place: Place) -> Place: ...
+def real(place: Place) -> Place:
+    """The path with every link followed; an address is returned as it is."""
+    return Path(os.path.realpath(place)) if isinstance(place, Path) else place
 
 
-def _key(folder: Path) -> str:
+def _key(place: Place) -> str:
     """The name of an index in the file of confirmations: its address in a bucket, or its real path."""
-    address = address_behind(folder)
-    return str(address) if address is not None else str(real(folder))
+    return str(real(place))
 
 
 def _entries() -> dict[str, TrustRequest]:
@@ -200,21 +211,8 @@ def _entries() -> dict[str, TrustRequest]:
         reason, remedy = refusal(number)  # without an error, the next confirmation would replace all others
         raise InputError(f"{trust_file()} cannot be read ({reason}).", remedy) from None
     try:
-        return {name: _entry(values) for name, values in json.loads(text).items()}
-    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
+        return msgspec.convert(json.loads(text), dict[str, TrustRequest])  # msgspec reads no paths that are not UTF-8
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise InputError(
-            f"{trust_file()} cannot be read ({_reason(error)}).", "Repair or remove it: it holds your confirmations."
+            f"{trust_file()} cannot be read ({error}).", "Repair or remove it: it holds your confirmations."
         ) from None
-
-
-def _reason(error: Exception) -> str:
-    return f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)[:100]
-
-
-def _entry(values: dict[str, Any]) -> TrustRequest:
-    model, folders, owner = values["model"], values["folders"], values.get("owner")
-    if not (model is None or isinstance(model, str)) or not all(isinstance(folder, str) for folder in folders):
-        raise TypeError("an entry needs a model and folders")
-    if not (owner is None or type(owner) is int):
-        raise TypeError("the owner of an index is a number")
-    return TrustRequest(model, tuple(folders), owner)

@@ -11,10 +11,10 @@ common with the query, and their cosines are then computed from what is stored.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from cdesearch.store.damage import damaged
+from cdesearch.store.place import Place
 
 if TYPE_CHECKING:  # a query that a server answers imports this module, and needs no numpy
     import pyarrow as pa
@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # a query that a server answers imports this module, and need
 
 VectorKind = Literal["float32", "float16", "int8", "binary"]
 KINDS: tuple[VectorKind, ...] = get_args(VectorKind)
-UNNAMED = "float32"  # of an index whose manifest names no kind
 VECTOR_INDEX = "vector_idx"  # the name that an index of vectors has in LanceDB
 DEFAULT: VectorKind = "float16"  # of a new index; it costs no quality, see benchmarks/results/LOG.md
 
@@ -118,13 +117,13 @@ class VectorFormat:
         stored: Floats = numbers("vector").reshape(-1, self.dimension).astype(np.float32, copy=False)
         return stored
 
-    def read(self, rows: Any, folder: Path) -> "Floats":
-        """What `decode` returns; raises IndexDamagedError for the index in `folder` if a number is not finite."""
+    def read(self, rows: Any, place: Place) -> "Floats":
+        """What `decode` returns; raises IndexDamagedError for the index at `place` if a number is not finite."""
         import numpy as np
 
         vectors = self.decode(rows)
         if not np.isfinite(vectors).all():
-            raise damaged(folder, "it holds vectors that are not numbers")
+            raise damaged(place, "it holds vectors that are not numbers")
         return vectors
 
     def rounded(self, vectors: "Floats") -> "Floats":

@@ -1,35 +1,43 @@
 """The file of the vocabulary of a corpus, in generations whose language joins words; see `languages.compounds`."""
 
-import json
 from pathlib import Path
+
+import msgspec
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.languages.compounds import Vocabulary
-from cdesearch.store.folder import index_of, read_small, rebuild_remedy, unreadable, write_new
+from cdesearch.store.folder import write_new
+from cdesearch.store.guard import read_small, unreadable
+from cdesearch.store.layout import index_of, rebuild_remedy
+from cdesearch.store.place import Place
 
 VOCABULARY = "vocabulary.json"
-MOST_WORDS, MOST_LETTERS = 200_000, 64
-MAX_BYTES = 4 * MOST_WORDS * (MOST_LETTERS + 1)
+MAX_BYTES = 52_000_000  # of 200,000 words of 64 letters
+
+
+class _Stored(msgspec.Struct):
+    frequent: int
+    words: str  # separated by spaces
 
 
 def write_vocabulary(vocabulary: Vocabulary, file: Path) -> None:
     """Write the file of a generation; that of the last one, which may be a hard link to it, does not change."""
-    value = {"frequent": vocabulary.n_frequent, "words": " ".join(vocabulary.words)}
-    write_new(file, json.dumps(value, ensure_ascii=False))
+    write_new(file, msgspec.json.encode(_Stored(vocabulary.n_frequent, " ".join(vocabulary.words))).decode())
 
 
-def read_vocabulary(generation: Path) -> Vocabulary | None:
-    """The vocabulary of a generation; None if it has none. Raises IndexStateError."""
+def read_vocabulary(generation: Path, place: Place | None = None) -> Vocabulary | None:
+    """The vocabulary of a generation of the index at `place`; None if it has none. Raises IndexStateError."""
     file = generation / VOCABULARY
     try:
-        value = json.loads(read_small(file, MAX_BYTES))
-        n_frequent, words = value["frequent"], value["words"].split(" ")
-        if type(n_frequent) is not int or not 0 <= n_frequent <= len(words) <= MOST_WORDS:
+        stored = msgspec.json.decode(read_small(file, MAX_BYTES), type=_Stored)
+        words = tuple(stored.words.split(" "))
+        if not 0 <= stored.frequent <= len(words):
             raise ValueError
     except FileNotFoundError:
         return None
     except OSError as error:
         raise unreadable(file, error) from None
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise IndexDamagedError(f"{file} does not hold a vocabulary.", rebuild_remedy(index_of(file))) from None
-    return Vocabulary(tuple(words), n_frequent)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        remedy = rebuild_remedy(place or index_of(file))
+        raise IndexDamagedError(f"{file} does not hold a vocabulary.", remedy) from None
+    return Vocabulary(words, stored.frequent)

@@ -5,24 +5,19 @@ import os
 import sys
 from pathlib import Path
 
-from cdesearch.errors import StorageError
-from cdesearch.store.bucket_address import written_place
+from cdesearch.errors import InputError, StorageError
+from cdesearch.store.copies import user_cache
 from cdesearch.store.filesystem import refusal, refusal_of
-from cdesearch.store.folder import MARKER
+from cdesearch.store.layout import MARKER
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _OTHER_CACHE = f"set {'LOCALAPPDATA' if sys.platform == 'win32' else 'XDG_CACHE_HOME'} to a folder on another disk"
 
 
 def write_error(folder: Path, error: OSError) -> StorageError:
-    """The error to raise for an error of the system while a file in the index `folder` was written.
-
-    For an index in a bucket, it names the cache.
-    """
+    """The error to raise for an error of the system while a file in `folder` was written."""
     reason, remedy = refusal(error.errno or errno.EIO)
-    return known_write_error(folder, error) or StorageError(
-        f"{written_place(folder)} cannot be written ({reason}).", remedy
-    )
+    return known_write_error(folder, error) or StorageError(f"{folder} cannot be written ({reason}).", remedy)
 
 
 def known_write_error(folder: Path, error: BaseException) -> StorageError | None:
@@ -30,48 +25,57 @@ def known_write_error(folder: Path, error: BaseException) -> StorageError | None
 
     LanceDB and Arrow wrap the system's error in their own, so its text is read as well.
     """
-    place = written_place(folder)
-    elsewhere = "name a place on another disk with --index DIR" if place == folder else _OTHER_CACHE
     code = getattr(error, "errno", None)
     text = str(error).lower()
     if code in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text or "quota exceeded" in text:
-        return StorageError(f"The disk of {place} is full.", "Free some space and run the same command again.")
+        return StorageError(f"The disk of {folder} is full.", "Free some space and run the same command again.")
     if code == errno.EFBIG or "file too large" in text:
         return StorageError(
-            f"A file in {place} would be larger than the disk or your limits allow.",
-            f"Raise the limit (`ulimit -f`), or {elsewhere}.",
+            f"A file in {folder} would be larger than the disk or your limits allow.",
+            f"Raise the limit (`ulimit -f`), or {_elsewhere(folder)}.",
         )
     is_read_only = code == errno.EROFS or "read-only file system" in text
     if is_read_only or code in (errno.EACCES, errno.EPERM):
-        file = Path(getattr(error, "filename", None) or place)
-        if file.is_relative_to(place) or place.is_relative_to(file):  # not if a document cannot be read
-            if place != folder:
-                return StorageError(f"{place} cannot be written.", f"Correct its permissions, or {_OTHER_CACHE}.")
+        file = Path(getattr(error, "filename", None) or folder)
+        if file.is_relative_to(folder) or folder.is_relative_to(file):  # not if a document cannot be read
             return StorageError(f"{folder} cannot be written.", _remedy(folder, is_read_only=is_read_only))
         return None
-    return _refused(place, error, elsewhere)
+    return _refused(folder, error)
 
 
-def _refused(place: Path, error: BaseException, elsewhere: str) -> StorageError | None:
-    """The error for another refusal, such as EBUSY, unless it may be about other files than those in `place`."""
+def _refused(folder: Path, error: BaseException) -> StorageError | None:
+    """The error for another refusal, such as EBUSY, unless it may be about other files than those in `folder`."""
     number = refusal_of(error)
     if number is None:
         return None
     reason, remedy = refusal(number)
     names = [name for name in (getattr(error, "filename", None), getattr(error, "filename2", None)) if name]
     if number in _NO_LOCKS and not names:
-        return StorageError(
-            f"{place} cannot be locked ({reason}).", f"Mount its file system with locks, or {elsewhere}."
-        )
-    if number in (errno.EMFILE, errno.ENFILE) or any(Path(name).is_relative_to(place) for name in names):
-        return StorageError(f"{place} cannot be written ({reason}).", remedy)
+        remedy = f"Mount its file system with locks, or {_elsewhere(folder)}."
+        return StorageError(f"{folder} cannot be locked ({reason}).", remedy)
+    if number in (errno.EMFILE, errno.ENFILE) or any(Path(name).is_relative_to(folder) for name in names):
+        return StorageError(f"{folder} cannot be written ({reason}).", remedy)
     return None
+
+
+def _elsewhere(folder: Path) -> str:
+    return _OTHER_CACHE if _is_in_cache(folder) else "name a place on another disk with --index DIR"
 
 
 def _remedy(folder: Path, *, is_read_only: bool) -> str:
     """What to do about a folder that cannot be written. No other folder can replace an index that exists already."""
+    if _is_in_cache(folder):
+        return f"Correct its permissions, or {_OTHER_CACHE}."
     if not os.path.lexists(folder / MARKER):
         return "Name another folder with --index DIR."
     if is_read_only:
         return "Mount its file system with permission to write."
     return "Correct its permissions, or ask its owner for access."
+
+
+def _is_in_cache(folder: Path) -> bool:
+    """Whether a folder holds downloads from a bucket."""
+    try:
+        return folder.is_relative_to(user_cache())
+    except InputError:  # no home folder
+        return False

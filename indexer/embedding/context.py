@@ -41,7 +41,18 @@ def draw_sample(
         counted = [text for _, content, text in rows if int(content[:8], 16) % one_in == 0]
         frequencies += encoder.count_tokens(counted)
         advance(len(rows))
-    return sample_of(sampled, frequencies, encoder, seed, old, progress)
+    ids = sorted(sampled)
+    hashes, texts = [sampled[chunk][0] for chunk in ids], [sampled[chunk][1] for chunk in ids]
+    vectors = np.zeros((len(ids), encoder.dimension), np.float32)
+    if encoder.reads_context:
+        known = dict(zip(old.sampled.content_hashes, old.inputs.vectors, strict=True)) if old else {}
+        fresh = [row for row, content in enumerate(hashes) if content not in known]
+        advance = progress.stage("Embedding the context", len(fresh))
+        vectors[fresh] = encoder.first_stage([texts[row] for row in fresh], advance)
+        for row, content in enumerate(hashes):
+            if content in known:
+                vectors[row] = known[content]
+    return encoder.make_sample(ids, hashes, vectors, frequencies, seed)
 
 
 def fit_whitening(
@@ -121,26 +132,3 @@ def _triples(spool: Chunks, content: str = "content_hash") -> list[tuple[str, st
         for window in spool.windows(["id", "document_id", content])
         for row in zip(*(window[name].to_pylist() for name in window.schema.names), strict=True)
     ]
-
-
-def sample_of(
-    sampled: dict[str, tuple[str, str]],
-    frequencies: TokenFrequencies,
-    encoder: Encoder,
-    seed: int,
-    old: Context | None,
-    progress: Progress,
-) -> ContextSample:
-    """The context of `sampled` chunks, which are content hash and text by chunk id."""
-    ids = sorted(sampled)
-    hashes, texts = [sampled[chunk][0] for chunk in ids], [sampled[chunk][1] for chunk in ids]
-    vectors = np.zeros((len(ids), encoder.dimension), np.float32)
-    if encoder.reads_context:
-        known = dict(zip(old.sampled.content_hashes, old.inputs.vectors, strict=True)) if old else {}
-        fresh = [row for row, content in enumerate(hashes) if content not in known]
-        advance = progress.stage("Embedding the context", len(fresh))
-        vectors[fresh] = encoder.first_stage([texts[row] for row in fresh], advance)
-        for row, content in enumerate(hashes):
-            if content in known:
-                vectors[row] = known[content]
-    return encoder.make_sample(ids, hashes, vectors, frequencies, seed)

@@ -9,6 +9,10 @@ from cdesearch.errors import ModelServerError, TextRefusedError
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Chunks
 
+# Embeds the texts of documents that are not in the set, like `embed_spool`.
+Embed = Callable[
+    [Chunks, Container[str], EmbeddingCache, Encoder, EncodingContext, Callable[[int], None]], Iterator[None]
+]
 CONTINUES = "The same command continues, and reuses every finished embedding."
 
 

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
+from cdesearch.store.filesystem import refusal_of
+from cdesearch.store.guard import TABLES
 from cdesearch.store.index import Index
-from cdesearch.store.lance_manifest import TABLES
 from cdesearch.store.open_tables import connect
 from indexer.generations.tables import NAMES_PER_QUERY, sql_lists
 
@@ -41,7 +42,13 @@ class EmbeddingCache:
         self._dimension = dimension
         self._schema = cache_schema(dimension)
         self._table: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
-        self._known = set(_column(self._table, "content_hash").to_pylist())
+        try:
+            self._known = set(_column(self._table, "content_hash").to_pylist())
+        except (OSError, RuntimeError, ValueError) as error:
+            if refusal_of(error) is not None:
+                raise
+            self.drop()  # a run was killed while it dropped the table
+            self._table, self._known = self._database.create_table(TABLE, schema=self._schema), set()
         self._base = base
         self._document_weight = document_weight
         self.embedded = 0  # texts that went through the model in this run

@@ -15,9 +15,8 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.models.export_folder import record_speed
 from cdesearch.progress import Progress
 from cdesearch.store.index import Index
-from indexer.embedding.chunk_windows import embed_windows
 from indexer.embedding.document_vectors import encoded_documents
-from indexer.embedding.embed import count_missing, embed_spool
+from indexer.embedding.embed import Embed, count_missing
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Chunks
 from indexer.generations.tables import Tables, identities
@@ -37,6 +36,7 @@ class Filling:
     spool: Chunks
     cache: EmbeddingCache
     encoder: Encoder
+    embed: Embed
     progress: Progress
 
     def in_context_of(self, base: Index, kept_paths: pa.ChunkedArray, gone_paths: Collection[str]) -> None:
@@ -78,9 +78,8 @@ class Filling:
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
-        embed = embed_windows if self.encoder.joins_chunks else embed_spool
         embedded, seconds, started = self.cache.embedded, 0.0, time.monotonic()
-        for _ in embed(self.spool, unchanged, self.cache, self.encoder, context, advance):
+        for _ in self.embed(self.spool, unchanged, self.cache, self.encoder, context, advance):
             seconds += time.monotonic() - started
             publish()
             started = time.monotonic()

@@ -1,6 +1,5 @@
 """The languages of the chunks that a build has read, and the choice of the full-text search."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -17,7 +16,6 @@ class CorpusLanguages:
 
     shares: dict[str, float]  # of the chunks, by the code of their language
     text_language: str  # the code of the language whose stemmer and stop words full text uses
-    is_measured: bool = True  # false for the index of an older version, which is ranked as before until it is rebuilt
 
     @classmethod
     def of(cls, spool: Chunks, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
@@ -26,22 +24,10 @@ class CorpusLanguages:
         Without `base` they are the whole corpus, and choose the full-text search. Otherwise the choice stays, and the
         `n_kept` chunks of the base that stay have its shares.
         """
-        if base is not None and not (base.languages or base.model_languages):
-            return cls({}, base.text_language, is_measured=False)
         n_chunks = spool.count()
-        step = sampling_step(n_chunks)
+        step = max(1, -(-n_chunks // MAX_SAMPLED))  # of every so many chunks of a window, one is sampled
         texts = chain.from_iterable(window["text"].to_pylist()[::step] for window in spool.windows(["text"]))
-        return cls.of_texts(texts, n_chunks, base, n_kept)
-
-    @classmethod
-    def of_texts(cls, texts: Iterable[str], n_chunks: int, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
-        """The same from the `texts` that were sampled of `n_chunks` chunks."""
         fresh = language_shares(texts)
         if base is None:
             return cls(fresh, text_language(fresh))
         return cls(joined_shares([(base.languages, n_kept), (fresh, n_chunks)]), base.text_language)
-
-
-def sampling_step(n_chunks: int) -> int:
-    """Of every so many chunks of a window, one is sampled."""
-    return max(1, -(-n_chunks // MAX_SAMPLED))

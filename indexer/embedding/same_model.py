@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cdesearch.encode.remote import is_same_model
 from cdesearch.store.folder import write_new
-from cdesearch.store.served_model import ServedModel
+from cdesearch.store.manifest import ServedModel
 from indexer.generations.generation import PROBES
 
 

@@ -17,8 +17,9 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, write_files
-from cdesearch.store.folder import PLAN, write_new
+from cdesearch.store.folder import write_new
 from cdesearch.store.index import CONTEXT
+from cdesearch.store.layout import PLAN
 from cdesearch.store.manifest import Manifest
 from indexer.embedding.context import fit_whitening, sample_vectors
 from indexer.embedding.document_vectors import documents_so_far

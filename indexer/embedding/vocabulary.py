@@ -4,9 +4,9 @@ import re
 from collections import Counter
 
 from cdesearch.languages.compounds import LEAST_PART, Vocabulary
-from cdesearch.store.vocabulary import MOST_LETTERS, MOST_WORDS
 from indexer.embedding.spool import Chunks
 
+MOST_WORDS, MOST_LETTERS = 200_000, 64
 FREQUENT_SHARE, LEAST_FREQUENT = 0.01, 5  # of the chunks, and chunks, from which on a word is frequent
 MOST_COUNTED = 5 * MOST_WORDS  # different words; with more, the rarest are forgotten
 _WORD = re.compile(rf"[^\W\d_]{{{LEAST_PART},{MOST_LETTERS}}}")

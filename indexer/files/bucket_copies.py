@@ -10,9 +10,10 @@ from uuid import uuid4
 from cdesearch.errors import SourceError
 from cdesearch.progress import Display
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
-from cdesearch.store.bucket_address import BucketAddress, address_of_copies
+from cdesearch.store.copies import copies_of
 from cdesearch.store.filesystem import lock_of
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER
+from cdesearch.store.layout import CURRENT, GENERATIONS, MARKER
+from cdesearch.store.place import BucketAddress
 from cdesearch.store.write_errors import write_error
 from cdesearch.terminal import counted
 
@@ -20,19 +21,18 @@ UNFINISHED = ".cdesearch-download-"  # begins the name of a file that is being d
 LONGEST_NAME = 255  # bytes
 
 
-def copy_from_buckets(sources: Iterable[Path], progress: Display) -> None:
-    """Bring those of the sources up to date that are copies of files in a bucket.
+def copied(address: BucketAddress, progress: Display) -> Path:
+    """The folder with copies of the files at an address, which are brought up to date.
 
     Raises InputError without the library for buckets, BucketError, StorageError, and SourceError if there are no files.
     """
-    for folder in sources:
-        address = address_of_copies(folder)
-        if address is not None:
-            try:
-                with _copying_alone(address, folder, progress):
-                    _copy(address, progress)
-            except OSError as error:
-                raise write_error(folder, error) from None
+    folder = copies_of(address)
+    try:
+        with _copying_alone(address, folder, progress):
+            _copy(address, folder, progress)
+    except OSError as error:
+        raise write_error(folder, error) from None
+    return folder
 
 
 @contextmanager
@@ -53,8 +53,8 @@ def _copying_alone(address: BucketAddress, folder: Path, progress: Display) -> I
         lock.release()
 
 
-def _copy(address: BucketAddress, progress: Display) -> None:
-    bucket, folder = bucket_at(address), address.copied_files
+def _copy(address: BucketAddress, folder: Path, progress: Display) -> None:
+    bucket = bucket_at(address)
     progress.stage(f"Looking for files in {address}", None)
     listed = _without_indexes(address, bucket.list(""), progress)
     objects = _files(listed)

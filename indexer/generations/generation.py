@@ -1,9 +1,14 @@
-"""Generations on disk. A new one is built beside the live one, with links to its files, and swapped in as a whole."""
+"""Generations on disk. A new one is built beside the live one, with links to its files, and swapped in as a whole.
+
+A list names the generations that the program has made. Only these are ever removed. A name is recorded before its
+folder is made.
+"""
 
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,21 +18,59 @@ import pyarrow as pa
 from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.filesystem import link_or_copy, open_like, sync
-from cdesearch.store.folder import (
-    CURRENT,
-    GENERATIONS,
-    PLAN,
-    current_name,
-    read_small,
-    reading,
-    replace_file,
-    write_new,
-)
+from cdesearch.store.folder import current_name, generations_in, replace_file, write_new
+from cdesearch.store.guard import TABLES, read_small, reading
 from cdesearch.store.index import CONTEXT
-from cdesearch.store.lance_manifest import TABLES
+from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN, is_generation_name
 from cdesearch.store.open_tables import connect
 from cdesearch.store.vocabulary import VOCABULARY
-from indexer.generations.ledger import own_generations, record, remove
+
+LEDGER = "generations.json"
+
+
+def own_generations(folder: Path) -> list[Path]:
+    """The generations in the ledger that exist as real folders, oldest first; raises IndexUnreadableError.
+
+    If the ledger is lost, these are all folders with names of generations: otherwise, they would never be removed.
+    """
+    names = _stored(folder)
+    if names is None:
+        return generations_in(folder)
+    generations = (folder / GENERATIONS / name for name in names)
+    return [generation for generation in generations if generation.is_dir() and not generation.is_symlink()]
+
+
+def record(folder: Path, generation: Path) -> None:
+    """Add a generation that is about to be made."""
+    save(folder, [*(one.name for one in own_generations(folder)), generation.name])
+
+
+def remove(folder: Path, unwanted: Iterable[Path]) -> None:
+    """Delete those of `unwanted` that are in the ledger. One that a reader has open may remain until the next call."""
+    known = set(own_generations(folder))
+    for generation in known.intersection(unwanted):
+        shutil.rmtree(generation, ignore_errors=True)
+    save(folder, [generation.name for generation in own_generations(folder)])
+
+
+def is_readable(folder: Path) -> bool:
+    """Whether there is a ledger that is not damaged; raises IndexUnreadableError."""
+    return _stored(folder) is not None
+
+
+def _stored(folder: Path) -> list[str] | None:
+    """The names in the ledger; None if it is missing or damaged."""
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, IndexDamagedError, IndexUntrustedError):
+        stored = json.loads(read_small(folder / LEDGER))["generations"]
+        return list(dict.fromkeys(name for name in stored if is_generation_name(name)))
+    return None
+
+
+def save(folder: Path, names: list[str]) -> None:
+    """Replace the ledger if it differs."""
+    if names != _stored(folder):
+        replace_file(folder / LEDGER, json.dumps({"generations": names}, indent=2) + "\n")
+
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
 FOLDER_NUMBER = "folder_number"  # in a plan: the inode number of its folder
@@ -36,7 +79,6 @@ SPOOL = "spool.arrow"  # the chunks that were read
 WINDOWS = "spool.windows.arrow"  # the same for a model that reads the chunks of a document together
 SAMPLE = "context.sample.safetensors"  # the first stage of its context
 FITTED = "context.fitted.safetensors"  # the second stage of its context
-CLUSTER = "cluster"  # a folder with everything that a cluster has read, embedded and written
 PROBES = "model.probes"  # the vectors of the probes of a model on a server when the build was begun
 TEMPORARY = (SPOOL, WINDOWS, SAMPLE, FITTED, PROBES)
 

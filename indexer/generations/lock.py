@@ -19,37 +19,31 @@ from cdesearch.errors import (
     InputError,
     StorageError,
 )
-from cdesearch.store.bucket_address import shown_place, written_place
 from cdesearch.store.filesystem import lock_of, open_like
 from cdesearch.store.folder import (
-    CURRENT,
-    GENERATIONS,
-    KNOWN_FILES,
-    MARK,
-    MARKER,
-    check_enterable,
     check_marker,
-    check_not_linked,
     check_path,
-    check_tree,
     current_name,
-    is_generation_name,
+    generations_in,
     known_entries,
-    read_small,
+    mark_of,
     write_new,
 )
+from cdesearch.store.guard import check_enterable, check_not_linked, check_tree, read_small
+from cdesearch.store.layout import CURRENT, FORMAT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
-from indexer.generations.generation import SAMPLE
-from indexer.generations.ledger import own_generations, remove
+from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
 WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed
 
 
 @contextmanager
-def locked(folder: Path, wait: bool) -> Iterator[None]:
+def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
     """Lock the index for writing, and make its folder if there is none.
+
+    An index of an older format is emptied if the run `renews` it.
 
     If this run has made the folder and fails before anything is embedded, everything that it made is removed.
     Raises IndexBusyError, StorageError if nothing can be written, InputError for a folder that is not an index, and
@@ -58,24 +52,21 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
     made: list[Path] = []  # by this run, in this order
     is_locked = False
     try:
-        _prepare(folder, made)
+        _prepare(folder, made, renews=renews)
         with lock_of(folder / "lock", wait=wait):
             is_locked = True
             try:
                 if not os.path.lexists(folder / MARKER):  # the run that had the lock before has removed the folder
-                    _prepare(folder, made)
+                    _prepare(folder, made, renews=renews)
                 write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
-                inodes = [(parent, _inode(parent)) for parent in folder.parents]
                 try:
                     yield
                 except Exception as error:
                     if os.path.lexists(folder / MARKER):
                         raise
-                    _remove_remains(folder, inodes)
-                    raise StorageError(
-                        f"{_copy_or_index(folder)} was removed while this run was writing into it.",
-                        "Run the same command again.",
-                    ) from error
+                    _remove_remains(folder)
+                    cause = f"{folder} was removed while this run was writing into it."
+                    raise StorageError(cause, "Run the same command again.") from error
             finally:  # still under the lock, so that no other run uses the folder
                 _remove_made(folder, made)
     except Timeout:
@@ -94,13 +85,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
             _remove_made(folder, made)
 
 
-def _copy_or_index(folder: Path) -> str:
-    """What messages call the folder that a run writes, which for an index in a bucket is a copy."""
-    place = written_place(folder)
-    return str(folder) if place == folder else f"The copy of {shown_place(folder)} in {place}"
-
-
-def _prepare(folder: Path, made: list[Path]) -> None:
+def _prepare(folder: Path, made: list[Path], *, renews: bool) -> None:
     """Make the folder and its marker if they are missing, and check it; adds new paths to `made`."""
     check_path(folder)
     if os.path.lexists(folder):
@@ -117,6 +102,8 @@ def _prepare(folder: Path, made: list[Path]) -> None:
         made.append(folder / MARKER)
         open_like(folder, PRIVATE)
         write_new(folder / MARKER, MARK)
+    if renews and (mark_of(folder) or FORMAT) < FORMAT:
+        _empty(folder)
     try:
         check_marker(folder)
     except IndexStateError as error:
@@ -132,6 +119,17 @@ def _prepare(folder: Path, made: list[Path]) -> None:
         open_like(folder / GENERATIONS, folder.stat().st_mode)
     if not os.path.lexists(folder / ".gitignore"):
         write_new(folder / ".gitignore", "*\n")
+
+
+def _empty(folder: Path) -> None:
+    """Make an index of an older format, which nothing here can read, an empty one of this format."""
+    for path in (folder, folder / GENERATIONS, *known_entries(folder)):
+        check_not_linked(path)
+    (folder / CURRENT).unlink(missing_ok=True)
+    for generation in generations_in(folder):
+        shutil.rmtree(generation)
+    (folder / LEDGER).unlink(missing_ok=True)
+    write_new(folder / MARKER, MARK)
 
 
 def _make(folder: Path) -> None:
@@ -197,31 +195,11 @@ def _remove_made(folder: Path, made: list[Path]) -> None:
                 path.rmdir()
 
 
-def _remove_remains(folder: Path, inodes: list[tuple[Path, int]]) -> None:
-    """Remove what LanceDB has written into an index that somebody removed during the run.
-
-    `inodes` are the parents of the folder and their inode numbers before that, by which parents are recognised that
-    LanceDB has made again. A folder with anything else in it is kept.
-    """
-    generations = folder / GENERATIONS
+def _remove_remains(folder: Path) -> None:
+    """Remove what LanceDB has written again into an index that somebody removed during the run."""
     with suppress(OSError):
-        check_not_linked(folder)
-        check_not_linked(generations)
         if {entry.name for entry in folder.iterdir()} <= {GENERATIONS, "lock", "lock.holder"}:
-            for generation in filter(lambda one: is_generation_name(one.name), generations.iterdir()):
-                shutil.rmtree(generation)
-            generations.rmdir()
-            for name in ("lock", "lock.holder"):
-                (folder / name).unlink(missing_ok=True)
-            folder.rmdir()
-        for parent, number in inodes:
-            if _inode(parent) == number:
-                break
-            parent.rmdir()
-
-
-def _inode(path: Path) -> int:
-    return path.stat().st_ino
+            shutil.rmtree(folder)
 
 
 def _is_worth_keeping(generation: Path) -> bool:

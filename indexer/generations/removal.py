@@ -1,33 +1,13 @@
-"""Remove an index from its folder. Only files that an index writes are deleted, and foreign ones stay."""
+"""Remove an index from its folder. Foreign files beside the generations stay."""
 
-import os
-import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.store.checksums import MANIFEST
-from cdesearch.store.file_account import FILES
-from cdesearch.store.folder import (
-    CHECKSUMS,
-    CURRENT,
-    GENERATIONS,
-    KNOWN_FILES,
-    PLAN,
-    check_marker,
-    generations_in,
-)
-from cdesearch.store.lance_manifest import NAMES, TABLES
-from indexer.generations.ledger import save
+from cdesearch.store.folder import check_marker, generations_in
+from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES
+from indexer.generations.generation import save
 from indexer.generations.lock import locked
-
-# The files of a generation, finished or not, by their paths in it. Lance chooses the names of the files of a table, and
-# of temporary files. While it writes a file, its name ends with "#" and a number; a run that was killed leaves it so.
-_FILE = re.compile(
-    rf"({MANIFEST}|{FILES}|{CHECKSUMS}|{PLAN})(\.new)?|spool\.arrow|context(\.sample|\.fitted)?\.(safetensors|new)"
-    rf"|{TABLES}/({'|'.join(map(re.escape, sorted(NAMES)))})/"
-    r"(data/\w+\.lance|_versions/[\w.-]+\.(manifest|json)|_transactions/[\w-]+\.txn|_deletions/[\w-]+\.(arrow|bin)"
-    r"|_indices/[0-9a-f-]{36}/\w+\.(lance|idx))(#\d+)?|tmp/.+"
-)
 
 
 def remove_index(folder: Path) -> list[Path]:
@@ -39,7 +19,7 @@ def remove_index(folder: Path) -> list[Path]:
     with locked(folder, wait=False):
         (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
         for generation in generations_in(folder):
-            _remove_generation(generation)
+            shutil.rmtree(generation)
         save(folder, [])
         with suppress(OSError):
             (folder / GENERATIONS).rmdir()
@@ -51,15 +31,3 @@ def remove_index(folder: Path) -> list[Path]:
     with suppress(OSError):  # it has other contents
         folder.rmdir()
     return left
-
-
-def _remove_generation(generation: Path) -> None:
-    """Delete the files that an index writes, and the folders that are empty then. Links are not followed."""
-    (generation / CHECKSUMS).unlink(missing_ok=True)  # first: a generation without it is not complete
-    for parent, _, names in os.walk(generation, topdown=False):
-        for name in names:
-            file = Path(parent, name)
-            if _FILE.fullmatch(file.relative_to(generation).as_posix()):
-                file.unlink(missing_ok=True)
-        with suppress(OSError):  # it has other contents
-            Path(parent).rmdir()

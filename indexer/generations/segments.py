@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 JOIN_RATIO = 16
 LARGEST_RATIO = 4  # of the largest segment: built again when a fifth of the chunks is in others
 FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
-# Chunks in the newest segment of words from which on the next is begun: LanceDB writes so many in four seconds.
-LARGE_SEGMENT = 1_000_000
 NO_ROWS = np.empty(0, np.uint64)
 
 
@@ -74,23 +72,3 @@ def _row_ids(table: Any) -> NDArray[np.uint64]:
         table.search().select(["_rowid"]).limit(table.count_rows()).to_arrow()["_rowid"].to_numpy()
     )
     return ids
-
-
-def index_words_apart(table: Any, name: str) -> None:
-    """Index new chunks as a segment of their own if LanceDB would write a large segment of the index `name` again.
-
-    That takes the library of the extra `scale`; without it, nothing is done, and LanceDB's way is slower. Scores do
-    not depend on how the words are divided into segments.
-    """
-    known = table.index_stats(name)
-    if known is None or not known.num_unindexed_rows or known.num_indexed_rows < LARGE_SEGMENT:
-        return
-    try:
-        lance = table.to_lance()
-    except ImportError:
-        return
-    (described,) = (one for one in lance.describe_indices() if one.name == name)
-    newest = max((segment.fragment_ids for segment in described.segments), key=lambda ids: max(ids, default=-1))
-    if sum(one.count_rows() for one in lance.get_fragments() if one.fragment_id in newest) >= LARGE_SEGMENT:
-        lance.optimize.optimize_indices(index_names=[name], num_indices_to_merge=0)
-        table.checkout_latest()

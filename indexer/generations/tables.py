@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from cdesearch.search.nearest import chunks_per_part
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat, is_rotated
-from indexer.generations.segments import has_deleted_rows, index_words_apart, rows_to_move
+from indexer.generations.segments import has_deleted_rows, rows_to_move
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -50,23 +50,6 @@ UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}
 # letters and digests: those of SHA-512 have 128 digits.
 LONGEST_WORD = 128
 NAMES_PER_QUERY = 10_000  # each query reads a column of the whole table
-
-
-# Of a graph: edges of a chunk, and candidates when a chunk is added.
-GRAPH_OPTIONS: dict[str, Any] = {"m": 16, "ef_construction": 150}
-
-
-class IndexBuilder(Protocol):
-    """Does the work on a large table elsewhere, such as on a cluster. Each method commits a version of the table."""
-
-    def compact(self) -> None:
-        """Merge small files."""
-
-    def index_words(self, name: str, config: Any) -> None:
-        """Build the full-text index that LanceDB would build with `config`."""
-
-    def index_vectors(self, name: str) -> None:
-        """Build one graph of the vectors of each fragment."""
 
 
 class Tables:
@@ -135,32 +118,27 @@ class Tables:
         self._database.drop_table("documents", ignore_missing=True)
         self._database.create_table("documents", data=documents)
 
-    def finish(self, builder: IndexBuilder | None = None, *, has_all_vectors: bool = True) -> None:
+    def finish(self, *, has_all_vectors: bool = True) -> None:
         """Bring both indexes up to date, merge small files and drop every old table version.
 
-        A table in which chunks lack a vector gets no graph index: it would be built again minutes later. With a
-        `builder`, this is a new table.
+        A table in which chunks lack a vector gets no graph index: it would be built again minutes later.
         """
         with _temporary_files_in(self._generation / "tmp"):
-            self._update_indexes(builder, has_all_vectors=has_all_vectors)
+            self._update_indexes(has_all_vectors=has_all_vectors)
 
-    def _update_indexes(self, builder: IndexBuilder | None, *, has_all_vectors: bool) -> None:
+    def _update_indexes(self, *, has_all_vectors: bool) -> None:
         self._join_segments()
-        if builder is not None:
-            builder.compact()
-            self.chunks.checkout_latest()
-        index_words_apart(self.chunks, "text_idx")
         _compact(self.chunks)
         n_chunks = self.chunks.count_rows()
         is_large = has_all_vectors and n_chunks >= vector_index_from(self._vectors)
         lacks_vectors = is_large and self.chunks.index_stats(VECTOR_INDEX) is None
-        if lacks_vectors and self._has_parts(n_chunks) and builder is None and has_deleted_rows(self.chunks):
+        if lacks_vectors and self._has_parts(n_chunks) and has_deleted_rows(self.chunks):
             self._write_anew()
         # New indexes come last, because a compaction after them would build them a second time.
         indexes = {index.name: index for index in self.chunks.list_indices()}
-        self._index_words(indexes.get("text_idx"), builder)
+        self._index_words(indexes.get("text_idx"))
         if lacks_vectors:
-            self._index_vectors(n_chunks, builder)
+            self._index_vectors(n_chunks)
             if self._has_parts(n_chunks):
                 self._balance_parts()
         self.chunks.checkout_latest()
@@ -175,7 +153,7 @@ class Tables:
         self.chunks = self._database.create_table("chunks", data=rows, schema=self._schema, mode="overwrite")
         _compact(self.chunks)
 
-    def _index_vectors(self, n_chunks: int, builder: IndexBuilder | None) -> None:
+    def _index_vectors(self, n_chunks: int) -> None:
         """Build a graph of the vectors, or divide them into parts: LanceDB cannot update a graph of signs."""
         from lancedb.index import HnswSq, IvfFlat, IvfRq
 
@@ -192,12 +170,9 @@ class Tables:
                 config = IvfFlat(distance_type="hamming", **parts)
             else:
                 config = IvfRq(distance_type="cosine", max_iterations=ROUNDS, **parts)
-        elif builder is not None:
-            builder.index_vectors(VECTOR_INDEX)
-            return
         else:
             graphs = max(1, n_chunks // CHUNKS_PER_GRAPH)
-            config = HnswSq(distance_type="cosine", num_partitions=graphs, **GRAPH_OPTIONS)
+            config = HnswSq(distance_type="cosine", num_partitions=graphs, m=16, ef_construction=150)
         self.chunks.create_index(self._vectors.searched, config=config, name=VECTOR_INDEX)
 
     def _balance_parts(self) -> None:
@@ -217,7 +192,7 @@ class Tables:
         can_rotate = self._vectors.dimension % ROTATED_DIMENSIONS == 0
         return self._vectors.has_bits or (can_rotate and n_chunks >= ROTATED_FROM)
 
-    def _index_words(self, existing: Any, builder: IndexBuilder | None) -> None:
+    def _index_words(self, existing: Any) -> None:
         """Build the full-text index if there is none, or if it cannot find words that this update has added.
 
         Words of the scripts in UNSPACED are told apart by the dictionaries of ICU. Its default stop words are those of
@@ -242,9 +217,6 @@ class Tables:
             max_token_length=LONGEST_WORD + 1,  # the first length that is left out
             custom_stop_words=stop_words,
         )
-        if builder is not None:
-            builder.index_words("text_idx", config)
-            return
         self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
     def _join_segments(self) -> None:

@@ -16,14 +16,14 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove an index. The indexed files stay as they are."""
-    from cdesearch.store.bucket_address import require_on_disk
-    from cdesearch.store.finding import opened_folder
+    from cdesearch.store.finding import opened_place
     from cdesearch.store.folder import check_marker
+    from cdesearch.store.place import on_disk
     from cdesearch.terminal import printable
     from indexer.generations.removal import remove_index
 
-    found = opened_folder(named_index(folder, index))
-    require_on_disk(found, "clear", "Remove the objects below this prefix with a tool of its provider.")
+    remedy = "Remove the objects below this prefix with a tool of its provider."
+    found = on_disk(opened_place(named_index(folder, index)), "clear", remedy)
     check_marker(found)
     shown = printable(str(found))
     if not yes:

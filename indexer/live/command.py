@@ -3,28 +3,26 @@
 import os
 import signal
 import time
-from pathlib import Path
 from threading import Event
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from cdesearch.cli.exits import raise_on_signal
-from cdesearch.store.bucket_address import parse_place, parse_source, require_on_disk
-from cdesearch.store.folder import absolute
+from cdesearch.store.place import on_disk, parse_place
 
 
 def watch(
     paths: Annotated[
-        list[Path] | None,
+        list[Any] | None,
         typer.Argument(
             metavar="paths",
-            parser=parse_source,
+            parser=parse_place,
             help="Folders and files, also in a bucket. Without any, the nearest index upward is watched.",
         ),
     ] = None,
     folder: Annotated[
-        Path | None,
+        Any,
         typer.Option(
             "--index", metavar="<path>", parser=parse_place, help="Index folder; default: .cdesearch in the folder."
         ),
@@ -42,7 +40,7 @@ def watch(
     from cdesearch.slim_imports import leave_out_rest_client
 
     if folder is not None:
-        require_on_disk(absolute(folder), "watch")
+        on_disk(folder, "watch")
     raise_on_signal(signal.SIGTERM)
     leave_out_rest_client()
     # NumPy reads this when it is imported. On a busy machine, whitening with two threads takes many times as long.

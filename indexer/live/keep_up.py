@@ -10,13 +10,14 @@ from typing import Literal
 
 from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.progress import Silent
-from cdesearch.store.bucket_address import address_of_copies
+from cdesearch.store.copies import address_of_copies
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Globs
 from cdesearch.terminal import counted
-from indexer.build import Report, build
+from indexer.build import build
 from indexer.live.watched import WHOLE_SECONDS, Watched
 from indexer.settings import Options
+from indexer.summary import Report
 from indexer.warm import Warm
 
 # Of the time of an update, as a pause before the next one: a file may change all the time. Longer pauses save little,

@@ -8,9 +8,9 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
-from cdesearch.store.bucket_address import require_on_disk
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
+from cdesearch.store.place import on_disk
 from cdesearch.terminal import printable
 from indexer.build import build
 from indexer.plan import Changes, find_changes
@@ -35,17 +35,17 @@ def update_if_quick(
     `model` is the model that the user has named. `encoder` is the model of the index if it is loaded already.
     Raises CdesearchError.
     """
-    require_on_disk(index.folder, "query --update")
+    on_disk(index.place, "query --update")
     index.require_trust(model=model is None)
     if index.trust_request.owner is not None:
-        return f"The index {printable(str(index.folder))} belongs to another user, so it is not updated."
+        return f"The index {printable(str(index.place))} belongs to another user, so it is not updated."
     if not index.manifest.is_complete:  # an update would complete the build; the answer shows its progress
         return None
     with index.checks.reporting_damage():
         changes = find_changes(index)
     sources = index.sources
-    lines = [still_answering(source, sources, index.folder, index.manifest) for source in index.missing_sources]
-    lines += filter(None, [_update(index, changes, Options(index=index.folder, model=model, device=device), encoder)])
+    lines = [still_answering(source, sources, index.place, index.manifest) for source in index.missing_sources]
+    lines += filter(None, [_update(index, changes, Options(index=index.place, model=model, device=device), encoder)])
     return " ".join(lines) or None
 
 
@@ -56,7 +56,7 @@ def _update(index: Index, changes: Changes, options: Options, encoder: Encoder |
         return None
     new, modified, deleted = counts
     behind = f"The index is behind by {new:,} new, {modified:,} modified and {deleted:,} deleted files"
-    command = f"cdesearch index --index {shlex.quote(str(index.folder))}"
+    command = f"cdesearch index --index {shlex.quote(str(index.place))}"
     if _seconds(index, changes) > MOST_SECONDS:
         return f"{behind}: run `{command}`."
     try:

@@ -1,15 +1,17 @@
 """The command `sources`: list the files and folders of an index, add some, and remove some."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.errors import InputError
-from cdesearch.store.bucket_address import address_of_copies, parse_source
+from cdesearch.store.copies import address_of_copies, copies_of
+from cdesearch.store.place import BucketAddress, Place, parse_place
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
@@ -21,9 +23,9 @@ def sources(
     context: typer.Context,
     action: Annotated[Literal["list", "add", "remove"], typer.Argument(help="What to do.")] = "list",
     paths: Annotated[
-        list[Path] | None,
+        list[Any] | None,  # of Place, because typer knows no unions
         typer.Argument(
-            metavar="PATH", parser=parse_source, help="Folders and files, also in a bucket: s3://, gs:// or az://."
+            metavar="PATH", parser=parse_place, help="Folders and files, also in a bucket: s3://, gs:// or az://."
         ),
     ] = None,
     index: IndexOption = None,
@@ -43,8 +45,8 @@ def sources(
 ) -> None:
     """List, add or remove the folders and files of an index. No file is deleted."""
     from cdesearch.slim_imports import leave_out_rest_client
-    from cdesearch.store.folder import absolute
     from cdesearch.store.index import Index
+    from cdesearch.store.place import absolute
 
     leave_out_rest_client()
     from indexer.settings import Options
@@ -63,11 +65,12 @@ def sources(
         raise InputError(f"`sources {action}` needs a path.", "Name a folder or a file.")
     if action == "add":
         globs = [None if given is None else tuple(filter(None, given)) for given in (include, exclude)]
-        options = Options(index=opened.folder, wait=True, include=globs[0], exclude=globs[1], per_source=True)
+        options = Options(index=opened.place, wait=True, include=globs[0], exclude=globs[1], per_source=True)
         _update(named, options)
         return
-    _check_removable(opened, named)
-    _update([], Options(index=opened.folder, wait=True, removed=tuple(named)))
+    removed = tuple(copies_of(place) if isinstance(place, BucketAddress) else place for place in named)
+    _check_removable(opened, removed)
+    _update([], Options(index=opened.place, wait=True, removed=removed))
 
 
 def _is_typed(context: typer.Context, name: str) -> bool:
@@ -95,7 +98,7 @@ def _as_options(globs: "Globs") -> str:
     return shlex.join(word for option, several in pairs for glob in several for word in (option, glob))
 
 
-def _check_removable(opened: "Index", named: list[Path]) -> None:
+def _check_removable(opened: "Index", named: Sequence[Path]) -> None:
     """Raise InputError unless each path is a source of the index, and others remain."""
     sources = set(opened.sources)
     for path in named:
@@ -105,13 +108,13 @@ def _check_removable(opened: "Index", named: list[Path]) -> None:
                 "`cdesearch sources` lists them. A line in a .cdesearchignore file leaves out a part of one.",
             )
     if sources <= set(named):
-        remedy = f"Run `cdesearch clear {shlex.quote(str(opened.folder))}` to remove the index."
-        if opened.address is not None:
-            remedy = f"To remove the index, delete all objects below {opened.address}."
+        remedy = f"Run `cdesearch clear {shlex.quote(str(opened.place))}` to remove the index."
+        if isinstance(opened.place, BucketAddress):
+            remedy = f"To remove the index, delete all objects below {opened.place}."
         raise InputError("An index needs a source.", remedy)
 
 
-def _update(paths: list[Path], options: "Options") -> None:
+def _update(paths: Sequence[Place], options: "Options") -> None:
     from cdesearch.cli.exits import exit_when_stopped
     from cdesearch.progress import shown_on_stderr
     from cdesearch.terminal import printable

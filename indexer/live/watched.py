@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from cdesearch.store.filesystem import folder_prefix
-from cdesearch.store.folder import MARKER
+from cdesearch.store.layout import MARKER
 from cdesearch.store.manifest import Globs
 from indexer.files.selection import NO_GLOBS
 from indexer.files.unchanged import decides_about_others

@@ -4,7 +4,7 @@ import pytest
 from command import cdesearch_as, picture
 
 from cdesearch.progress import Silent
-from cdesearch.store.index import current_generation
+from cdesearch.store.storage import current_generation
 from indexer.build import build
 from indexer.settings import Options
 

@@ -13,9 +13,9 @@ from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.finding import chosen_folder
-from cdesearch.store.folder import FORMAT, MARK, MARKER
+from cdesearch.store.finding import chosen_place
 from cdesearch.store.index import Index
+from cdesearch.store.layout import FORMAT, MARK, MARKER
 from indexer.build import build
 from indexer.settings import Options
 
@@ -83,18 +83,19 @@ def test_a_folder_in_the_place_of_the_index_is_refused_untouched(tmp_path, files
     assert picture(tmp_path) == before
 
 
-def test_an_index_of_an_older_format_is_reported_and_left_unchanged(tmp_path):
-    old = tmp_path / "docs" / ".cdesearch"
-    generation = old / "generations" / "0123456789ab"
-    generation.mkdir(parents=True)
-    (generation / "manifest.json").write_text('{"format": 4}')
-    (old / "CURRENT").write_text("0123456789ab\n")
-    (tmp_path / "docs" / "a.md").write_text("the cat")
-    before = picture(tmp_path)
-    for arguments in (["index", "docs"], ["index", "docs", "--rebuild"], ["query", "x", "--index", "docs"]):
-        output = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
-        assert "format 4 or an older one" in output and f"Remove the folder {old}" in output
-    assert picture(tmp_path) == before
+def test_an_index_of_an_older_format_is_built_again_with_one_line(docs, tiny_checkpoint):
+    index = docs / ".cdesearch"
+    (index / MARKER).write_text(f"cdesearch index\nformat {FORMAT - 1}\n")
+    for manifest in index.rglob("manifest.json"):
+        manifest.write_text("{}")
+    before = picture(docs)
+    for arguments in (["index"], ["query", "x", "--index", index]):
+        output = cdesearch(*arguments, cwd=docs, code=2).stderr
+        assert f"has index format {FORMAT - 1}" in output and f"`cdesearch index {docs} --index {index}`" in output
+    assert {name: before[name] for name in before if "lock" not in name}.items() <= picture(docs).items()
+    renewed = cdesearch("index", docs, "--model", tiny_checkpoint, cwd=docs.parent).stderr
+    assert f"The index in {index} has an older format, and is built again." in renewed
+    assert len(list((index / "generations").iterdir())) == 1 and Index.open(docs).chunks.count_rows()
 
 
 def test_an_index_of_a_later_format_is_left_unchanged(docs, tiny_checkpoint):
@@ -211,7 +212,7 @@ def test_a_ledger_with_foreign_names_removes_nothing(docs, home, names, tiny_che
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"generations": 7}', "[" * 100_000])
-def test_a_broken_ledger_removes_nothing_and_is_written_again(docs, text, tiny_checkpoint):
+def test_a_broken_ledger_keeps_the_live_generation_and_is_written_again(docs, text, tiny_checkpoint):
     (docs / ".cdesearch" / "generations.json").write_text(text)
     live = Index.open(docs).generation
     update(docs, tiny_checkpoint)
@@ -249,7 +250,7 @@ def test_the_index_folder_that_a_path_names(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / MARKER).write_text(MARK)
-    meant = {name: chosen_folder(tmp_path / name) for name in ("full", "empty", "index", "new", "new/.cdesearch")}
+    meant = {name: chosen_place(tmp_path / name) for name in ("full", "empty", "index", "new", "new/.cdesearch")}
     assert meant == {
         "full": tmp_path / "full" / ".cdesearch",
         "empty": tmp_path / "empty",

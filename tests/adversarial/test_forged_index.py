@@ -15,14 +15,12 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import cdesearch as package
-from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, read_files, write_files
 from cdesearch.store.index import Index
-from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_from_row
@@ -121,16 +119,6 @@ def test_a_database_is_not_opened_if_a_table_names_data_outside_the_index(cloned
         connect(generation_of(cloned))
 
 
-def test_a_kept_generation_with_data_outside_the_index_is_not_made_live(cloned):
-    generation = generation_of(cloned)
-    other = shutil.copytree(generation, generation.with_name("aaaaaaaaaaaa"))
-    write_checksums(other, None)
-    shutil.rmtree(generation)
-    with pytest.raises(IndexUntrustedError, match="outside the index"):
-        repair(cloned / ".cdesearch", False, Silent(), print)
-    assert generation_of(cloned) == generation, "CURRENT is unchanged"
-
-
 # Checksums.
 
 
@@ -149,7 +137,6 @@ def test_a_kept_generation_with_data_outside_the_index_is_not_made_live(cloned):
         "",
         "a\0b",
         "a\x1b]0;x\x07",
-        "\ud800",
     ],
 )
 def test_a_path_in_the_checksums_outside_the_generation_is_never_opened(docs, tmp_path, monkeypatch, name):
@@ -163,31 +150,14 @@ def test_a_path_in_the_checksums_outside_the_generation_is_never_opened(docs, tm
 
 
 @pytest.mark.parametrize(
-    "entry",
-    [
-        Entry("x", 1, "0" * 64),
-        Entry([1], 1, "0" * 64),
-        Entry(True, 1, "0" * 64),
-        Entry(-1, 1, "0" * 64),
-        Entry(1 << 63, 1, "0" * 64),
-        Entry(1, "q", "0" * 64),
-        Entry(1, 1 << 64, "0" * 64),
-        Entry(1, 1, 5),
-        Entry(1, 1, "x"),
-    ],
-    ids=str,
+    "entry", [["x", 1, "0"], [-1, 1, "0"], [True, 1, "0"], [1, "q", "0"], [1, 1, 5], [1, 1, "x"]], ids=str
 )
 def test_an_impossible_value_in_the_checksums_is_damage(docs, entry):
-    forge_checksums(docs, {"zz": entry})
+    file = generation_of(docs) / "checksums.json"
+    stored = json.loads(file.read_bytes())
+    file.write_text(json.dumps(stored | {"files": stored["files"] | {"zz": entry}}))
     with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
         package.open(docs)
-    assert not diagnose(docs / ".cdesearch").is_sound
-
-
-def test_an_index_with_forged_checksums_can_be_built_again(docs):
-    forge_checksums(docs, {"a\0b": Entry(1, 1, "0" * 64)})
-    build([docs], Options(rebuild=True), Silent())
-    assert package.open(docs).search("cat", mode="text")
 
 
 def test_checksums_that_are_too_large_are_not_read(docs):
@@ -198,13 +168,6 @@ def test_checksums_that_are_too_large_are_not_read(docs):
         package.open(docs)
 
 
-def test_an_unknown_file_in_a_generation_does_not_make_its_checksums_unreadable(docs):
-    generation = generation_of(docs)
-    (generation / "a\x01b").write_text("")
-    write_checksums(generation, None)
-    assert read_checksums(generation)
-
-
 # Values of the tables.
 
 
@@ -212,45 +175,23 @@ def test_an_unknown_file_in_a_generation_does_not_make_its_checksums_unreadable(
     "values",
     [
         {"record": 5},
-        {"title": 5},
         {"title": None},
         {"title": "\ud800\x1b[31m"},
         {"trail": [1]},
-        {"trail": "x"},
-        {"trail": None},
-        {"body_start": "x"},
         {"body_start": -1},
         {"body_start": 10**30},
         {"ordinal": 0.5},
         {"ordinal": True},
         {"line_start": "\x1b]0;owned\x07"},
-        {"line_end": -1},
         {"page": {"a": 1}},
-        {"page": 10**4000},
-        {"anchor": None},
-        {"indent": "x"},
-        {"indent": "\n"},
-        {"indent": " " * 1001},
-        {"indent": 4},
         {"anchor": ["setup"]},
-        {"anchor": "\ud800"},
+        {"indent": "x"},
+        {"indent": " " * 1001},
         {"more": 1},
-        {"headings": {}},
-        {"headings": [[0, 1, "x"]]},
-        {"headings": [[1, 0, "x"]]},
-        {"headings": [[0, 0, "x"], [0, 0, "y"]]},
-        {"headings": [[0, -1, "x"]]},
-        {"headings": [[0, 0, 1]]},
-        {"headings": [[0, 0, "\ud800"]]},
-        {"headings": [[0]]},
-        {"anchors": [[0, "\ud800"]]},
-        {"anchors": [[0, None]]},
-        {"anchors": [[True, "a"]]},
-        {"anchors": [[0, "a", "b"]]},
-        {"numbers": [[0, -1]]},
-        {"numbers": [[0, 10**30]]},
-        {"numbers": [0, 1]},
-        {"numbers": "x"},
+        {"places": {"trails": [[0, "x"]]}},
+        {"places": {"anchors": [[0, "\ud800"]]}},
+        {"places": {"numbers": [[0, -1]]}},
+        {"places": [1]},
     ],
     ids=lambda values: f"{values!s:.30}",
 )
@@ -260,7 +201,7 @@ def test_an_impossible_value_in_the_place_column_is_damage(values):
     place |= {"line_start": 1, "line_end": 1, "page": None}
     assert chunk_from_row(row | {"place": json.dumps(place)}).line_start == 1
     assert chunk_from_row(row | {"place": json.dumps(place | {"anchor": "setup"})}).anchor == "setup"
-    with pytest.raises(ValueError, match="place"):
+    with pytest.raises(ValueError, match=r"place of a chunk|after its text"):
         chunk_from_row(row | {"place": json.dumps(place | values)})
 
 
@@ -269,19 +210,6 @@ def test_a_place_column_of_another_form_is_damage(docs, place):
     forge_rows(docs, "chunks", lambda row: row.update(place=place))
     with pytest.raises(IndexDamagedError, match="place has an impossible value"):
         package.open(docs).search("cat", mode="text")
-
-
-def test_a_query_of_an_index_with_a_forged_place_fails_in_one_line(docs):
-    forge_place(docs, line_start="\x1b]0;owned\x07")
-    for options in ([], ["--json"]):
-        run = cdesearch("query", "cat", *options, cwd=docs, code=2)
-        assert len(run.stderr.splitlines()) == 1 and "\x1b" not in run.stdout + run.stderr
-
-
-def test_chunks_of_no_document_are_damage(docs):
-    forge_rows(docs, "chunks", lambda row: row.update(document_id="zz"))
-    with pytest.raises(IndexDamagedError, match="documents"):
-        read_status(Index.open(docs))
 
 
 @pytest.mark.parametrize("n_chunks", [0, -3])
@@ -339,22 +267,6 @@ def test_a_context_with_impossible_values_is_damage(docs, values):
         package.open(docs).search("cat")
 
 
-def test_vectors_that_are_not_numbers_are_named_as_damage_by_every_command_and_are_repaired(docs):
-    for number in range(20):
-        (docs / f"{number}.md").write_text(f"cat number {number}")
-    build([docs], Options(rebuild=True), Silent())
-    forge_rows(docs, "chunks", lambda row: row.update(vector=[float("nan")] * len(row["vector"])))
-    for arguments in (["query", "cat"], ["query", "cat", "--mode", "dense"]):
-        run = cdesearch(*arguments, cwd=docs, code=2)
-        assert "is damaged: it holds vectors that are not numbers" in run.stderr
-        assert "cdesearch doctor --repair" in run.stderr and "nan" not in run.stdout
-    found = cdesearch("doctor", cwd=docs, code=None)
-    assert found.returncode == 2 and "holds vectors that are not numbers" in found.stdout
-    cdesearch("doctor", "--repair", cwd=docs)
-    assert "none" in cdesearch("status", cwd=docs).stdout
-    assert package.open(docs).search("cat")
-
-
 # The list of files.
 
 
@@ -363,23 +275,16 @@ def forge_list(docs, *lines):
     write_checksums(generation_of(docs), None)
 
 
-LINE = ["a.md", "skipped", "x", 1, 1, None]
+LINE = ["a.md", "skipped", "x", 1, 1, None, None]
 WRONG_LINES = {
     "not JSON": b"x\n",
     "not UTF-8": b'["\xff", "skipped", "x", 1, 1, null]\n',
     "half a character": json.dumps(["\ud800", *LINE[1:]]).encode(),
     "not a list": b'{"path": "a.md"}\n',
-    "too few values": json.dumps(LINE[:5]).encode(),
     "another outcome": json.dumps([LINE[0], "gone", *LINE[2:]]).encode(),
-    "a number as path": json.dumps([1, *LINE[1:]]).encode(),
     "truth as size": json.dumps([*LINE[:3], True, 1, None]).encode(),
-    "a fraction": json.dumps([*LINE[:3], 0.5, 1, None]).encode(),
-    "no number": b'["a.md", "skipped", "x", NaN, 1, null]',
-    "a large number": json.dumps([*LINE[:3], 2**64, 1, None]).encode(),
-    "thousands of digits": json.dumps(LINE).encode().replace(b"1", b"1" * 5000),
     "deep lists": b"[" * 100_000,
     "an endless line": json.dumps(["a" * 10_000_000, *LINE[1:]]).encode(),
-    "only zeros": bytes(100_000),
 }
 
 
@@ -393,7 +298,7 @@ def test_a_forged_list_of_files_is_damage(docs, line):
 
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-numbers = st.none() | st.integers(-(2**63), 2**63)
+numbers = st.none() | st.integers(-(2**63), 2**63 - 1)
 records = st.builds(FileRecord, names, st.sampled_from(OUTCOMES), names, numbers, numbers, st.none() | names)
 
 
@@ -402,24 +307,6 @@ def test_a_list_of_files_is_read_as_it_was_written(tmp_path_factory, listed):
     folder = tmp_path_factory.mktemp("list")
     write_files(listed, folder / FILES)
     assert list(read_files(folder)) == listed
-
-
-# Manifests of Lance.
-
-
-def write_manifest(file, message):
-    file.write_bytes(len(message).to_bytes(4, "little") + message + bytes(8) + b"\0\0\2\0LANC")
-
-
-@pytest.mark.parametrize(
-    ("n_files", "n_bytes"), [(1, 32_000_000), (1, 4_000_000), (300, 10_000)], ids=["long", "dense", "many"]
-)
-def test_manifests_with_more_fields_than_a_table_has_are_damage(docs, n_files, n_bytes):
-    versions = generation_of(docs) / "tables" / "chunks.lance" / "_versions"
-    for number in range(n_files):
-        write_manifest(versions / f"{number}.manifest", b"\x08\x01" * (n_bytes // 2))
-    with pytest.raises(IndexDamagedError, match=r"larger than|too many fields"):
-        check_tables(generation_of(docs))
 
 
 # A generation that claims to be unfinished.
@@ -518,16 +405,3 @@ def test_a_part_that_cannot_be_read_is_refused_in_one_line(docs, part):
     for command in ("status", "index"):
         error = cdesearch(command, cwd=docs, code=2).stderr.splitlines()[-1]
         assert "cdesearch index --rebuild" in error and ".rs:" not in error
-
-
-@pytest.mark.parametrize("part", UNREADABLE)
-def test_doctor_names_a_part_that_cannot_be_read_and_repairs_it(docs, part):
-    spoil(docs, part)
-    run = cdesearch("doctor", cwd=docs, code=None)
-    found = run.stdout.splitlines()
-    assert (run.returncode, len(found)) == (2, 2)
-    assert all(line.startswith(("Checking files of", "Reading chunks of")) for line in run.stderr.splitlines())
-    assert part.split("/")[1] in found[0] and found[0].count("cannot be read") == 1
-    cdesearch("doctor", "--repair", cwd=docs)
-    for command in (["index"], ["status"], ["query", "dog"]):
-        cdesearch(*command, cwd=docs)

@@ -8,7 +8,8 @@ from command import cdesearch
 
 from cdesearch.progress import Silent
 from cdesearch.serve.indexes import ServedIndexes
-from cdesearch.serve.mcp.search_tool import search
+from cdesearch.serve.mcp.answers import Part
+from cdesearch.serve.mcp.search_tool import Query, search
 from indexer.build import build
 from indexer.settings import Options
 
@@ -66,11 +67,11 @@ def test_anchors_have_neither_white_space_nor_control_characters(pages):
     assert all(len(anchor) < LONGEST and not re.search(r"\s", anchor) and anchor.isprintable() for anchor in anchors)
 
 
-@pytest.mark.parametrize("detail", ["low", "medium", "full"])
+@pytest.mark.parametrize("detail", ["low", "normal", "full"])
 def test_an_agent_gets_no_control_characters(pages, tiny_checkpoint, detail):
-    call = {"query": "whale", "mode": "text", "path": None, "type": None, "since": None, "cursor": None, "index": None}
+    query = Query("whale", k=50, mode="text", detail=detail)
     with ServedIndexes.open([pages], model=tiny_checkpoint) as indexes:
-        answer = search(indexes, call | {"k": 50, "detail": detail, "max_tokens": 8_000})
+        answer = search(indexes, None, query, Part(8_000))
     passages = answer.data["passages"]
     texts = [value for passage in passages for value in passage.values() if isinstance(value, str)]
     assert len(passages) > len(IDS)

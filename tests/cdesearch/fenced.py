@@ -2,7 +2,7 @@
 
 import re
 
-WORD = r"PASSAGE-[0-9a-f]{16}"
+WORD = r"PASSAGE-[0-9a-f]{8}"
 
 
 def passages_in(text):

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import pytest
 
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.place import parse_place
 
 SECRET = "wJalrXUtnFEMIEXAMPLEKEY"  # of the environment; it must not be shown or stored
 KEEP = {"connection", "keep-alive", "transfer-encoding", "content-length"}

@@ -9,7 +9,7 @@ import httpx
 
 from cdesearch.serve.app import create_app
 from cdesearch.serve.indexes import ServedIndexes
-from cdesearch.serve.listening import Listeners, make_server
+from cdesearch.serve.server import listening, make_server
 from cdesearch.serve.settings import ServeSettings
 
 PATIENCE = 60  # seconds
@@ -39,14 +39,14 @@ def running_server(indexes, settings=None, paths=()):
     if not isinstance(indexes, ServedIndexes):
         indexes = ServedIndexes.open(indexes)
     settings = replace(settings or ServeSettings(), port=0)
-    with indexes, Listeners(settings.host, settings.port, paths) as listeners:
-        url = f"http://127.0.0.1:{listeners.port}"
+    with indexes, listening(settings.host, settings.port, paths) as sockets:
+        url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
         server = make_server(create_app(indexes, settings), settings)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": listeners.sockets})
+        thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
         thread.start()
         try:
             wait_until(lambda: server.started or not thread.is_alive())
-            running = RunningServer(indexes, url, listeners.sockets)
+            running = RunningServer(indexes, url, sockets)
             with running.client:
                 yield running
         finally:

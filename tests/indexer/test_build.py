@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from built import WORDS, assert_same, contents
-from conftest import TINY, make_checkpoint
 
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import IndexMismatchError, InputError, ModelError, SourceError
+from cdesearch.errors import IndexMismatchError, InputError, SourceError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -219,15 +218,6 @@ def test_another_model_is_refused_by_name(docs, run, closed_checkpoint):
     with pytest.raises(IndexMismatchError, match="rebuild"):
         build([docs], Options(model=closed_checkpoint), Silent())
     build([docs], Options(model=closed_checkpoint, rebuild=True), Silent())
-
-
-@pytest.mark.parametrize("source", ["tokens", "siblings", "statistics"])
-def test_a_model_whose_context_an_index_cannot_hold_is_refused(docs, tmp_path, source):
-    model = make_checkpoint(
-        tmp_path / "model", replace(TINY, context_source=source, first_stage="shared", context_sink=True)
-    )
-    with pytest.raises(ModelError, match=f"cannot store the context of this model, whose context source is {source}"):
-        build([docs], Options(model=model), Silent())
 
 
 def test_paths_with_quotes_and_newlines(docs, run, tiny_encoder):

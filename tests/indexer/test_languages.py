@@ -1,7 +1,6 @@
 """Documents in other languages than English: which full text they get, and whether they are found."""
 
 import shutil
-from dataclasses import replace
 
 import lancedb
 import pytest
@@ -14,8 +13,6 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.embedding.languages import CorpusLanguages
-from indexer.embedding.spool import Spool
 from indexer.settings import Options
 
 # For each language: documents, and queries with the number of the document that contains their words
@@ -200,18 +197,6 @@ def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_m
 def test_nothing_is_said_of_a_model_whose_languages_are_unknown(tmp_path, tiny_checkpoint):
     folder = write(tmp_path / "docs", CORPORA["ru"][0])
     assert build([folder], Options(model=tiny_checkpoint), Silent()).language_notes == ()
-
-
-def test_an_index_of_an_older_version_stays_as_it_is_until_it_is_rebuilt(tmp_path, tiny_checkpoint):
-    write(tmp_path / "docs", ENGLISH)
-    build([tmp_path / "docs"], Options(model=tiny_checkpoint), Silent())
-    measured = Index.open(tmp_path / "docs").manifest
-    older = replace(measured, languages={}, model_languages=())
-    spool = Spool(tmp_path / "spool")
-    spool.close()
-    assert CorpusLanguages.of(spool, older, 3) == CorpusLanguages({}, "en", is_measured=False)
-    newer = replace(measured, languages={"de": 1.0}, text_language="de")
-    assert CorpusLanguages.of(spool, newer, 3) == CorpusLanguages({"de": 1.0}, "de")
 
 
 def test_an_explanation_adds_up_and_shows_the_lower_weight_of_vectors(tmp_path, english_model):

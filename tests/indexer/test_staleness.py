@@ -1,6 +1,5 @@
 """When an update advises a new context."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from cdesearch.cli.status import read_status
 from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
-from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -61,24 +59,6 @@ def test_every_run_stores_the_drift_and_the_size_of_the_corpus_that_was_sampled(
     update(docs, tiny_checkpoint, refresh_context=True)
     third = Index.open(docs)
     assert third.manifest.context_chunks == 48 and third.manifest.drift < second.manifest.drift
-
-
-def test_an_index_of_an_older_version_opens_and_its_drift_is_measured_when_it_is_asked_for(tmp_path, tiny_checkpoint):
-    docs = tmp_path / "docs"
-    write(docs, 0, 32)
-    update(docs, tiny_checkpoint)
-    index = Index.open(docs)
-    measured = read_status(index)["drift"]
-    file = index.generation / "manifest.json"
-    values = json.loads(file.read_text())
-    del values["drift"], values["context_chunks"]
-    file.write_text(json.dumps(values))
-    write_checksums(index.generation, None)
-    old = Index.open(docs)
-    assert old.manifest.drift is None and read_status(old)["drift"] == measured
-    grown = replace(old.manifest, n_chunks=10**6, context_size=32)
-    assert staleness(replace(grown, context_limit=512)) is not None  # all of its chunks were sampled
-    assert staleness(replace(grown, context_limit=32)) is None  # it is unknown from how many chunks these were sampled
 
 
 def test_a_large_corpus_needs_a_new_context_only_if_its_documents_differ(tmp_path, tiny_checkpoint):

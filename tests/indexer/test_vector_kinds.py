@@ -286,7 +286,7 @@ def test_a_kind_that_no_version_writes_is_a_damaged_manifest(docs, run):
     forged = file.read_text().replace('"vectors": "float16"', '"vectors": "int4"')
     file.unlink()
     file.write_text(forged)
-    with pytest.raises(IndexDamagedError, match=r'manifest\.json cannot be read \(vectors is "int4"\)'):
+    with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read .*int4"):
         Manifest.load(file)
 
 

@@ -18,11 +18,6 @@ WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "li
 VARIANTS = {
     "cached": TINY,
     "sink": replace(TINY, context_sink=True),
-    "one_softmax": replace(TINY, context_attention="one_softmax"),
-    "log_gates": replace(TINY, context_attention="one_softmax", log_gates=True),
-    "tokens": replace(TINY, context_source="tokens", context_tokens=2, context_sink=True, first_stage="shared"),
-    "siblings": replace(TINY, context_source="siblings", context_tokens=2, context_sink=True, first_stage="shared"),
-    "statistics": replace(TINY, context_source="statistics", first_stage="shared"),
     "joint": replace(TINY, context_attention="joint"),
 }  # all kinds of context attention
 WINDOWED = replace(TINY, window_tokens=20)  # reads the chunks of a document together

@@ -6,8 +6,8 @@ import numpy as np
 from conftest import TINY, make_tokenizer
 
 from trainer.pretraining.recipe import load_pretraining_recipe
+from trainer.pretraining.spans import Vocabulary
 from trainer.pretraining.token_documents import read_token_documents
-from trainer.pretraining.vocabulary import Vocabulary
 
 WORDS = ["the", "cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
@@ -52,7 +52,6 @@ def recipe_of(folder, start=None, **changes):
         held_out = 0.1
         [model]
         {begin}
-        dropout = 0.0
         [network]
         n_layers = 2
         dimension = 32

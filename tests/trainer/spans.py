@@ -1,19 +1,12 @@
-"""Pretraining in small: a contrast of spans, and masked tokens as the local loss. It also runs as one of two processes.
-
-python spans.py RANK STORE OUT
-"""
-
-import sys
+"""Pretraining in small: a contrast of spans, and masked tokens as the local loss."""
 
 import torch
-import torch.distributed as dist
 from batches import gradients, make_batch, make_student
 from conftest import TINY
 from torch import nn
 from torch.nn import functional
 
 from cdesearch.models.backbones.bert import mean_pool
-from trainer.execution.distributed import total, world
 from trainer.step.cached_pass import CachedPass, Passing, WithLoss
 
 DEVICE = torch.device("cpu")
@@ -50,28 +43,17 @@ class Spans:
 
     def full_graph(self, micro_batch):
         """Loss and gradients of the same forward passes in one graph."""
-        parts = self.texts.micro_batches(slice(0, len(self.texts)), micro_batch)
+        parts = self.texts.micro_batches(micro_batch)
         made = [self.network(part, rows) for rows, part in parts]
         order = torch.cat([rows for rows, _ in parts])
         loss = self.contrast(torch.cat([one.vectors for one in made])[order.argsort()]) + sum(one.loss for one in made)
         loss.backward()
         return loss.item(), gradients(self.encoder, self.decoder)
 
-    def cached(self, micro_batch, n_kept=1):
-        """The same by the gradient cache, in all processes together."""
-        made = CachedPass(self.network, self.texts, Passing(DEVICE, micro_batch, (DIMENSION,), n_kept))
+    def cached(self, micro_batch, keeps_graph=True):
+        """The same by the gradient cache."""
+        made = CachedPass(self.network, self.texts, Passing(DEVICE, micro_batch, (DIMENSION,), keeps_graph))
         vectors = made.vectors.requires_grad_()
         loss = self.contrast(vectors)
-        (loss / world()).backward()
-        local = made.replay(vectors.grad.mul_(world()))
-        for parameter in (*self.encoder.parameters(), *self.decoder.parameters()):
-            if world() > 1:
-                parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                total(parameter.grad)
-        return (loss.detach() + total(local)).item(), gradients(self.encoder, self.decoder)
-
-
-if __name__ == "__main__":
-    rank, store, out = sys.argv[1:]
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=2)
-    torch.save(Spans().cached(4), f"{out}.{rank}")
+        loss.backward()
+        return (loss.detach() + made.replay(vectors.grad)).item(), gradients(self.encoder, self.decoder)

@@ -5,8 +5,8 @@ import shutil
 import pytest
 from file_size_limit import files_of_at_most
 
-from cdesearch.errors import InputError, StorageError
-from trainer.replacing import REPLACED, UNFINISHED, make_folder, replace_folder, replace_text, replacing, writing
+from cdesearch.errors import StorageError
+from trainer.replacing import REPLACED, UNFINISHED, replace_folder, replace_text, replacing, writing
 
 
 def write_one(folder):
@@ -73,16 +73,6 @@ def test_the_remedy_of_a_failed_write_fits_the_error(tmp_path, number, remedy):
         raise OSError(number, os.strerror(number))
 
 
-def test_a_folder_that_another_process_is_writing_is_refused_and_neither_is_lost(tmp_path):
-    def write_while_another_tries(folder):
-        with pytest.raises(InputError, match=r"Another process is writing to .*out\. Wait until it has ended, or name"):
-            replace_folder(tmp_path / "out", write_one)
-        write_one(folder)
-
-    replace_folder(tmp_path / "out", write_while_another_tries)
-    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["out", "out/new"]
-
-
 def test_remnants_that_are_links_are_not_followed(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")
@@ -91,9 +81,3 @@ def test_remnants_that_are_links_are_not_followed(tmp_path):
     replace_folder(tmp_path / "out", write_one)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out"]
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
-
-
-def test_a_folder_that_is_a_link_is_refused(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(InputError, match="link is a symbolic link"):
-        make_folder(tmp_path / "link")

@@ -58,19 +58,6 @@ def test_a_first_stage_of_fewer_layers_is_the_beginning_of_the_network(bert, fir
         start_model(bert, first_stage_layers=4)
 
 
-def test_with_one_token_the_context_has_one_row_for_each_text_that_of_its_rarest_token(bert):
-    ids, mask = torch.tensor([[2, 5, 9, 3], [2, 7, 3, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
-    model = start_model(bert, context_source="tokens", context_tokens=1)
-    frequencies = torch.full((model.config.backbone.vocabulary,), 9).index_fill(0, torch.tensor([9, 7]), 1)
-    with torch.no_grad():
-        states = model.context_states(ids, mask, frequencies)
-        keys, values = model.second_stage.cache(states, torch.zeros(2, dtype=torch.bool))
-        rows = model.second_stage.backbone.embed(ids)
-        rows = model.second_stage.backbone.blocks[0](rows, (1 - mask[:, None, None].float()) * -1e9)
-    assert keys.shape == values.shape == (2, 2, model.config.backbone.dimension), "two gated layers, two texts"
-    torch.testing.assert_close(states[:, 0, 0], rows[[0, 1], [2, 1]])
-
-
 @pytest.mark.parametrize(
     ("changes", "named"),
     [

@@ -6,44 +6,38 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 import typer
-from batches import make_student
 from conftest import make_model, make_tokenizer
 from file_size_limit import files_of_at_most
+from msgspec.structs import replace
 from random_biencoder import biencoder_folder
 from safetensors.torch import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, ModelError, SourceError, StorageError, TrainingError
-from cdesearch.models.backbones.joint_softmax import LEAST
 from cdesearch.models.config import NO_STATISTICS
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
+from trainer import train as module
 from trainer.command import train as train_command
 from trainer.data.material import prepare_material
 from trainer.data.pairs.beir import read_beir
-from trainer.data.surrogate.scores import _sum
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.token_weights import TokenWeights
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
-from trainer.run.checkpoint import RunProgress, load_state, save_state
 from trainer.run.folder import locked
 from trainer.run.log import read_log
-from trainer.run.plot import draw_run
-from trainer.run.stop import exit_code
-from trainer.run.training_run import _rounded
+from trainer.run.loop import exit_code
 from trainer.run.watch import held_out_losses
-from trainer.schema import parse
 from trainer.starting import starting_model
-from trainer.step.optimizer_steps import OptimizerSteps
-from trainer.train import train
+from trainer.step.gradcache import GradCache
+from trainer.train import TrainingRun, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
@@ -77,7 +71,6 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
         held_out = 0.2
         [model]
         start = "{tiny_checkpoint}"
-        freeze_tokens = false
         [batches]
         size = 30
         context_size = 16
@@ -96,19 +89,14 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
     return folder / "recipe.toml"
 
 
-def test_loss_falls_held_out_ndcg_rises_and_the_checkpoint_embeds(recipe_file, tmp_path):
-    beir = recipe_file.parent / "beir"
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "run.evaluate": f'["{beir}"]'})
+def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
     folder = train(recipe, Silent())
     log = read_log(recipe.run.out)
     losses = [row["loss"] for row in log if "loss" in row]
-    assert np.mean(losses[-8:]) < 0.8 * np.mean(losses[:8])
-    before, after = [row["ndcg_true"] for row in log if "evaluation" in row]
-    assert after > before + 5
+    assert np.mean(losses[-8:]) < 0.95 * np.mean(losses[:8])
     watched = [row["held_out"] for row in log if "held_out" in row]
     assert watched[-1].keys() == {"true", "random", "null"} and watched[-1]["true"] < watched[0]["true"]
-    drawn = draw_run(recipe.run.out).read_text()
-    assert "Held-out loss" in drawn and drawn.rstrip().endswith("</svg>")
     encoder = load_encoder(folder)
     assert type(encoder._runtime).__name__ == "OnnxRuntime"
     assert encoder.config.statistics != load_encoder(recipe.model.start).config.statistics
@@ -133,7 +121,7 @@ def test_a_new_null_vector_starts_at_the_mean_first_stage_vector_of_the_training
         recipe = load_recipe(recipe_file, {**changes, "model.start": str(start), "run.out": out})
         material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
         folder = train(recipe, Silent())
-        expected = first_stage_mean(folder, material.out_of_domain_texts)
+        expected = first_stage_mean(folder, material.texts)
         torch.testing.assert_close(load_checkpoint(folder).second_stage.null.data, expected, atol=1e-5, rtol=1e-4)
     # The null vector of the other checkpoint has been trained, for its gates are not zero.
     trained = load_checkpoint(train(load_recipe(recipe_file, changes), Silent())).second_stage.null
@@ -152,58 +140,14 @@ def test_gates_change_from_zero_within_a_few_steps(recipe_file, tmp_path, closed
 
 
 @pytest.mark.slow
-def test_compiled_layers_train_alike_and_are_exported(recipe_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("trainer.execution.compiled.BACKEND", "aot_eager")  # the default needs minutes on a CPU
-    losses = {}
-    for compiled in (True, False):
-        changes = {
-            "run.out": str(tmp_path / f"{compiled}"),
-            "learning.steps": "3",
-            "learning.compile": str(compiled).lower(),
-        }
-        folder = train(load_recipe(recipe_file, changes), Silent())
-        losses[compiled] = [row["loss"] for row in read_log(tmp_path / f"{compiled}") if "loss" in row]
-        assert (folder / "onnx" / "second_stage.onnx").is_file()
-    assert len(losses[True]) == 3
-    assert losses[True] == pytest.approx(losses[False], rel=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("source", "n_tokens"), [("tokens", None), ("tokens", 1), ("statistics", None)])
-def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file, tmp_path, source, n_tokens):
-    changes = {
-        "run.out": str(tmp_path / "out"),
-        "run.evaluate": f'["{recipe_file.parent / "beir"}"]',
-        "model.start": str(biencoder_folder(tmp_path / "bert")),
-        "model.first_stage": "shared",
-        "model.context_source": source,
-        "batches.context": "cluster",
-        "learning.steps": "8",
-        **({} if n_tokens is None else {"model.context_tokens": str(n_tokens)}),
-    }
-    recipe = load_recipe(recipe_file, changes)
-    folder = train(recipe, Silent())
-    stage = load_checkpoint(folder).second_stage
-    assert load_checkpoint(folder).config.context_tokens == (n_tokens or 4)
-    assert all(gate.abs().max() > 0.001 for gate in stage.gates)
-    before, after = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
-    assert len(set(after.values())) == 4 and before.keys() == {"true", "random", "null", "batch"}
-    measured = [row for row in read_log(recipe.run.out) if "evaluation" in row]
-    assert measured[-1]["ndcg_true"] != measured[0]["ndcg_true"]
-    encoder = load_encoder(folder)
-    assert type(encoder._runtime).__name__ == "TorchRuntime" and encoder.reads_context
-    with pytest.raises(InputError, match="needs cached attention and a shared first stage"):
-        load_recipe(recipe_file, {**changes, "model.first_stage": "own"})
-
-
-@pytest.mark.slow
 def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_file, tmp_path):
-    changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "3", "model.dropout": "0.1"}
+    changes = {"learning.epochs": "3"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
     train(whole, Silent())
     program = (
         "import sys; from pathlib import Path; from cdesearch.progress import Silent\n"
-        "from trainer.recipe import load_recipe; from trainer.train import train\n"
+        "from trainer.recipe import load_recipe; from trainer.run import loop; from trainer.train import train\n"
+        "loop.SAVE_SECONDS = 0.0\n"
         f"recipe = load_recipe(Path({str(recipe_file)!r}), {{**{changes!r}, 'run.out': sys.argv[1]}})\n"
         "train(recipe, Silent())"
     )
@@ -241,12 +185,12 @@ def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_p
     best = min(watched, key=watched.get)
     assert best < 10
     state = torch.load(recipe.run.out / "state.pt")
-    assert (state["step"], state["best_step"], state["best_loss"]) == (10, best, watched[best])
+    assert state["progress"][0] == 10 and state["progress"][2:] == [best, watched[best]]
     model = load_checkpoint(last.with_name("best"))
     loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
     weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
     held_out = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
-    found = held_out_losses(model, loss, weights, held_out, 16)["true"]
+    found = held_out_losses(GradCache(model, loss.head, 16), loss, weights, held_out)["true"]
     assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
 
 
@@ -264,49 +208,17 @@ def test_without_held_out_losses_there_is_no_best_checkpoint(recipe_file, tmp_pa
     assert last.is_dir() and not last.with_name("best").exists()
 
 
-@pytest.mark.slow
-def test_a_run_stops_when_its_held_out_loss_no_longer_falls(recipe_file, tmp_path):
-    changes = {"run.watch_every": "2", "learning.rate": "0.3", "learning.warmup": "2", "run.patience": "2"}
-    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
-    train(recipe, Silent())
-    watched = {row["step"]: row["held_out"]["true"] for row in read_log(recipe.run.out) if "held_out" in row}
-    best = min(watched, key=watched.get)
-    assert max(watched) == best + 4 == losses_of(recipe.run.out)[-1][0]
-    train(recipe, Silent(), resume=True)
-    assert losses_of(recipe.run.out)[-1][0] == best + 4
-    with pytest.raises(InputError, match=r"run\.patience needs held-out losses"):
-        train(
-            load_recipe(recipe_file, {**changes, "data.held_out": "0.0", "run.out": str(tmp_path / "none")}), Silent()
-        )
-
-
-@pytest.mark.slow
-def test_evaluations_do_not_change_the_random_numbers_of_the_steps(recipe_file, tmp_path):
-    """A run that is killed between two evaluations could not be resumed otherwise."""
-    changes = {"learning.steps": "2", "model.dropout": "0.1", "run.work": str(tmp_path / "work")}
-    beir = recipe_file.parent / "beir"
-    for name, evaluated in (("with", f'["{beir}"]'), ("without", "[]")):
-        settings = changes | {"run.out": str(tmp_path / name), "run.evaluate": evaluated, "run.evaluate_every": "1"}
-        train(load_recipe(recipe_file, settings), Silent())
-    assert losses_of(tmp_path / "with") == losses_of(tmp_path / "without")
-
-
 def test_a_second_process_with_the_same_folder_is_refused_in_one_line(recipe_file, tmp_path, monkeypatch):
     monkeypatch.setattr("trainer.run.folder.LOCK_SECONDS", 0.1)
     changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "1"}
     recipe = load_recipe(recipe_file, changes)
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "RUN").write_text("cdesearch run\n")
+    (tmp_path / "out" / "RUN").touch()
     for folder, setting in ((recipe.run.out, "run.out"), (recipe.run.work, "run.work")):
         with locked(folder, setting), pytest.raises(InputError, match=rf"writing to {folder}\..* another {setting}\."):
             train(recipe, Silent())
     assert not (tmp_path / "out" / "state.pt").exists()
     train(recipe, Silent())
-
-
-@pytest.mark.parametrize(("speed", "shown"), [(0.0312, "0.031"), (3.04, "3"), (7.26, "7.3"), (1234.5, "1234")])
-def test_a_slow_speed_is_not_shown_as_zero(speed, shown):
-    assert _rounded(speed) == shown
 
 
 def losses_of(folder):
@@ -317,7 +229,7 @@ def losses_of(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_file, tmp_path, monkeypatch, number):
-    changes = {"learning.steps": "5", "model.dropout": "0.1"}
+    changes = {"learning.steps": "5"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
     train(whole, Silent())
     stopped = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "stopped")})
@@ -352,7 +264,7 @@ def test_a_terminated_command_saves_its_state_and_exits_with_143(recipe_file, tm
     _, errors = process.communicate()
     assert process.returncode == 143
     assert errors.splitlines()[-1] == "Stopped. The state is saved: the same command with --resume continues."
-    assert torch.load(tmp_path / "out" / "state.pt")["step"] == losses_of(tmp_path / "out")[-1][0]
+    assert torch.load(tmp_path / "out" / "state.pt")["progress"][0] == losses_of(tmp_path / "out")[-1][0]
 
 
 def test_a_command_that_is_stopped_before_its_first_state_says_so(recipe_file, tmp_path, monkeypatch, capsys):
@@ -361,7 +273,7 @@ def test_a_command_that_is_stopped_before_its_first_state_says_so(recipe_file, t
         train_command(recipe_file, [f"run.out={tmp_path / 'out'}"])
     assert stop.value.exit_code == 130
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "Stopped before a state was saved. Nothing is kept. The same command begins again."
+    assert last.startswith("Stopped before a state was saved.")
 
 
 @pytest.mark.slow
@@ -380,29 +292,6 @@ def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path
         train(load_recipe(recipe_file, {**changes, "learning.rate": "0.1"}), Silent(), resume=True)
 
 
-def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
-    modules = dict(zip(("model", "head"), make_student(), strict=True))
-    optimizer = torch.optim.AdamW(modules["model"].parameters())
-    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
-    state = torch.load(tmp_path / "state.pt")
-    values = json.loads(state["recipe"])
-    values["model"]["doors"] = values["model"].pop("gated_attention")
-    torch.save(state | {"recipe": json.dumps(values)}, tmp_path / "state.pt")
-    with pytest.raises(InputError, match=r"another version of cdesearch, with other settings \(model\.doors\)"):
-        load_state(tmp_path, recipe, modules, optimizer)
-
-
-def test_a_state_whose_recipe_is_no_table_is_damaged(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
-    modules = dict(zip(("model", "head"), make_student(), strict=True))
-    optimizer = torch.optim.AdamW(modules["model"].parameters())
-    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
-    torch.save(torch.load(tmp_path / "state.pt") | {"recipe": "[]"}, tmp_path / "state.pt")
-    with pytest.raises(StorageError, match=r"state\.pt is damaged: its recipe is not a table\. Copy it again"):
-        load_state(tmp_path, recipe, modules, optimizer)
-
-
 def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, monkeypatch):
     """On another machine, paths and times of files differ, and so do the last bits of vectors computed again."""
 
@@ -419,9 +308,8 @@ def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, mo
     expected = batches_of(here)
     here.rename(there)
     os.utime(there / "pairs.jsonl", (1, 1))
-    for file in (there / "work" / "surrogate").glob("*.npy"):
-        np.save(file, vectors := np.load(file) * np.float32(1 + 1e-6))
-        file.with_suffix(".shards.json").write_text(json.dumps([_sum(vectors.tobytes())]))
+    for file in (there / "work" / "surrogate").glob("*/*.npy"):
+        np.save(file, np.load(file) * np.float32(1 + 1e-6))
     monkeypatch.setattr("trainer.data.pairs.domains.read_pairs", lambda *_: pytest.fail("read again"))
     monkeypatch.setattr("trainer.data.material.cluster_pairs", lambda *_: pytest.fail("clustered again"))
     assert batches_of(there) == expected
@@ -430,33 +318,16 @@ def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, mo
         batches_of(there)
 
 
-def test_a_resume_with_parameters_in_other_groups_is_refused(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
-    modules = dict(zip(("model", "head"), make_student(), strict=True))
-    optimizer = torch.optim.AdamW(modules["model"].parameters())
-    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
-    grouped = torch.optim.AdamW([{"params": [parameter]} for parameter in modules["model"].parameters()])
-    with pytest.raises(InputError, match="other groups of parameters"):
-        load_state(tmp_path, recipe, modules, grouped)
-
-
-def test_a_start_in_one_softmax_has_a_small_weight_and_gates_that_learn(tmp_path):
-    bert = biencoder_folder(tmp_path / "bert")
-    model = starting_model(ModelChoice(start=bert, context_attention="one_softmax"))
-    assert model.config.log_gates and not model.config.context_sink
-    for gate in model.second_stage.gates:
-        torch.testing.assert_close(LEAST * gate.exp(), torch.full_like(gate, 0.01), rtol=1e-4, atol=0)
-
-
-def test_a_new_start_has_a_sink_if_its_recipe_reads_the_context(tmp_path, tiny_checkpoint):
-    bert = biencoder_folder(tmp_path / "bert")
-    for changes, has_sink in (({}, True), ({"gated_attention": False}, False), ({"context_sink": False}, False)):
-        model = starting_model(ModelChoice(start=bert, **changes))
-        assert model.config.context_sink == has_sink
-        assert all((cross.sink is not None) == has_sink for cross in model.second_stage.cross_attention)
-    assert not starting_model(ModelChoice(start=tiny_checkpoint)).config.context_sink
-    with pytest.raises(InputError, match="context_sink is True, but"):
-        starting_model(parse(ModelChoice, {"start": str(tiny_checkpoint), "context_sink": True}))
+@pytest.mark.parametrize("context", ["none", "statistics", "attention", "both", "joint"])
+def test_a_new_start_has_what_its_recipe_reads(tmp_path, context):
+    attends = context in ("attention", "both", "joint")
+    model = starting_model(ModelChoice(start=biencoder_folder(tmp_path / "bert"), context=context))
+    config, stage = model.config, model.second_stage
+    assert (config.first_stage == "own") == attends and (config.context_attention == "joint") == (context == "joint")
+    assert config.context_sink == (context in ("attention", "both")) and stage.gates_are_zero == (context != "joint")
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    assert ("second_stage.backbone.tokens.weight" in trained) == (context == "joint")
+    assert ("second_stage.null" in trained) == attends
 
 
 @pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])
@@ -465,27 +336,27 @@ def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path,
     changes = {"run.out": str(tmp_path / "out"), "run.surrogate": str(surrogate), "batches.max_tokens": "20"}
     recipe = load_recipe(recipe_file, changes)
     prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
-    (file,) = (recipe.run.out / "data" / "surrogate").glob("pairs-query-*.npy")
+    (file,) = (recipe.run.out / "data" / "surrogate").glob("pairs-query-*/vectors.npy")
     rows = (json.loads(line) for line in recipe.data.pairs[0].read_text().splitlines())
     own = load_encoder(surrogate).truncated_to(20).encode([row["query"] for row in rows], "query", None)
     np.testing.assert_allclose(np.load(file), own, atol=1e-5)
 
 
 def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_file, tmp_path):
-    joint = {"model.context_attention": "joint", "run.out": str(tmp_path / "out")}
-    with pytest.raises(InputError, match="context_attention is joint, but"):
-        train(load_recipe(recipe_file, joint), Silent())
-    train(load_recipe(recipe_file, {**joint, "model.gated_attention": "false", "learning.steps": "1"}), Silent())
+    for changes, message in (
+        ({"model.context": "joint"}, "model.context is joint, but .* has cached attention"),
+        ({"model.first_stage_layers": "1"}, "model.first_stage_layers is 1, but"),
+    ):
+        with pytest.raises(InputError, match=message):
+            train(load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")}), Silent())
 
 
 @pytest.mark.parametrize(
     ("file", "text", "named"),
     [
-        ("corpus.jsonl", '{"id": "d", "text": "the cat"}', r"corpus\.jsonl:1 has no '_id'"),
-        ("corpus.jsonl", '{"_id": "d", "text": ["the cat"]}', r"corpus\.jsonl:1 .* not a string"),
+        ("corpus.jsonl", '{"id": "d", "text": "the cat"}', r"corpus\.jsonl:1 cannot be read .*`_id`"),
+        ("corpus.jsonl", '{"_id": "d", "text": ["the cat"]}', r"corpus\.jsonl:1 cannot be read .*\$\.text"),
         ("qrels/test.tsv", "header\nq d 1", r"test\.tsv begins with 'header'"),
-        ("queries.jsonl", "[]", r"queries\.jsonl:1 is not a JSON object"),
-        ("queries.jsonl", "{oops", r"queries\.jsonl:1 cannot be read"),
         ("queries.jsonl", "[" * 100_000, r"queries\.jsonl:1 cannot be read"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq\td\tinf", r"test\.tsv:2 .* the last is a number"),
     ],
@@ -499,18 +370,9 @@ def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text, n
 
 def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file, tmp_path, joint_checkpoint):
     changes = {"model.start": str(joint_checkpoint), "batches.context_size": "5", "learning.steps": "1"}
+    changes |= {"model.context": "joint"}
     recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
     assert load_encoder(train(recipe, Silent())).context_size == 5
-
-
-def test_the_checkpoint_has_the_prefixes_that_the_model_was_trained_with(recipe_file, tmp_path):
-    changes = {
-        "run.out": str(tmp_path / "out"),
-        "learning.steps": "1",
-        "data.prefixes": '{ pairs = ["find the ", "dog "] }',
-    }
-    encoder = load_encoder(train(load_recipe(recipe_file, changes), Silent()))
-    assert (encoder.config.query_prefix, encoder.config.document_prefix) == ("find the ", "dog ")
 
 
 @pytest.mark.slow
@@ -521,7 +383,6 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     first, last = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
     assert first.keys() == last.keys() == {"true", "random", "null", "batch"}
     assert len(set(last.values())) == 4
-    assert "batch context" in draw_run(recipe.run.out).read_text()
     model = starting_model(recipe.model)
     batches = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
     own = prepare_material(
@@ -529,7 +390,8 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     )
     loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
     weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
-    disjoint, same = (held_out_losses(model, loss, weights, some, 16) for some in (batches, own.held_out))
+    cache = GradCache(model, loss.head, 16)
+    disjoint, same = (held_out_losses(cache, loss, weights, some) for some in (batches, own.held_out))
     assert disjoint["batch"] == pytest.approx(same["true"]) and disjoint["null"] == pytest.approx(same["null"])
     assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
 
@@ -560,24 +422,23 @@ def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["weights", "head"])
 def test_weights_that_the_last_step_breaks_are_neither_saved_nor_exported(recipe_file, tmp_path, monkeypatch, part):
-    changes = {"run.out": str(tmp_path / "out"), "data.held_out": "0.0", "run.checkpoint_minutes": "0.0"}
+    changes = {"run.out": str(tmp_path / "out"), "data.held_out": "0.0"}
     train(load_recipe(recipe_file, {**changes, "learning.steps": "1"}), Silent())
     before = {file: file.read_bytes() for file in (tmp_path / "out" / "checkpoint").rglob("*.*") if file.is_file()}
-    original, recipe = OptimizerSteps.take, load_recipe(recipe_file, {**changes, "learning.steps": "2"})
+    original, recipe = TrainingRun._step, load_recipe(recipe_file, {**changes, "learning.steps": "2"})
 
-    def take(self, *given):
-        figures = original(self, *given)
+    def step(self, batch):
+        original(self, batch)
         with torch.no_grad():
             for parameter in (p for group in self.optimizer.param_groups for p in group["params"]):
-                if (parameter is self._head.log_ridge) == (part == "head"):
+                if (parameter is self.head.log_ridge) == (part == "head"):
                     parameter.fill_(1000.0 if part == "head" else torch.nan)
-        return figures
 
-    monkeypatch.setattr(OptimizerSteps, "take", take)
+    monkeypatch.setattr(TrainingRun, "_step", step)
     with pytest.raises(TrainingError, match=r"After step 2, .* numbers that are not finite; the last state and"):
         train(recipe, Silent(), resume=True)
     assert {file: file.read_bytes() for file in before} == before
-    assert torch.load(tmp_path / "out" / "state.pt")["step"] == 1
+    assert torch.load(tmp_path / "out" / "state.pt")["progress"][0] == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
@@ -597,14 +458,13 @@ def test_texts_longer_than_the_start_can_read_are_refused(recipe_file, tmp_path)
         train(load_recipe(recipe_file, changes), Silent())
 
 
-@pytest.mark.parametrize("resume", [False, True])
-def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path, resume):
+def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
     names = ("best/thesis.txt", "checkpoint/mine.txt", "checkpoint.new/x", "state.pt.notes-2024", "log.jsonl")
     for file in (tmp_path / name for name in names):
         file.parent.mkdir(exist_ok=True)
         file.write_text("mine")
     with pytest.raises(InputError, match="not the folder of a run"):
-        train(load_recipe(recipe_file, {"run.out": str(tmp_path), "learning.steps": "1"}), Silent(), resume=resume)
+        train(load_recipe(recipe_file, {"run.out": str(tmp_path), "learning.steps": "1"}), Silent())
     found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
     assert found == dict.fromkeys(names, "mine")
 
@@ -631,13 +491,6 @@ def test_a_key_that_the_pairs_cannot_meet_is_noted(recipe_file, tmp_path, key, v
     assert notes[-1].startswith(note)
 
 
-@pytest.mark.parametrize("gated_attention", [True, False])
-def test_a_checkpoint_with_another_number_of_layers_is_refused(tiny_checkpoint, gated_attention):
-    choice = {"start": str(tiny_checkpoint), "n_layers": 9, "gated_attention": gated_attention}
-    with pytest.raises(InputError, match=r"model\.n_layers is 9, but .* was made with"):
-        starting_model(parse(ModelChoice, choice))
-
-
 @pytest.mark.parametrize("n_bytes", [10, 10_000, 60_000])
 def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_checkpoint):
     model = make_model()
@@ -652,19 +505,6 @@ def test_a_checkpoint_needs_no_space_outside_its_folder(tmp_path, monkeypatch, t
     assert sorted(path.name for path in (tmp_path / "out" / "onnx").iterdir()) == graphs
 
 
-def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
-    modules = dict(zip(("model", "head"), make_student(), strict=True))
-    optimizer = torch.optim.AdamW(modules["model"].parameters())
-    with files_of_at_most(10_000), pytest.raises(StorageError, match=r"no earlier state\. .* without --resume"):
-        save_state(tmp_path, recipe, RunProgress(step=1), modules, optimizer)
-    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
-    with files_of_at_most(10_000), pytest.raises(StorageError, match="the previous state is kept"):
-        save_state(tmp_path, recipe, RunProgress(step=4), modules, optimizer)
-    assert [file.name for file in tmp_path.glob("state*")] == ["state.pt"]
-    assert load_state(tmp_path, recipe, modules, optimizer).step == 3
-
-
 def train_in_two_processes(program, changes):
     """Run a program of torchrun with two processes on a CPU, which communicate by gloo; returns what it printed."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -675,38 +515,28 @@ def train_in_two_processes(program, changes):
 
 
 @pytest.mark.slow
-def test_two_processes_train_like_one(recipe_file, tmp_path):
-    changes = {"learning.steps": "5", "run.watch_every": "2", "run.patience": "9", "batches.context": "cluster"}
-    one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
-    train(one, Silent())
-    program = ["-m", "cdesearch", "train", str(recipe_file)]
-    printed = train_in_two_processes(program, {**changes, "run.out": tmp_path / "two"})
-    assert printed.count("Next: cdesearch index") == 1, "only the first process prints"
-    assert len(losses_of(tmp_path / "two")) == 5
-    np.testing.assert_allclose(losses_of(tmp_path / "two"), losses_of(tmp_path / "one"), atol=1e-4)
-    assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()
-
-
-@pytest.mark.slow
-def test_two_processes_with_a_batch_each_see_twice_the_pairs_of_a_step_and_continue_in_the_next_slot(
-    recipe_file, tmp_path
-):
-    frozen = {f"learning.{name}": "1e-12" for name in ("rate", "context_rate", "gate_rate", "head_rate")}
+def test_two_processes_see_twice_the_pairs_of_a_step_and_continue(recipe_file, tmp_path, monkeypatch):
+    for name in ("GATE_RATE", "HEAD_RATE"):
+        monkeypatch.setattr(module, name, 1e-12)
+    frozen = {f"learning.{name}": "1e-12" for name in ("rate", "context_rate")}
     changes = {**frozen, "learning.steps": "6", "batches.context": "cluster", "run.watch_every": "9"}
     one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
     train(one, Silent())
-    own = {**changes, "batches.processes": "own", "run.out": tmp_path / "two"}
-    program = ["-m", "trainer", str(recipe_file), "--resume", "--minutes", "2"]
-    printed = train_in_two_processes(program, {**own, "learning.steps": "2"})
+    both = {**changes, "model.context": "statistics", "run.out": tmp_path / "two"}
+    one = load_recipe(recipe_file, {**changes, "model.context": "statistics", "run.out": str(tmp_path / "alone")})
+    train(one, Silent())
+    program = ["-m", "trainer", str(recipe_file), "--resume"]
+    printed = train_in_two_processes(program, {**both, "learning.steps": "2"})
     assert printed.count("The checkpoint is in") == 1
-    train_in_two_processes(program, {**own, "learning.steps": "3"})
-    # The rates change nothing, so the loss of a step is the mean of those of its two batches.
-    alone, both = ([loss for _, loss in losses_of(tmp_path / name)] for name in ("one", "two"))
+    train_in_two_processes(program, {**both, "learning.steps": "3"})
+    # The rates change next to nothing, so the loss of a step is the mean of those of its two batches.
+    alone, together = ([loss for _, loss in losses_of(tmp_path / name)] for name in ("alone", "two"))
     pairs_of_steps = np.reshape(alone, (3, 2))
-    np.testing.assert_allclose(both, pairs_of_steps.mean(1), atol=1e-5)
-    assert np.ptp(pairs_of_steps, axis=1).min() > 1e-4, "the two batches of a step differ"
+    np.testing.assert_allclose(together, pairs_of_steps.mean(1), atol=2e-3)
+    assert np.ptp(pairs_of_steps, axis=1).min() > 1e-2, "the two batches of a step differ"
+    assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()
     with pytest.raises(InputError, match="another number of processes, 2"):
-        train(load_recipe(recipe_file, {name: str(value) for name, value in own.items()}), Silent(), resume=True)
+        train(load_recipe(recipe_file, {name: str(value) for name, value in both.items()}), Silent(), resume=True)
 
 
 def write_books(tmp_path):
@@ -726,7 +556,7 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     changes = {
         "data.pairs": f'["{write_books(tmp_path)}"]',
         "batches.size": "20",
-        "batches.by_document": "true",
+        "batches.clusters": "'documents'",
         "learning.steps": "3",
         "run.out": str(tmp_path / "out"),
         "run.work": str(tmp_path / "work"),
@@ -741,43 +571,12 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
 
 
-def test_documents_learn_to_read_their_siblings(recipe_file, tmp_path):
-    changes = {
-        "data.pairs": f'["{write_books(tmp_path)}"]',
-        "model.start": str(biencoder_folder(tmp_path / "bert")),
-        "model.first_stage": "shared",
-        "model.context_source": "siblings",
-        "batches.size": "20",
-        "batches.by_document": "true",
-        "learning.steps": "8",
-        "run.out": str(tmp_path / "out"),
-    }
-    recipe = load_recipe(recipe_file, changes)
-    folder = train(recipe, Silent())
-    model = load_checkpoint(folder)
-    assert model.config.document_weight == 0 and all(
-        gate.tanh().abs().max() > 0.01 for gate in model.second_stage.gates
-    )
-    losses = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row][-1]
-    assert len(set(losses.values())) == 3
-    encoder = load_encoder(folder)
-    texts = ["the cat", "the moon and water", "the stone", "the bread"]
-    frequencies = encoder.count_tokens(texts)
-    context = encoder.make_context(texts, texts, texts, frequencies, 0)
-    alone = encoder.encode(texts, "document", context)
-    vectors = encoder.encode_documents(texts, [[0, 1, 2], [3]], frequencies, context)
-    np.testing.assert_allclose(vectors[3], alone[3], atol=1e-6)
-    assert np.abs(vectors[:3] - alone[:3]).max() > 1e-5
-    with pytest.raises(InputError, match="siblings needs batches of whole documents"):
-        load_recipe(recipe_file, {**changes, "batches.by_document": "false"})
-
-
 @pytest.mark.slow
 def test_late_chunking_is_trained_on_windows_and_the_checkpoint_reads_them(recipe_file, tmp_path):
     changes = {
         "data.pairs": f'["{write_books(tmp_path)}"]',
         "batches.size": "20",
-        "batches.by_document": "true",
+        "batches.clusters": "'documents'",
         "model.window_tokens": "30",
         "objective.contextual": "true",
         "learning.epochs": "8",
@@ -827,7 +626,7 @@ def test_a_held_out_domain_is_watched_and_never_trained_on(recipe_file, tmp_path
     material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
     assert len(material.held_out) == 300 // 30
     assert material.stream.steps_per_epoch == 60 // 30  # the whole of the other domain: no share of it is held out
-    assert all("moon bread" in text for text in material.out_of_domain_texts)
+    assert all("moon bread" in text for text in material.texts)
 
 
 def test_a_held_out_domain_that_does_not_exist_is_named(recipe_file, tmp_path):
@@ -839,8 +638,8 @@ def test_a_held_out_domain_that_does_not_exist_is_named(recipe_file, tmp_path):
 
 
 def test_without_statistics_and_attention_the_context_changes_nothing(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "model.statistics": "false"}
-    encoder = load_encoder(train(load_recipe(recipe_file, changes | {"model.gated_attention": "false"}), Silent()))
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "model.context": "none"}
+    encoder = load_encoder(train(load_recipe(recipe_file, changes), Silent()))
     assert encoder.config.statistics == NO_STATISTICS
     *_, last = [row["held_out"] for row in read_log(tmp_path / "out") if "held_out" in row]
     assert last["true"] == pytest.approx(last["null"], rel=1e-5) == last["random"]
@@ -852,10 +651,8 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
 OBJECTIVES = {
     "objective.query_negatives": "true",
     "objective.margin": "0.1",
-    "objective.symmetric": "true",
     "objective.quantise": "'int8'",
     "objective.matryoshka": "[4, 16]",
-    "learning.schedule": "'wsd'",
 }
 
 
@@ -896,7 +693,6 @@ def test_the_scores_of_pairs_are_what_the_model_learns(recipe_file, scored_pairs
             "batches.hard_negatives": "1",
             "learning.epochs": "6",
             "learning.teacher_weight": "1.0",
-            "learning.teacher_temperature": "1.0",
             "objective.teacher": f"'{teacher}'",
             "run.out": str(tmp_path / teacher),
         }
@@ -912,24 +708,11 @@ def test_a_teacher_of_pairs_needs_scores(recipe_file, tmp_path):
         train(load_recipe(recipe_file, changes), Silent())
 
 
-def test_weights_of_domains_change_the_steps_of_an_epoch(recipe_file, tmp_path):
-    def steps(**changes):
-        recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), **changes})
-        return prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent()).stream.steps_per_epoch
-
-    assert steps(**{"data.weights": "{pairs = 0.5}"}) * 2 == steps() == 8
-    with pytest.raises(InputError, match=r"data\.weights\.pairs is not above 0"):
-        steps(**{"data.weights": "{pairs = 0}"})
-    recipe = load_recipe(recipe_file, {"data.weights": "{pears = 2}", "run.out": str(tmp_path / "out")})
-    with pytest.raises(InputError, match=r"data\.weights names pears, which data\.pairs does not have"):
-        train(recipe, Silent())
-
-
 def test_surrogate_vectors_are_not_computed_if_nothing_reads_them(recipe_file, tmp_path):
     stored = []
-    for clustered in ("false", "true"):
-        out = tmp_path / clustered
-        changes = {"batches.clustered": clustered, "learning.steps": "1", "run.out": str(out)}
+    for clusters in ("none", "similar"):
+        out = tmp_path / clusters
+        changes = {"batches.clusters": clusters, "learning.steps": "1", "run.out": str(out)}
         train(load_recipe(recipe_file, changes), Silent())
         stored.append((out / "data" / "surrogate").exists())
     assert stored == [False, True]

@@ -36,14 +36,13 @@ class Tokens:
         """The texts at `indices`."""
         return Tokens(self.ids[indices], self.mask[indices])
 
-    def micro_batches(self, rows: slice, size: int) -> list[tuple[Tensor, "Tokens"]]:
-        """The texts in `rows`, sorted by length, with their indices in `rows`.
+    def micro_batches(self, size: int) -> list[tuple[Tensor, "Tokens"]]:
+        """All texts, sorted by length, with their indices.
 
         The longest come first, so that each micro-batch fits into the memory that the one before it has freed.
         """
-        mine = self.rows(rows.start, rows.stop)
-        order = torch.argsort(mine.mask.sum(1), descending=True, stable=True)
-        return [(indices, mine.take(indices).rows(0, len(indices))) for indices in order.split(size)]
+        order = torch.argsort(self.mask.sum(1), descending=True, stable=True)
+        return [(indices, self.take(indices).rows(0, len(indices))) for indices in order.split(size)]
 
     def to(self, device: torch.device) -> "Tokens":
         """A copy on `device`."""
@@ -100,17 +99,9 @@ class Batch:
         """The J texts that the second stage attends to."""
         return self.documents.take(self.context) if self.context_tokens is None else self.context_tokens
 
-    @property
-    def sibling_mask(self) -> Tensor:
-        """(D, D) true where two documents are different chunks of the same long document."""
-        if self.siblings is None:
-            return torch.zeros(len(self.documents), len(self.documents), dtype=torch.bool)
-        same = self.siblings[:, None] == self.siblings
-        return same & ~torch.eye(len(same), dtype=torch.bool)
-
-    def with_own_context(self) -> "Batch":
-        """The same batch with its documents as the context, without null slots."""
-        return replace(self, context_tokens=None, is_null=torch.zeros(len(self.context), dtype=torch.bool))
+    def in_context(self, texts: Tokens, *, is_null: bool = False) -> "Batch":
+        """The same batch with other texts in the slots of the context, or with the null vector in all of them."""
+        return replace(self, context_tokens=texts, is_null=torch.full((len(texts),), is_null))
 
     def without_null_slots(self) -> "Batch":
         """The same batch with a document in every context slot."""
@@ -165,18 +156,3 @@ def padded(rows: Sequence[NDArray[Any]]) -> Tokens:
     ids = np.zeros(mask.shape, np.int64)
     ids[mask] = np.concatenate(rows)
     return Tokens(torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64)))
-
-
-def choose_context(
-    n_documents: int, size: int, slot_dropout: float, null_share: float, random: np.random.Generator
-) -> tuple[Tensor, Tensor]:
-    """Indices of at most `size` documents, the context of the whole batch, and which slots hold the null vector.
-
-    A slot is null with probability `slot_dropout` (CDE section 4.2). With probability `null_share` all slots are null,
-    because a model must also embed without context.
-    """
-    indices = random.permutation(n_documents)[:size]
-    is_null = random.random(len(indices)) < slot_dropout
-    if random.random() < null_share:
-        is_null[:] = True
-    return torch.from_numpy(np.sort(indices)), torch.from_numpy(is_null)

@@ -1,6 +1,5 @@
 """How does a model run: in how many processes, and in which mode?
 
 distributed      training in several processes
-compiled         compiled layers
 evaluation_mode  switches dropout off in a block
 """

@@ -1,14 +1,10 @@
-"""What is the loss of a batch? Each part of it has gradients.
+"""What is the loss of a batch?
 
-batch_loss       the loss of a batch: whitening, document context, then the objective of the recipe
-contrastive      the contrastive loss with a teacher; the place for another loss
-margin           false negatives by the model's own cosines
-query_negatives  the other queries of a batch as negatives
-matryoshka       the first components of vectors
-quantisation     vectors rounded as they are stored
-teacher          the documents of which a teacher knows
-whitening_head   corpus-statistics whitening
-document         document context
-long_documents   queries against the chunks of their own document, and against whole documents
-token_weights    idf pooling
+batch_loss      the whole loss: whitening, document context, then the objective of a recipe
+contrastive     InfoNCE with an optional teacher
+negatives       other queries as negatives, a margin, the scope of a teacher
+stored_vectors  rounded and shortened vectors
+long_documents  document context, and losses over chunks and whole documents
+whitening_head  the whitening as trained parameters
+token_weights   the weights of tokens from a batch
 """

@@ -9,15 +9,11 @@ from torch.nn import functional
 
 from trainer.data.training_batch import Batch, sent
 from trainer.loss.contrastive import LossOutput, contrastive
-from trainer.loss.document import in_document
-from trainer.loss.long_documents import LongDocuments
-from trainer.loss.margin import beyond_margin
-from trainer.loss.matryoshka import cut
-from trainer.loss.quantisation import quantised
-from trainer.loss.query_negatives import with_queries
-from trainer.loss.teacher import among_own
+from trainer.loss.long_documents import DOCUMENT_SHARE, SEQUENCE_SHARE, LongDocuments, in_document
+from trainer.loss.negatives import among_own, beyond_margin, with_queries
+from trainer.loss.stored_vectors import cut, quantised
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.objective import Objective
+from trainer.recipe import Objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +46,9 @@ class BatchLoss:
             parts.append(finish(long.whole(documents)))
         if batch.siblings is not None:
             parts[1] = in_document(parts[1], sent(batch.siblings, documents.device), self.document_weight)
-        kind, scale = self.objective.quantise, self.objective.quantise_scale
-        parts = [quantised(vectors, kind, scale) for vectors in parts]
+        parts = [quantised(vectors, self.objective.quantise) for vectors in parts]
         excluded, teacher = sent(batch.excluded, queries.device), self._teacher(batch, queries.device)
-        share = self.objective.document_share_to if share_of_documents is None else share_of_documents
+        share = DOCUMENT_SHARE[1] if share_of_documents is None else share_of_documents
 
         def loss(queries: Tensor, chunks: Tensor, whole: Tensor | None = None) -> LossOutput:
             if long is None or whole is None:
@@ -80,8 +75,7 @@ class BatchLoss:
         weight = 0.0 if teacher is None else self.teacher_weight
         in_batch = contrastive(queries, chunks, excluded, self.temperature, teacher, weight)
         within = contrastive(queries, chunks, in_sequence, self.temperature)
-        share = self.objective.sequence_share
-        return LossOutput(share * within.loss + (1 - share) * in_batch.loss, in_batch.accuracy)
+        return LossOutput(SEQUENCE_SHARE * within.loss + (1 - SEQUENCE_SHARE) * in_batch.loss, in_batch.accuracy)
 
     def _teacher(self, batch: Batch, device: torch.device) -> Tensor | None:
         if batch.teacher is None or not self.teacher_weight:
@@ -93,18 +87,9 @@ class BatchLoss:
         return among_own(teacher, sent(batch.owners, device))
 
     def _compared(self, queries: Tensor, documents: Tensor, excluded: Tensor, teacher: Tensor | None) -> LossOutput:
-        """The loss of unit vectors, in one direction or in both; the teacher takes part in the first."""
-        n = len(queries)
-        asked = documents, excluded, teacher
+        """The loss of unit vectors (B, d) and (D, d) by the objective of the recipe."""
         if self.objective.query_negatives:
-            asked = with_queries(queries, *asked)
-        there = self._one_way(queries, *asked)
-        if not self.objective.symmetric:
-            return there
-        back = self._one_way(documents[:n], queries, excluded[:, :n].T, None)
-        return LossOutput((there.loss + back.loss) / 2, there.accuracy)
-
-    def _one_way(self, queries: Tensor, documents: Tensor, excluded: Tensor, teacher: Tensor | None) -> LossOutput:
+            documents, excluded, teacher = with_queries(queries, documents, excluded, teacher)
         if self.objective.margin is not None:
             excluded = beyond_margin(queries, documents, excluded, self.objective.margin)
         weight = 0.0 if teacher is None else self.teacher_weight

@@ -1,9 +1,9 @@
-"""The losses of the contextual stage of pplx-embed: queries against chunks, and against whole documents.
+"""Long documents in training: chunks lean towards their document, and queries are compared with documents, too.
+
+The losses of the contextual stage of pplx-embed compare a query with the chunks of its own document (L_seq), with all
+chunks of the batch (L_batch), and with whole documents (L_global). All are InfoNCE; `BatchLoss` puts them together.
 
     L = b L_global + (1 - b) L_local      L_local = a L_seq + (1 - a) L_batch      b rises from step to step
-
-L_seq compares a query with the chunks of its own document, L_batch with all chunks of the batch, and L_global compares
-it with documents. All are InfoNCE; trainer/loss/batch_loss.py puts them together.
 """
 
 import math
@@ -11,15 +11,27 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from trainer.objective import Objective
+SEQUENCE_SHARE = 0.2  # a
+DOCUMENT_SHARE = (0.2, 0.5)  # b at the first and at the last step
 
 
-def document_share(objective: Objective, step: int, n_steps: int) -> float:
+def document_share(step: int, n_steps: int) -> float:
     """b at the step with the number `step`, from 0, of `n_steps`: it rises in a half cosine."""
     done = min(1.0, step / max(1, n_steps - 1))
-    first, last = objective.document_share_from, objective.document_share_to
+    first, last = DOCUMENT_SHARE
     return first + (last - first) * (1 - math.cos(math.pi * done)) / 2
+
+
+def in_document(own: Tensor, siblings: Tensor, weight: float) -> Tensor:
+    """(n, d) unit vectors with document context, as `cdesearch.context.document` adds it, with gradients.
+
+    The chunks of a document in the batch count as the whole document. `own` (n, d) are unit vectors; `siblings` (n,)
+    are numbers below n that are equal for chunks of one document.
+    """
+    sums = torch.zeros_like(own).index_add(0, siblings, own)
+    return functional.normalize(own + weight * functional.normalize(sums, dim=-1)[siblings], dim=-1)
 
 
 @dataclass(frozen=True, slots=True)

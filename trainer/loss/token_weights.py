@@ -5,7 +5,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from cdesearch.context.features import corpus_features
 from trainer.data.training_batch import Batch, Tokens, sent
 from trainer.loss.whitening_head import WhiteningHead
 
@@ -16,20 +15,6 @@ def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
     is_first = torch.ones_like(ids, dtype=torch.bool)
     is_first[:, 1:] = ids[:, 1:] != ids[:, :-1]
     return torch.bincount(ids[is_first & (ids > 0)], minlength=vocabulary)
-
-
-def context_frequencies(batch: Batch, vocabulary: int) -> Tensor:
-    """(V,) the number of documents of the batch and of its context that contain each token."""
-    counts = document_frequencies(batch.documents, vocabulary)
-    if batch.context_tokens is not None:
-        counts = counts + document_frequencies(batch.context_tokens, vocabulary)
-    return counts
-
-
-def features_of(vectors: Tensor, frequencies: Tensor) -> Tensor:
-    """(1, F) the statistics of a corpus, from first-stage vectors (J, d) and document frequencies (V,)."""
-    features = corpus_features(vectors.detach().float().cpu().numpy(), frequencies.cpu().numpy())
-    return torch.from_numpy(features)[None].to(vectors.device)
 
 
 class TokenWeights:

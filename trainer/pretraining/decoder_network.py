@@ -21,7 +21,7 @@ from trainer.pretraining.recipe import NetworkSizes
 from trainer.replacing import replace_folder
 
 ROPE = {"rope_type": "default", "rope_theta": 1e6}
-CAUSAL_TYPE = "qwen3"  # model_type of a checkpoint that reads from left to right
+CAUSAL_TYPE = "qwen3"  # model_type of a network that has read from left to right
 SIZES = {  # from a key of the recipe to its name in config.json
     "n_layers": "num_hidden_layers",
     "dimension": "hidden_size",
@@ -34,18 +34,17 @@ POSITIONS = 32_768  # rotary positions need no memory
 
 
 class DecoderNetwork(nn.Module):
-    """Token ids to states, from left to right or in both directions, with the embeddings as the last matrix."""
+    """Token ids to states, in both directions, with the embeddings as the last matrix."""
 
     def __init__(self, transformer: Any) -> None:
         super().__init__()
         self.transformer = transformer
+        for layer in transformer.layers:
+            layer.self_attn.is_causal = False
 
-    def states(self, ids: Tensor, mask: Tensor, *, causal: bool) -> Tensor:
+    def states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """(B, T, d) states of texts (B, T), which are padded on the right, with 0/1 mask."""
-        for layer in self.transformer.layers:
-            layer.self_attn.is_causal = causal
-        # From left to right no token reads the padding after it.
-        seen = None if causal or bool(mask.all()) else mask.bool()[:, None, None, :]
+        seen = None if bool(mask.all()) else mask.bool()[:, None, None, :]
         states: Tensor = self.transformer(
             input_ids=ids, attention_mask={"full_attention": seen}, use_cache=False
         ).last_hidden_state
@@ -56,8 +55,8 @@ class DecoderNetwork(nn.Module):
         return functional.linear(states, self.transformer.embed_tokens.weight).float()
 
 
-def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
-    """A network with random weights."""
+def new_network(sizes: NetworkSizes, vocabulary: int, seed: int) -> DecoderNetwork:
+    """A network with random weights that follow from `seed`."""
     import transformers
 
     config = transformers.Qwen3Config(
@@ -66,47 +65,34 @@ def new_network(sizes: NetworkSizes, vocabulary: int) -> DecoderNetwork:
         max_position_embeddings=POSITIONS,
         rope_parameters=ROPE,
     )
-    return DecoderNetwork(transformers.Qwen3Model(config))
+    network = DecoderNetwork(transformers.Qwen3Model(config))
+    torch.manual_seed(seed)
+    for module in network.modules():
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=0.02)
+    return network
 
 
-def load_network(folder: Path, sizes: NetworkSizes) -> DecoderNetwork:
-    """The network of a checkpoint folder in fp32; raises ModelError.
-
-    Raises InputError if it is of another kind, or has another size than one that the recipe sets.
-    """
+def load_network(folder: Path) -> DecoderNetwork:
+    """The network of a checkpoint folder in fp32; raises ModelError, and InputError if it is of another kind."""
     kind = read_fields(folder / "config.json").get("model_type")
     if kind not in (CAUSAL_TYPE, MODEL_TYPE):
         raise InputError(
-            f"model.start is {folder}, which is no checkpoint of causal or diffusion (its model_type is {kind!s:.40}).",
+            f"model.start is {folder}, which is no checkpoint of diffusion (its model_type is {kind!s:.40}).",
             "Name such a checkpoint, or leave model.start out for a new network.",
         )
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**read_folder(folder).shapes)
-        network = DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
-    for key, name in SIZES.items():
-        if key in sizes.set_keys and getattr(sizes, key) != getattr(config, name):
-            raise InputError(
-                f"network.{key} is {getattr(sizes, key)}, and {folder} has {getattr(config, name)}.",
-                f"Leave network.{key} out, or leave model.start out for a new network.",
-            )
-    return network
+        return DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
 
 
-def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path, *, causal: bool) -> None:
+def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path) -> None:
     """Replace `folder` by a checkpoint; raises StorageError."""
     config = network.transformer.config
-    fields = {
-        "architectures": ["Qwen3Model" if causal else "PPLXQwen3Model"],
-        "model_type": CAUSAL_TYPE if causal else MODEL_TYPE,
-        "vocab_size": config.vocab_size,
-        "hidden_size": config.hidden_size,
-        "intermediate_size": config.intermediate_size,
-        "num_hidden_layers": config.num_hidden_layers,
-        "num_attention_heads": config.num_attention_heads,
-        "num_key_value_heads": config.num_key_value_heads,
-        "head_dim": config.head_dim,
-        "max_position_embeddings": config.max_position_embeddings,
-        "rms_norm_eps": config.rms_norm_eps,
+    copied = (*SIZES.values(), "vocab_size", "max_position_embeddings", "rms_norm_eps")
+    fields = {name: getattr(config, name) for name in copied} | {
+        "architectures": ["PPLXQwen3Model"],
+        "model_type": MODEL_TYPE,
         "attention_bias": False,
         "hidden_act": "silu",
         "rope_parameters": ROPE,
@@ -122,11 +108,3 @@ def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path, *, caus
         shutil.copyfile(tokenizer, unfinished / "tokenizer.json")
 
     replace_folder(folder, write)
-
-
-def draw_weights(network: DecoderNetwork, seed: int) -> None:
-    """Give a new network the weights that follow from `seed`."""
-    torch.manual_seed(seed)
-    for module in network.modules():
-        if isinstance(module, nn.Linear | nn.Embedding):
-            nn.init.normal_(module.weight, std=0.02)

@@ -1,36 +1,48 @@
 """A run of pretraining, from the recipe to the checkpoint."""
 
+import math
+import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
-from trainer.reporting import not_a_program
-
-if __name__ == "__main__":
-    not_a_program("trainer.pretraining.pretrain", "Run `cdesearch pretrain RECIPE`.")
-
 import torch
-from tokenizers import Tokenizer
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.hub import NEEDS_HUB
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.reading import domain_files
 from trainer.execution.distributed import world
-from trainer.pretraining.learner import Learner
 from trainer.pretraining.masked_learner import MaskedLearner
-from trainer.pretraining.pretraining_run import PretrainingRun
-from trainer.pretraining.recipe import PretrainingRecipe, check_kind
+from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.pretraining.sequence_learner import SequenceLearner, tokenizer_file
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
-from trainer.recipe import RunSettings
-from trainer.run.checkpoint import check_start
-from trainer.run.folder import check_resumable, claim_folder, locked, refuse_earlier_run
-from trainer.run.stop import terminable
+from trainer.run.folder import claim_folder, locked, refuse_earlier_run
+from trainer.run.log import Log
+from trainer.run.loop import Work, check_length, take_steps, terminable
+from trainer.run.state import (
+    Running,
+    check_start,
+    check_state,
+    digest_of_start,
+    first_not_finite,
+    load_state,
+    save_state,
+)
+from trainer.step.parameter_groups import Groups, clip_by_group, make_optimizer
+from trainer.step.schedule import linear, stable_then_cosine
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
+BETA2 = 0.98  # of AdamW
+COOLDOWN = 0.2  # with diffusion: the share of the steps in which rates fall
+# Settings that may differ on resume: how long the run takes, how often it reports, and where its texts and folders are.
+MAY_CHANGE = ("learning.steps", "texts.files", "model.start", "model.head", "network.tokenizer", "run.out", "run.watch")
+
+
+Learner = MaskedLearner | SequenceLearner
 
 
 def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False) -> Path:
@@ -38,75 +50,132 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
 
     Without it, InputError is raised if the folder of the run holds an earlier one.
     """
-    check_kind(recipe, "The recipe")
     if world() > 1:
         raise InputError("Pretraining runs in one process.", "Leave torchrun out.")
-    if not _is_masked(recipe) and find_spec("transformers") is None:
-        raise InputError(
-            f"Pretraining of the kind {recipe.objective.kind} needs transformers, which is not installed.", NEEDS_HUB
-        )
+    if not recipe.is_masked and find_spec("transformers") is None:
+        kind = recipe.objective.kind
+        raise InputError(f"Pretraining of the kind {kind} needs transformers, which is not installed.", NEEDS_HUB)
     out = recipe.run.out
     for name, model in (("start", recipe.model.start), ("head", recipe.model.head)):
         if model is not None and out.resolve() in (model.resolve(), *model.resolve().parents):
             raise InputError(f"model.{name} is {model}, which the run would overwrite.", "Set another run.out.")
     if resume:
-        check_resumable(out)
+        check_state(out)
     with terminable():
-        claim_folder(out, resume=resume)
+        claim_folder(out)
         with locked(out, "run.out"):
             if not resume:
-                refuse_earlier_run(RunSettings(out=out))
+                refuse_earlier_run(out)
             device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
             torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
             documents = _documents(recipe, display)
             torch.manual_seed(recipe.run.seed)
-            learner = _learner(recipe, documents, device)
+            learner: Learner = (MaskedLearner if recipe.is_masked else SequenceLearner)(recipe, documents, device)
             for name, module in learner.modules.items():
                 check_start((name == "head" and recipe.model.head) or recipe.model.start, {name: module})
-            run = PretrainingRun(recipe, learner, display, resume=resume)
-            run.go()
-            return run.finish()
+            run = PretrainingRun(recipe, learner, documents.digest, display, resume=resume)
+            run.go(device)
+            display.note(f"Writing {out / 'checkpoint'}")
+            learner.save(out)
+            return out / "checkpoint"
 
 
 def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:
-    files = domain_files(recipe.texts.files, recipe.texts.leave_out)
+    """The texts as tokens; raises InputError if the mask is one of them. A special token may be quoted in a text."""
     tokenizer = load_tokenizer(tokenizer_file(recipe))
     advance = display.stage("Reading documents", None)
+    files = domain_files(recipe.texts.files)
     found = read_token_documents(files, recipe.texts.cap, tokenizer, recipe.run.out / "data", advance)
-    display.note(f"{counted(len(found), 'document')} with {len(found.ids):,} tokens")
-    _check_mask(recipe, tokenizer, found)
-    return found
-
-
-def _check_mask(recipe: PretrainingRecipe, tokenizer: Tokenizer, documents: TokenDocuments) -> None:
-    """Raise InputError if the mask is a token of the texts. A special token may be quoted in one."""
+    display.note(f"{counted(len(found), 'document')} with {len(found.passages.values):,} tokens")
     mask = tokenizer.token_to_id(recipe.objective.mask_token)
-    if recipe.objective.kind == "causal" or mask is None or mask in tokenizer.get_added_tokens_decoder():
-        return
-    if (documents.ids == mask).any():
+    is_ordinary = mask is not None and mask not in tokenizer.get_added_tokens_decoder()
+    if is_ordinary and (found.passages.values == mask).any():
         raise InputError(
             f"objective.mask_token is {recipe.objective.mask_token}, which the texts contain.",
             "Set it to a special token of the tokenizer, or to one that no text contains.",
         )
+    return found
 
 
-def _learner(recipe: PretrainingRecipe, documents: TokenDocuments, device: torch.device) -> Learner:
-    return (MaskedLearner if _is_masked(recipe) else SequenceLearner)(recipe, documents, device)
+class PretrainingRun:
+    """The loop of one run."""
+
+    def __init__(
+        self, recipe: PretrainingRecipe, learner: Learner, texts: str, display: Display, *, resume: bool
+    ) -> None:
+        """With `resume`, continue from the state on disk; raises InputError if it does not fit. `texts` is a digest."""
+        self._recipe = recipe
+        self._learner = learner
+        self._display = display
+        self._groups: Groups = {
+            name: [one for one in module.parameters() if one.requires_grad] for name, module in learner.modules.items()
+        }
+        rates = dict.fromkeys(self._groups, recipe.learning.rate)
+        optimizer = make_optimizer(self._groups, rates, beta2=BETA2)
+        digests = {"texts": texts, "start": "" if learner.start is None else digest_of_start(learner.start)}
+        self._state = Running(recipe.run.out, recipe, digests, learner.modules, optimizer, MAY_CHANGE)
+        if resume:
+            load_state(self._state)
+        check_length(self._state, recipe.learning.steps)
+        self._log = Log(recipe.run.out, anew=not self._state.progress.step)
+
+    def go(self, device: torch.device) -> None:
+        """Take all remaining steps."""
+        work, recipe = Work(self._step, self._watch, self._save), self._recipe
+        take_steps(work, self._state, recipe.learning.steps, recipe.run.watch_every, self._display, device)
+
+    def _step(self) -> None:
+        started, progress = time.monotonic(), self._state.progress
+        for group in self._state.optimizer.param_groups:
+            group["lr"] = group["peak"] * self._rate_factor(group["name"], progress.step)
+        self._state.optimizer.zero_grad(set_to_none=True)
+        added = self._learner.add_gradient(progress.step)
+        norms = clip_by_group(self._groups)
+        figures = {name: float(figure) for name, figure in added.items()}
+        if not math.isfinite(figures["loss"]):
+            raise _diverged(f"The loss is {figures['loss']} at step {progress.step}.")
+        self._state.optimizer.step()
+        progress.step += 1
+        seconds = max(1e-9, time.monotonic() - started)
+        progress.seconds += seconds
+        self._write_log({**figures, "norms": {name: float(norm) for name, norm in norms.items()}})
+        self._display.detail(f"step {progress.step}  {shown(figures)}  {1 / seconds:.2g} steps/s")
+
+    def _rate_factor(self, group: str, step: int) -> float:
+        """With a head the network learns nothing in the first steps, and then has its own warmup."""
+        learning = self._recipe.learning
+        if not self._recipe.is_masked:
+            return stable_then_cosine(step, learning.steps, learning.warmup, COOLDOWN)
+        waiting = learning.head_warmup if group == "network" else 0
+        left = max(1, learning.steps - waiting)
+        return 0.0 if step < waiting else linear(step - waiting, left, learning.warmup)
+
+    def _watch(self) -> None:
+        if losses := self._learner.held_out():
+            self._write_log({"held_out": dict(losses)})
+            self._display.note(f"step {self._state.progress.step}: held-out loss {shown(losses)}")
+
+    def _save(self) -> None:
+        if broken := first_not_finite(self._learner.modules):
+            raise _diverged(f"After step {self._state.progress.step}, {broken} has numbers that are not finite.")
+        save_state(self._state)
+
+    def _write_log(self, figures: Mapping[str, object]) -> None:
+        self._log.write(self._state.progress.step, self._state.progress.seconds, figures)
 
 
-def _is_masked(recipe: PretrainingRecipe) -> bool:
-    return recipe.objective.kind in ("condenser", "cocondenser")
+def shown(figures: Mapping[str, float]) -> str:
+    """Figures with their names, for people."""
+    return "  ".join(f"{name} {figure:.3f}" for name, figure in figures.items())
+
+
+def _diverged(cause: str) -> TrainingError:
+    return TrainingError(cause, "Lower learning.rate, and set another run.out.")
 
 
 def next_step(recipe: PretrainingRecipe, checkpoint: Path) -> str:
     """What to do with a new checkpoint."""
-    start = quote(f'model.start="{checkpoint}"')
-    if _is_masked(recipe):
+    if recipe.is_masked:
+        start = quote(f'model.start="{checkpoint}"')
         return f"Next: cdesearch train RECIPE --set {start}"
-    index = f"cdesearch index FOLDER --model {quote(str(checkpoint))}"
-    if recipe.objective.kind == "diffusion":
-        return f"Next: {index}\n{NO_START}"
-    return (
-        f"Next: cdesearch pretrain RECIPE --set {start} --set objective.kind=diffusion --set run.out=OUT\n"
-        f"Or: {index}\n{NO_START}"
-    )
+    return f"Next: cdesearch index FOLDER --model {quote(str(checkpoint))}\n{NO_START}"

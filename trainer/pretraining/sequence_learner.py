@@ -1,32 +1,90 @@
-"""The kinds `causal` and `diffusion`: a network in the shape of Qwen3 learns to predict tokens of sequences."""
+"""The kind `diffusion`: a network in the shape of Qwen3 learns to restore masked tokens of sequences.
+
+Tokens are masked with a probability t that is drawn for each sequence, and each masked one is predicted from both
+directions, by the state before it. The loss of a sequence is divided by t (pplx-embed; Nie et al., 2025: LLaDA).
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
 from trainer.data.random_stream import random_stream
-from trainer.data.training_batch import Tokens
+from trainer.data.store import Integers
+from trainer.data.training_batch import Tokens, padded
 from trainer.execution.evaluation_mode import evaluation_mode
-from trainer.pretraining.decoder_network import (
-    DecoderNetwork,
-    draw_weights,
-    load_network,
-    new_network,
-    save_network,
-)
-from trainer.pretraining.learner import autocast
-from trainer.pretraining.next_tokens import Noised, add_noise, causal_loss, diffusion_loss
+from trainer.pretraining.decoder_network import DecoderNetwork, load_network, new_network, save_network
 from trainer.pretraining.recipe import PretrainingRecipe
+from trainer.pretraining.spans import Vocabulary
 from trainer.pretraining.token_documents import TokenDocuments
-from trainer.pretraining.token_windows import TokenWindows
-from trainer.pretraining.vocabulary import Vocabulary
-from trainer.step.parameter_groups import Groups
+
+LEAST_SHARE = 0.001  # of t
+CUT_SHARE = 0.01  # of sequences that are cut at a random length
+EVALUATED = 64  # held-out sequences whose loss is measured
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWindows:
+    """W windows (W, L) of tokens. The sequences of any step follow from the seed and the step alone."""
+
+    ids: NDArray[np.int64]
+    seed: int
+
+    @classmethod
+    def of(cls, documents: TokenDocuments, rows: Integers, separator: int, length: int, seed: int) -> "TokenWindows":
+        """Windows of the documents `rows`, with a separator after each; what is left at the end is dropped."""
+        parts = [part for row in rows for part in (*documents.passages_of(int(row)), np.array([separator]))]
+        stream = np.concatenate([np.empty(0, np.int64), *parts])
+        return cls(stream[: len(stream) // length * length].reshape(-1, length), seed)
+
+    def of_step(self, step: int, size: int) -> Tokens:
+        """At most `size` different windows. Every epoch has another order."""
+        size = min(size, len(self.ids))
+        epoch, place = divmod(step, len(self.ids) // size)
+        order = random_stream(self.seed, "order of windows", epoch).permutation(len(self.ids))
+        random = random_stream(self.seed, "cut windows", step)
+        rows = self.ids[order[place * size : (place + 1) * size]]
+        lengths = random.integers(2, rows.shape[1] + 1, len(rows))
+        is_cut = random.random(len(rows)) < CUT_SHARE
+        return padded([row[:length] if cut else row for row, length, cut in zip(rows, lengths, is_cut, strict=True)])
+
+
+class Noised(NamedTuple):
+    """Sequences with masked tokens: what is read (n, T), which tokens are masked (n, T), and with which t (n,)."""
+
+    read: Tensor
+    masked: Tensor
+    t: Tensor
+
+
+def add_noise(tokens: Tokens, mask: int, random: np.random.Generator) -> Noised:
+    """Mask tokens of sequences (n, T) with a probability t, drawn evenly from LEAST_SHARE to 1 for each sequence."""
+    t = torch.from_numpy(random.uniform(LEAST_SHARE, 1.0, len(tokens)).astype(np.float32))
+    drawn = torch.from_numpy(random.random(tuple(tokens.ids.shape), dtype=np.float32))
+    masked = (drawn < t[:, None]) & tokens.mask.bool()
+    return Noised(torch.where(masked, mask, tokens.ids), masked, t)
+
+
+def sequence_loss(network: DecoderNetwork, tokens: Tokens, noised: Noised) -> Tensor:
+    """The sum () of the losses of sequences (n, T).
+
+    Each is (1 / t) times the sum over its masked tokens, over its length less one. The first token has none before it,
+    and counts in neither.
+    """
+    states = network.states(noised.read, tokens.mask)
+    places = noised.masked[:, 1:]
+    logits = network.logits(states[:, :-1][places])
+    losses = functional.cross_entropy(logits, tokens.ids[:, 1:][places], reduction="none")
+    weights = 1.0 / (noised.t * (tokens.mask.sum(1) - 1).clamp_min(1))
+    return (losses * weights[:, None].expand_as(places)[places]).sum()
 
 
 class SequenceLearner:
@@ -34,89 +92,68 @@ class SequenceLearner:
 
     def __init__(self, recipe: PretrainingRecipe, documents: TokenDocuments, device: torch.device) -> None:
         """Load or draw the network; raises ModelError, InputError."""
-        self._recipe = recipe
+        self.recipe = recipe
         self.device = device
-        self.digest = documents.digest
-        self._causal = recipe.objective.kind == "causal"
+        self.start = recipe.model.start
         self._tokenizer = tokenizer_file(recipe)
         tokenizer = load_tokenizer(self._tokenizer)
-        self._network = _network(recipe, tokenizer).to(device).train()
-        size = self._network.transformer.config.vocab_size
-        vocabulary = Vocabulary.of(tokenizer, size, None if self._causal else recipe.objective.mask_token)
+        if self.start is not None:
+            network = load_network(self.start)
+        else:
+            network = new_network(recipe.network, tokenizer.get_vocab_size(with_added_tokens=True), recipe.run.seed)
+        self._network = network.to(device).train()
+        self.modules: dict[str, nn.Module] = {"network": network}
+        size = network.transformer.config.vocab_size
+        vocabulary = Vocabulary.of(tokenizer, size, recipe.objective.mask_token)
         self._mask = vocabulary.mask
         separator = (*vocabulary.closing, *vocabulary.opening, *sorted(tokenizer.get_added_tokens_decoder()), 0)[0]
+        length, seed = recipe.learning.max_tokens, recipe.run.seed
         self._trained, self._held_out = (
-            TokenWindows.of(
-                documents, rows, separator, recipe.learning.max_tokens, recipe.objective.cut_share, recipe.run.seed
-            )
-            for rows in documents.divided(recipe.texts.held_out, recipe.run.seed)
+            TokenWindows.of(documents, rows, separator, length, seed)
+            for rows in documents.divided(recipe.texts.held_out, seed)
         )
         if not len(self._trained.ids):
-            raise InputError(
-                f"The texts have fewer than {recipe.learning.max_tokens} tokens.", "Lower learning.max_tokens."
-            )
-
-    @property
-    def modules(self) -> dict[str, nn.Module]:
-        return {"network": self._network}
-
-    @property
-    def groups(self) -> Groups:
-        return {"network": list(self._network.parameters())}
+            raise InputError(f"The texts have fewer than {length} tokens.", "Lower learning.max_tokens.")
 
     def add_gradient(self, step: int) -> Mapping[str, Tensor]:
-        tokens = self._trained.of_step(step, self._recipe.learning.size)
+        """Add the gradient of a step to `.grad`; returns the loss ()."""
+        tokens = self._trained.of_step(step, self.recipe.learning.size)
         total = torch.zeros((), device=self.device)
-        for loss in self._losses(tokens, random_stream(self._recipe.run.seed, "noise", step)):
+        for loss in self._losses(tokens, random_stream(self.recipe.run.seed, "noise", step)):
             loss.backward()
             total += loss.detach()
         return {"loss": total}
 
     @torch.no_grad()
     def held_out(self) -> Mapping[str, float]:
+        """The loss of the held-out texts under the name of the kind; empty if no texts are held out."""
         if not len(self._held_out.ids):
             return {}
+        tokens, random = padded(list(self._held_out.ids[:EVALUATED])), random_stream(self.recipe.run.seed, "held out")
         with evaluation_mode(self._network):
-            losses = self._losses(self._held_out.of_all(), random_stream(self._recipe.run.seed, "noise of held-out"))
-            return {self._recipe.objective.kind: sum(loss.item() for loss in losses)}
+            return {self.recipe.objective.kind: sum(loss.item() for loss in self._losses(tokens, random))}
 
-    def save(self, out: Path) -> Path:
-        folder = out / "checkpoint"
-        save_network(self._network, self._tokenizer, folder, causal=self._causal)
-        return folder
+    def save(self, out: Path) -> None:
+        """Write the checkpoint into the folder of the run; raises StorageError."""
+        save_network(self._network, self._tokenizer, out / "checkpoint")
 
     def _losses(self, tokens: Tokens, random: np.random.Generator) -> Iterator[Tensor]:
         """The losses () of micro-batches, whose sum is the mean over all sequences."""
-        noised = None if self._mask is None else add_noise(tokens, self._mask, random)
-        for start in range(0, len(tokens), self._recipe.learning.micro_batch):
-            rows = slice(start, start + self._recipe.learning.micro_batch)
+        noised = add_noise(tokens, self._mask, random)
+        size, is_half = self.recipe.learning.micro_batch, self.recipe.learning.precision == "bf16"
+        for start in range(0, len(tokens), size):
+            rows = slice(start, start + size)
             part = Tokens(tokens.ids[rows], tokens.mask[rows]).to(self.device)
-            with autocast(self.device, self._recipe.learning.precision):
-                if noised is None:
-                    loss = causal_loss(self._network, part)
-                else:
-                    loss = diffusion_loss(self._network, part, Noised(*(one[rows].to(self.device) for one in noised)))
-            yield loss / len(tokens)
+            noise = Noised(*(one[rows].to(self.device) for one in noised))
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=is_half):
+                yield sequence_loss(self._network, part, noise) / len(tokens)
 
 
 def tokenizer_file(recipe: PretrainingRecipe) -> Path:
     """The tokenizer of a recipe: that of the start, or the one of a new network; raises InputError without it."""
-    start, own = recipe.model.start, recipe.network.tokenizer
-    if start is not None:
-        if not start.is_dir():
-            raise InputError(f"model.start is {start}, and there is no such folder.", "Name the folder of a model.")
-        return start / "tokenizer.json"
-    assert own is not None
-    if not own.exists():
-        raise InputError(
-            f"network.tokenizer is {own}, and there is no such file.", "Name the tokenizer.json of a model."
-        )
-    return own
-
-
-def _network(recipe: PretrainingRecipe, tokenizer: Tokenizer) -> DecoderNetwork:
-    if recipe.model.start is not None:
-        return load_network(recipe.model.start, recipe.network)
-    network = new_network(recipe.network, tokenizer.get_vocab_size(with_added_tokens=True))
-    draw_weights(network, recipe.run.seed)
-    return network
+    start = recipe.model.start
+    file = recipe.network.tokenizer if start is None else start / "tokenizer.json"
+    assert file is not None
+    if not file.is_file():
+        raise InputError(f"There is no tokenizer {file}.", "Name the folder of a model, or its tokenizer.json.")
+    return file

@@ -1,51 +1,31 @@
-"""The log of a run: log.jsonl, files of TensorBoard if it is installed, and a project of trackio if there is one."""
+"""The log of a run: log.jsonl."""
 
 import json
-from collections.abc import Iterator
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import InputError
 from trainer.replacing import writing
-from trainer.run.tracker import Tracker
 
 FILE = "log.jsonl"
-BOARD = "tensorboard"  # the folder of the files of TensorBoard
 
 
 class Log:
     """Appends the numbers of a run, one line at a time; `anew` deletes the lines of an earlier run."""
 
-    def __init__(self, folder: Path, *, anew: bool, project: str | None = None) -> None:
-        """`project` is one of trackio; None: no project."""
+    def __init__(self, folder: Path, *, anew: bool) -> None:
         self._file = folder / FILE
         if anew:
             self._file.unlink(missing_ok=True)
         elif self._file.exists():
             _cut_torn_line(self._file)
-        self._board: Any = None
-        if find_spec("tensorboard"):
-            from torch.utils.tensorboard import SummaryWriter
 
-            self._board = SummaryWriter(folder / BOARD)
-        self._tracker = Tracker(project, folder, anew=anew) if project is not None else None
-
-    def write(self, step: int, seconds: float, figures: dict[str, Any]) -> None:
+    def write(self, step: int, seconds: float, figures: Mapping[str, Any]) -> None:
         """Append a line; `seconds` is the training time so far."""
         line = {"step": step, "seconds": round(seconds, 2), **figures}
         with writing(self._file), self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if self._board is not None:
-            for name, value in _numbers(figures):
-                self._board.add_scalar(name, value, step)
-        if self._tracker is not None:
-            self._tracker.write(step, dict(_numbers(figures)))
-
-    def finish(self) -> None:
-        """Wait until all numbers are stored."""
-        if self._tracker is not None:
-            self._tracker.finish()
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
@@ -63,12 +43,11 @@ def read_log_file(file: Path) -> list[dict[str, Any]]:
     for number, text in enumerate(texts, start=1):
         try:
             line = json.loads(text)
-            step = line["step"]
+            lines[line["step"], "loss" in line, "held_out" in line] = line
         except (ValueError, TypeError, KeyError):
             if number == len(texts):  # it has no end: empty, or torn
                 continue
             raise InputError(f"{file}:{number} is not a line of a log.", "Remove the line.") from None
-        lines[step, line.get("evaluation"), "loss" in line, "held_out" in line] = line
     return sorted(lines.values(), key=lambda line: line["step"])
 
 
@@ -78,13 +57,3 @@ def _cut_torn_line(file: Path) -> None:
     if not content.endswith(b"\n"):
         with writing(file), file.open("r+b") as stream:
             stream.truncate(content.rfind(b"\n") + 1)
-
-
-def _numbers(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    if "evaluation" in figures:
-        prefix = f"{figures['evaluation']}/"
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            yield from _numbers(value, f"{name}/")
-        elif not isinstance(value, str):
-            yield prefix + name, value

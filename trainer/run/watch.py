@@ -3,116 +3,41 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
-from cdesearch.models.backbones.bert import pool_chunks
-from cdesearch.models.contextual.model import ContextualModel, PreparedContext
 from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.token_weights import TokenWeights, context_frequencies, features_of
+from trainer.loss.token_weights import TokenWeights
+from trainer.step.gradcache import GradCache
 
 
 @torch.no_grad()
 def held_out_losses(
-    model: ContextualModel, loss: BatchLoss, weights: TokenWeights, batches: Sequence[Batch], micro_batch: int
+    cache: GradCache, loss: BatchLoss, weights: TokenWeights, batches: Sequence[Batch]
 ) -> dict[str, float]:
     """Mean losses with the `true` context, a `random` one (the next batch's) and the `null` context.
 
     Three equal losses mean that the model does not use its context. The loss has no teacher. If contexts are disjoint
     from their batches, `batch` is the loss with the documents of the batch as its context.
     """
-    device = next(model.parameters()).device
+    null = Tokens(*torch.ones(2, cache.model.config.null_slots, 1, dtype=torch.long))
     losses: dict[str, list[float]] = {}
-    with evaluation_mode(model):
+    with evaluation_mode(cache.model):
         for number, batch in enumerate(batches):
             following = batches[(number + 1) % len(batches)]
-            sources: dict[str, Batch | None] = {"true": batch, "random": following, "null": None}
+            contexts: dict[str, tuple[Tokens, Batch | None]] = {
+                "true": (batch.context_texts, batch),
+                "random": (following.context_texts, following),
+                "null": (null, None),
+            }
             if batch.context_tokens is not None:
-                sources["batch"] = batch.with_own_context()
-            for name, source in sources.items():
-                context = None if source is None else source.context_texts
+                contexts["batch"] = (batch.documents.take(batch.context), batch)
+            for name, (texts, source) in contexts.items():
                 table = weights.equal() if source is None else weights.of(source, loss.head)()
-                frequencies = None if source is None else context_frequencies(source, model.config.backbone.vocabulary)
-                prepared = embed_context(model, context, frequencies, micro_batch, device)
-                queries = embed(model, batch.queries, prepared, table, micro_batch)
-                documents = embed_documents(model, batch, prepared, table, micro_batch)
-                if source is not None and frequencies is not None and model.second_stage.reads_siblings:
-                    documents = _among_siblings(model, batch.documents, source, frequencies, table, micro_batch)
-                sample = documents[batch.context] if name in ("true", "batch") else None
-                if name == "random":
-                    other = embed_documents(model, following, prepared, table, micro_batch)
-                    sample = other[following.context]
+                queries, documents = cache.vectors(batch.in_context(texts, is_null=source is None), table)
+                sample = None
+                if source is not None:
+                    own = documents if source is batch else cache.vectors(source.in_context(texts), table)[1]
+                    sample = own[source.context]
                 losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
-
-
-def _among_siblings(
-    model: ContextualModel, documents: Tokens, source: Batch, frequencies: Tensor, weights: Tensor, micro_batch: int
-) -> Tensor:
-    """(D, d) pooled vectors of documents; each reads the siblings of the document with the same index in `source`."""
-    device = weights.device
-    states = torch.cat(
-        [
-            model.context_states(part.ids, part.mask, frequencies.to(device))
-            for part in _parts(source.documents, micro_batch, device)
-        ]
-    )
-    mask, vectors = source.sibling_mask.to(device), []
-    indices = torch.arange(len(documents), device=device) % len(mask)
-    for part, rows in zip(_parts(documents, micro_batch, device), indices.split(micro_batch), strict=True):
-        prepared = model.among_siblings(states, mask[rows])
-        vectors.append(model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared))
-    return torch.cat(vectors)
-
-
-def embed_context(
-    model: ContextualModel, context: Tokens | None, frequencies: Tensor | None, micro_batch: int, device: torch.device
-) -> PreparedContext:
-    """The context of some texts, in the form that `ContextualModel.pooled` takes; without texts the null context.
-
-    `frequencies` (V,) are the document frequencies of tokens in the corpus of the texts. If every gate is zero,
-    the texts are not encoded, because nothing reads them.
-    """
-    if context is None or frequencies is None or not model.reads_context or model.second_stage.reads_siblings:
-        vectors = torch.zeros(model.config.null_slots, *model.config.context_shape, device=device)
-    else:
-        counts, parts = frequencies.to(device), _parts(context, micro_batch, device)
-        vectors = torch.cat([model.context_states(part.ids, part.mask, counts) for part in parts])
-        if model.second_stage.film is not None:
-            vectors = features_of(vectors, frequencies)
-    is_null = torch.full((len(vectors),), context is None, device=device)
-    return model.prepare_context(vectors, is_null, model.cache(vectors, is_null))
-
-
-def embed(
-    model: ContextualModel, texts: Tokens, prepared: PreparedContext, weights: Tensor, micro_batch: int
-) -> Tensor:
-    """(n, d) pooled vectors of `texts`."""
-    parts = _parts(texts, micro_batch, weights.device)
-    return torch.cat([model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared) for part in parts])
-
-
-def embed_documents(
-    model: ContextualModel, batch: Batch, prepared: PreparedContext, weights: Tensor, micro_batch: int
-) -> Tensor:
-    """(D, d) pooled vectors of the documents of a batch, which are read in windows if it has any."""
-    windows = batch.windows
-    if windows is None:
-        return embed(model, batch.documents, prepared, weights, micro_batch)
-    assert prepared is None or isinstance(prepared, tuple)  # other sources of context read no windows
-    keys, values = (None, None) if prepared is None else prepared[:2]
-    vectors = []
-    for rows in torch.arange(len(windows.tokens), device=weights.device).split(windows.micro_batch(micro_batch)):
-        part = windows.tokens.rows(int(rows[0]), int(rows[-1]) + 1).to(weights.device)
-        belongs = windows.belongs(rows, part.ids.shape[1], weights.device)
-        states = model.window_states(part.ids, belongs, keys, values)
-        vectors.append(pool_chunks(states, belongs * weights[part.ids][:, None]))
-    return torch.cat(vectors).flatten(0, 1)[windows.at.to(weights.device)]
-
-
-def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Tokens]:
-    return [
-        tokens.rows(start, min(start + micro_batch, len(tokens))).to(device)
-        for start in range(0, len(tokens), micro_batch)
-    ]

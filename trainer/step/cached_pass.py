@@ -4,8 +4,8 @@
     made.vectors                                    of all texts; a loss of them has a gradient here
     made.replay(gradient)                           the same forward passes again, each followed by backward
 
-A repeated pass replays its random state, so dropout is the same both times. The first and longest micro-batches are not
-repeated: their graphs are kept. With several processes, each encodes a part of the texts, and vectors are gathered.
+A repeated pass replays its random state, so dropout is the same both times. The first micro-batch, with the longest
+texts, is not repeated: its graph is kept.
 
 A network can have a loss of its own, which needs no other micro-batch, such as that of masked tokens. It is part of
 the graph that is replayed, so its gradient is counted once, together with that of the vectors (coCondenser, Gao &
@@ -21,7 +21,6 @@ from torch import Tensor
 
 from cdesearch.models.backbones.packed import Packing, pack_texts
 from trainer.data.training_batch import Tokens, sent
-from trainer.execution.distributed import gather, rows_of_process
 from trainer.step.memory import release_freed_memory
 from trainer.step.random_state import State, random_state, replayed
 
@@ -48,7 +47,7 @@ class Passing:
     device: torch.device
     micro_batch: int
     shape: tuple[int, ...]  # of the result of one text
-    n_kept: int = 1  # micro-batches whose graphs are kept
+    keeps_graph: bool = True  # of the first micro-batch
     packs: bool = False  # without padding; the network then takes a Packing
 
 
@@ -63,50 +62,45 @@ class _Piece:
 
 
 class CachedPass:
-    """The results (n, *shape) of all processes in `vectors`, without a graph, and what repeats the pass with graphs."""
+    """The results (n, *shape) in `vectors`, without a graph, and what repeats the pass with graphs."""
 
     def __init__(self, network: Network, texts: Tokens, passing: Passing) -> None:
         self._network = network
         self._device = passing.device
-        mine = rows_of_process(len(texts))
-        vectors = torch.empty(mine.stop - mine.start, *passing.shape, device=self._device)
-        parts = texts.micro_batches(mine, passing.micro_batch)
+        self.vectors = torch.empty(len(texts), *passing.shape, device=self._device)
         # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
         self._pieces = [
             _Piece(sent(indices, self._device), self._send(part, packs=passing.packs), random_state(self._device))
-            for indices, part in parts
+            for indices, part in texts.micro_batches(passing.micro_batch)
         ]
         for number, piece in enumerate(self._pieces):
             for kept, now in zip(piece.state, random_state(self._device), strict=True):
                 if kept is not None and now is not None:
                     kept.copy_(now)
-            with torch.set_grad_enabled(number < passing.n_kept):
-                made = network(piece.text, piece.indices + mine.start)
+            with torch.set_grad_enabled(passing.keeps_graph and not number):
+                made = network(piece.text, piece.indices)
             of_texts = made.vectors if isinstance(made, WithLoss) else made
-            vectors[piece.indices] = of_texts.detach()
+            self.vectors[piece.indices] = of_texts.detach()
             if of_texts.requires_grad:
                 self._pieces[number] = replace(piece, graph=made)
             self._tidy(number)
-        self.vectors = gather(vectors, len(texts))
 
     def replay(self, gradient: Tensor) -> Tensor:
-        """Run backward through every micro-batch, from the gradient (n, ...) at the results of all processes.
+        """Run backward through every micro-batch, from the gradient (n, ...) at the results.
 
-        Returns the local loss () of the texts of this process, which is 0 if the network has none.
+        Returns the local loss (), which is 0 if the network has none.
         """
-        rows = rows_of_process(len(gradient))
-        mine = gradient[rows]
         local = torch.zeros((), device=self._device)
         for number, piece in enumerate(self._pieces):
             made = piece.graph
             if made is None:
                 with replayed(piece.state, self._device):
-                    made = self._network(piece.text, piece.indices + rows.start)
+                    made = self._network(piece.text, piece.indices)
             if isinstance(made, WithLoss):
-                torch.autograd.backward(made, (mine[piece.indices], torch.ones_like(made.loss)))
+                torch.autograd.backward(made, (gradient[piece.indices], torch.ones_like(made.loss)))
                 local += made.loss.detach()
             else:
-                made.backward(mine[piece.indices])
+                made.backward(gradient[piece.indices])
             self._tidy(number)
         return local
 
@@ -117,6 +111,4 @@ class CachedPass:
 
     def _send(self, tokens: Tokens, *, packs: bool) -> Text:
         """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""
-        if packs:
-            return pack_texts(tokens.ids, tokens.mask).to(self._device)
-        return tokens.to(self._device)
+        return (pack_texts(tokens.ids, tokens.mask) if packs else tokens).to(self._device)

@@ -1,36 +1,64 @@
 """The two-stage gradient cache (CDE section 4.2): a batch of any size in the memory of a micro-batch.
 
-    (a) first stage over the context, no gradient          (d) second stage again, with gradient, onto the parameters
-    (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
-    (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
+forward_without_gradient   first stage over the context, then second stage over queries and documents
+loss_on_cache              the loss of the pooled vectors, and its gradient at them
+replay                     the second stage again, onto parameters and context; from there the first stage again
 
-Each network runs over its texts as a `CachedPass`, which repeats it with the same random states. With several
-processes, each encodes a part of the texts. Vectors are gathered and gradients are summed, so that all processes take
-the same step.
+Each network runs over its texts as a `CachedPass`, which repeats it with the same random states. Cached context is read
+as keys and values, which are leaves between the two stages; joint context as the first-stage vectors themselves.
 """
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from cdesearch.models.backbones.bert import mean_pool, pool_chunks
 from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Windows, sent
-from trainer.execution.distributed import alone, total, world
+from trainer.execution.distributed import mean
 from trainer.loss.contrastive import LossOutput
-from trainer.loss.token_weights import context_frequencies, features_of
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.step.cached_pass import CachedPass, Network, Passing, Text
+from trainer.step.cached_pass import CachedPass, Passing, Text
 from trainer.step.cast_once import cast_once
 from trainer.step.memory import release_freed_memory
-from trainer.step.prepared_context import PreparedContext
-from trainer.step.random_state import same_random_state
 
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss
+
+
+class ReadContext:
+    """The context as the second stage reads it: leaves that collect gradients, and the graph before them."""
+
+    def __init__(self, vectors: Tensor, is_null: Tensor, cached: tuple[Tensor, Tensor] | None = None) -> None:
+        """`vectors` (J, d) of the first stage are a leaf; `cached` are keys and values that were made of them."""
+        self.vectors = vectors
+        self.is_null = is_null
+        self._made = cached or ()
+        self._leaves = [part.detach().requires_grad_() for part in self._made]
+        self.keys: Tensor | None
+        self.values: Tensor | None
+        self.keys, self.values = self._leaves if cached else (None, None)
+
+    def backward(self) -> None:
+        """Run backward from the gradients that keys and values have collected to the vectors."""
+        if self._made:
+            collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in self._leaves]
+            torch.autograd.backward(self._made, collected)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passes:
+    """What the phase without gradient leaves for the others."""
+
+    made_weights: Tensor  # (V,) of tokens, with the graph of the whitening head
+    weights: Tensor  # the same as a leaf
+    first_stage: CachedPass | None  # None: nothing reads the context
+    context: ReadContext
+    queries: CachedPass
+    documents: CachedPass
 
 
 class GradCache:
@@ -42,91 +70,122 @@ class GradCache:
         head: WhiteningHead,
         micro_batch: int,
         *,
-        freeze_first_stage: bool = False,
         precision: torch.dtype = torch.float32,
-        kept_graphs: int = 1,
-        own_batches: bool = False,
     ) -> None:
-        """Prepare the cache for `model` and `head`, with micro-batches of `micro_batch` texts.
-
-        `kept_graphs` micro-batches of context, of documents and of queries each are not computed a second time. With
-        `own_batches`, each process has a batch of its own, and its documents are negatives of its own queries alone.
-        """
-        self._model = model
+        """Prepare the cache for `model` and `head`, with micro-batches of `micro_batch` texts."""
+        self.model = model
         self._head = head
         self._micro_batch = micro_batch
-        self._freeze_first_stage = freeze_first_stage
         self._precision = precision
-        self._kept_graphs = kept_graphs
-        self._own_batches = own_batches
         self._device = next(model.parameters()).device
-        stage = model.second_stage
-        self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
-        # Without dropout nothing is drawn, and the processes need not agree on a seed, which would make the host wait.
-        self._has_dropout = any(module.p > 0 for module in model.modules() if isinstance(module, nn.Dropout))
+        first_stage = model.own_first_stage or model.second_stage.backbone
+        self._trains_first_stage = any(parameter.requires_grad for parameter in first_stage.parameters())
         # In joint models every row begins with the whole context, so lengths differ little and packing gains nothing.
-        self._packs = stage.can_pack and has_kernel(torch.empty(0, dtype=precision, device=self._device))
+        self._packs = not model.second_stage.joint and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` computes (V,) from the head."""
-        with cast_once(self._model, self._precision), alone() if self._own_batches else nullcontext():
-            output = self._step(batch, token_weights, loss_fn)
-        if self._own_batches and world() > 1:
-            return LossOutput(*(total(figure.detach() / world()) for figure in (output.loss, output.accuracy)))
+        with cast_once(self.model, self._precision):
+            passes = self.forward_without_gradient(batch, token_weights)
+            output = self.loss_on_cache(passes, batch, loss_fn)
+            self.replay(passes)
         return output
 
-    def _step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
+    def forward_without_gradient(self, batch: Batch, token_weights: Callable[[], Tensor]) -> _Passes:
+        """Run both stages over all texts, and keep their vectors."""
         made_weights = token_weights()
         weights = made_weights.detach().requires_grad_(made_weights.requires_grad)
-        embed_context = self._context_network(batch)
-        vectors, context_pass = self._first_stage(batch, embed_context)  # (a)
-        leaf = vectors.requires_grad_()
-        prepared = self._prepare_context(leaf, batch.is_null)
+        first_stage, context = self._read_context(batch)
 
-        siblings = self._siblings(batch)
-        # Queries have no siblings, so they read nothing where documents read theirs.
-        of_corpus = prepared if siblings is None else PreparedContext(vectors, prepared.is_null)
+        def embed(text: Text, _: Tensor) -> Tensor:
+            return self._pooled(text, weights, context)
 
-        def embed_query(text: Text, _: Tensor) -> Tensor:
-            return self._pooled(text, weights, of_corpus)
-
-        def embed_document(text: Text, rows: Tensor) -> Tensor:
-            return self._pooled(text, weights, prepared, None if siblings is None else siblings[rows])
-
-        passing = self._passing(self._kept_graphs, packs=self._packs)
-        query_pass = CachedPass(embed_query, batch.queries, passing)  # (b)
-        if batch.windows is None:
-            document_pass = CachedPass(embed_document, batch.documents, passing)
-        else:
-            document_pass = self._window_pass(batch.windows, weights, prepared)
-        queries, documents = (one.vectors.requires_grad_() for one in (query_pass, document_pass))
+        queries = CachedPass(embed, batch.queries, self._passing())
         if batch.windows is not None:
-            documents = documents.flatten(0, 1)[sent(batch.windows.at, self._device)]
-        output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])  # (c)
-        (output.loss / world()).backward()
+            documents = self._window_pass(batch.windows, weights, context)
+        else:
+            documents = CachedPass(embed, batch.documents, self._passing())
+        return _Passes(made_weights, weights, first_stage, context, queries, documents)
+
+    def loss_on_cache(self, passes: _Passes, batch: Batch, loss_fn: LossFn) -> LossOutput:
+        """The loss of the kept vectors; its gradient at them is in their `.grad`."""
+        queries, kept = (one.vectors.requires_grad_() for one in (passes.queries, passes.documents))
+        documents = self._of_documents(kept, batch)
+        output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])
+        output.loss.backward()
         if self._device.type == "cpu":
             release_freed_memory()
-        for one in (document_pass, query_pass):  # (d)
-            assert one.vectors.grad is not None
-            one.replay(one.vectors.grad.mul_(world()))
-        if weights.grad is not None:
-            made_weights.backward(weights.grad)
-        prepared.backward()
-        if leaf.grad is not None and context_pass is not None and not self._freeze_first_stage:  # (e)
-            context_pass.replay(total(leaf.grad))
         return output
 
-    def sum_gradients(self) -> None:
-        """Sum the gradients of all processes, so that each has that of the whole batch, or the mean of all batches.
+    def replay(self, passes: _Passes) -> None:
+        """Run both stages again with graphs, the second first, from the gradient at the kept vectors."""
+        for one in (passes.documents, passes.queries):
+            assert one.vectors.grad is not None
+            one.replay(one.vectors.grad)
+        if passes.weights.grad is not None:
+            passes.made_weights.backward(passes.weights.grad)
+        passes.context.backward()
+        gradient = passes.context.vectors.grad
+        if gradient is not None and passes.first_stage is not None and self._trains_first_stage:
+            passes.first_stage.replay(gradient)
+
+    @torch.no_grad()
+    def vectors(self, batch: Batch, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Pooled queries (B, d) and documents (D, d) of a batch, for the weights (V,) of tokens."""
+        passes = self.forward_without_gradient(batch, lambda: weights)
+        return passes.queries.vectors, self._of_documents(passes.documents.vectors, batch)
+
+    def average_gradients(self) -> None:
+        """Give every process the mean of the gradients of all.
 
         Parameters that the batch did not use have gradient zero, with one process and with several.
         """
-        for parameter in [*self._model.parameters(), *self._head.parameters()]:
+        for parameter in [*self.model.parameters(), *self._head.parameters()]:
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                total(parameter.grad.div_(world()) if self._own_batches else parameter.grad)
+                mean(parameter.grad)
 
-    def _window_pass(self, windows: Windows, weights: Tensor, prepared: PreparedContext) -> CachedPass:
+    def _of_documents(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """The vectors (D, d) of documents, from those of their windows if they were read in windows."""
+        return vectors if batch.windows is None else vectors.flatten(0, 1)[sent(batch.windows.at, self._device)]
+
+    def _read_context(self, batch: Batch) -> tuple[CachedPass | None, ReadContext]:
+        """The pass of the first stage over the context, if anything reads it, and the context made of its vectors."""
+        texts, is_null = batch.context_texts, sent(batch.is_null, self._device)
+        made = None
+        if batch.is_contextual and self.model.reads_context:
+            passing = replace(self._passing(), keeps_graph=self._trains_first_stage)
+            made = CachedPass(self._first_stage, texts, passing)
+            vectors = made.vectors.requires_grad_()
+        else:
+            vectors = torch.zeros(len(texts), self.model.config.backbone.dimension, device=self._device)
+            vectors.requires_grad_()
+        if self.model.second_stage.joint or not self.model.reads_context:
+            return made, ReadContext(vectors, is_null)
+        with self._cast():
+            return made, ReadContext(vectors, is_null, self.model.second_stage.cache(vectors, is_null))
+
+    def _first_stage(self, text: Text, _: Tensor) -> Tensor:
+        with self._cast():
+            if isinstance(text, Packing):
+                return self.model.packed_first_stage(text).float()
+            return self.model.first_stage(text.ids, text.mask).float()
+
+    def _pooled(self, text: Text, weights: Tensor, context: ReadContext) -> Tensor:
+        """(B, d) vectors before whitening."""
+        stage = self.model.second_stage
+        if isinstance(text, Packing):
+            with self._cast():
+                states = stage.packed_states(text, context.keys, context.values)
+            return packed_mean(states.float(), weights[text.ids[0]], text)
+        with self._cast():
+            if stage.joint:
+                states = stage.joint_states(text.ids, text.mask, context.vectors, context.is_null)
+            else:
+                states = stage.states(text.ids, text.mask, context.keys, context.values)
+        return mean_pool(states.float(), weights[text.ids] * text.mask)
+
+    def _window_pass(self, windows: Windows, weights: Tensor, context: ReadContext) -> CachedPass:
         """A pass over windows, whose results are the pooled chunks (C, d) of each; zero if a window has fewer.
 
         A micro-batch has about as many tokens as one of `micro_batch` texts as long as a window's chunks.
@@ -136,86 +195,16 @@ class GradCache:
             assert not isinstance(text, Packing)
             belongs = windows.belongs(rows, text.ids.shape[1], self._device)
             with self._cast():
-                states = self._model.window_states(text.ids, belongs, prepared.keys, prepared.values)
+                states = self.model.window_states(text.ids, belongs, context.keys, context.values)
             return pool_chunks(states.float(), belongs * weights[text.ids][:, None])
 
-        shape = windows.n_chunks, self._model.config.backbone.dimension
-        passing = self._passing(self._kept_graphs, packs=False, shape=shape)
-        return CachedPass(embed, windows.tokens, replace(passing, micro_batch=windows.micro_batch(self._micro_batch)))
+        shape = windows.n_chunks, self.model.config.backbone.dimension
+        passing = Passing(self._device, windows.micro_batch(self._micro_batch), shape)
+        return CachedPass(embed, windows.tokens, passing)
 
-    def _siblings(self, batch: Batch) -> Tensor | None:
-        """(D, D) true where a document of the batch reads another one; None if the model does not read siblings."""
-        if not self._model.second_stage.reads_siblings or not batch.is_contextual or not self._reads_context:
-            return None
-        return sent(batch.sibling_mask, self._device)
-
-    def _first_stage(self, batch: Batch, network: Network) -> tuple[Tensor, CachedPass | None]:
-        """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
-
-        Most models read first-stage vectors (J, d). Statistics (1, F) never get a gradient, as in the whitening.
-        """
-        context = batch.documents if self._model.second_stage.reads_siblings else batch.context_texts
-        shape = self._model.config.context_shape
-        if not batch.is_contextual or not self._reads_context:
-            return torch.zeros(len(context), *shape, device=self._device), None
-        n_kept = 0 if self._freeze_first_stage else self._kept_graphs
-        packs = self._packs and not self._model.second_stage.reads_tokens
-        if self._model.second_stage.film is not None:
-            vectors = CachedPass(network, context, self._passing(0, packs=packs)).vectors
-            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary)
-            return features_of(vectors[sent((~batch.is_null).nonzero()[:, 0], self._device)], frequencies), None
-        made = CachedPass(network, context, self._passing(n_kept, packs=packs, shape=shape))
-        return made.vectors, made
-
-    def _passing(self, n_kept: int, *, packs: bool, shape: tuple[int, ...] | None = None) -> Passing:
-        """How texts pass through a stage; the result of one text is a vector (d,) unless `shape` is given."""
-        shape = shape or (self._model.config.backbone.dimension,)
-        return Passing(self._device, self._micro_batch, shape, n_kept, packs)
-
-    def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> PreparedContext:
-        all_null = bool(is_null.all())  # computed on the host, which must not wait for the device
-        is_null = sent(is_null, self._device)
-        if self._model.second_stage.joint or not self._reads_context:
-            return PreparedContext(vectors, is_null)
-        stage = self._model.second_stage
-        if (stage.film is not None or stage.reads_siblings) and all_null:
-            return PreparedContext(vectors, is_null)
-        if stage.reads_siblings:  # a document reads all of its siblings, so no slot is null
-            is_null = torch.zeros(len(vectors), dtype=torch.bool, device=self._device)
-        with same_random_state(self._device) if self._has_dropout else nullcontext(), self._cast():
-            if stage.film is not None:
-                return PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
-            keys, values = stage.cache(vectors, is_null)
-        return PreparedContext(vectors, is_null, (keys, values))
-
-    def _context_network(self, batch: Batch) -> Network:
-        """The network that computes what the second stage reads of texts of the context, (B, *context_shape)."""
-        frequencies = torch.empty(0)
-        if self._model.second_stage.reads_tokens and batch.is_contextual:
-            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
-
-        def embed(text: Text, _: Tensor) -> Tensor:
-            with self._cast():
-                if isinstance(text, Packing):
-                    return self._model.packed_first_stage(text).float()
-                return self._model.context_states(text.ids, text.mask, frequencies).float()
-
-        return embed
-
-    def _pooled(self, text: Text, weights: Tensor, prepared: PreparedContext, siblings: Tensor | None = None) -> Tensor:
-        """(B, d) vectors before whitening; `siblings` (B, D) marks the documents that each text reads."""
-        stage = self._model.second_stage
-        bias = None if siblings is None else stage.sibling_bias(siblings)
-        if isinstance(text, Packing):
-            with self._cast():
-                states = stage.packed_states(text, prepared.keys, prepared.values, bias, prepared.norms)
-            return packed_mean(states.float(), weights[text.ids[0]], text)
-        with self._cast():
-            if stage.joint:
-                states = stage.joint_states(text.ids, text.mask, prepared.vectors, prepared.is_null)
-            else:
-                states = stage.states(text.ids, text.mask, prepared.keys, prepared.values, bias, prepared.norms)
-        return mean_pool(states.float(), weights[text.ids] * text.mask)
+    def _passing(self) -> Passing:
+        shape = (self.model.config.backbone.dimension,)
+        return Passing(self._device, self._micro_batch, shape, packs=self._packs)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:

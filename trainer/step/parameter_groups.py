@@ -1,6 +1,5 @@
 """Group the parameters of a run. Each group has its own learning rate and gradient norm."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -8,7 +7,8 @@ from torch import Tensor, nn
 
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.recipe import Learning
+
+CLIP = 1.0  # the largest norm of the gradient of a group
 
 Groups = Mapping[str, Sequence[nn.Parameter]]
 
@@ -30,36 +30,26 @@ def parameter_groups(model: ContextualModel, head: WhiteningHead) -> Groups:
 def _group(name: str) -> str:
     if name.startswith("second_stage.doors."):  # the cross-attention of the gated layers
         return "gates" if name.endswith(".gate") else "context"
-    of_context = name.startswith(("second_stage.context_", "second_stage.film.", "second_stage.null"))
-    return "context" if of_context else "backbone"
+    return "context" if name.startswith(("second_stage.context_", "second_stage.null")) else "backbone"
 
 
-def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
-    """AdamW with the rate of each group. Only matrices have weight decay, and the head has none."""
-    rates = {
-        "backbone": learning.rate,
-        "context": learning.context_rate,
-        "gates": learning.gate_rate,
-        "head": learning.head_rate,
-    }
+def make_optimizer(
+    groups: Groups, rates: Mapping[str, float], decay: float = 0.01, beta2: float = 0.999
+) -> torch.optim.Optimizer:
+    """AdamW with the rate of each group. Only matrices have weight decay, so the head has none."""
     parts: dict[tuple[str, float], list[nn.Parameter]] = {}
     for name, parameters in groups.items():
         for parameter in parameters:
-            decay = learning.decay if parameter.ndim > 1 else 0.0
-            parts.setdefault((name, decay), []).append(parameter)
+            parts.setdefault((name, decay if parameter.ndim > 1 else 0.0), []).append(parameter)
     return torch.optim.AdamW(
         [
-            {"params": parameters, "peak": rates[name], "lr": rates[name], "weight_decay": decay}
-            for (name, decay), parameters in parts.items()
-        ]
+            {"params": parameters, "name": name, "peak": rates[name], "lr": rates[name], "weight_decay": of_part}
+            for (name, of_part), parameters in parts.items()
+        ],
+        betas=(0.9, beta2),
     )
 
 
-def clip_by_group(groups: Groups, limit: float) -> dict[str, Tensor]:
+def clip_by_group(groups: Groups, limit: float = CLIP) -> dict[str, Tensor]:
     """Scale the gradient of each group to a norm of at most `limit`; returns the scalar norms before that, by group."""
     return {name: nn.utils.clip_grad_norm_(parameters, limit) for name, parameters in groups.items()}
-
-
-def total_norm(norms: Mapping[str, float]) -> float:
-    """The norm of the whole gradient, from the norms of its groups."""
-    return math.hypot(*norms.values())

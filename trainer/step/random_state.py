@@ -6,8 +6,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from trainer.execution.distributed import same_seed, world
-
 State = tuple[Tensor, Tensor | None]  # of the CPU, and of the GPU if that is the device
 
 
@@ -25,23 +23,6 @@ def replayed(state: State, device: torch.device) -> Iterator[None]:
         yield
     finally:
         _restore(now, device)
-
-
-@contextmanager
-def same_random_state(device: torch.device) -> Iterator[None]:
-    """Within this context manager, all processes draw the same random numbers.
-
-    All processes repeat the context pass, and its dropout must be the same in each.
-
-    Afterwards each process continues with its own state, that of the CPU and that of its GPU.
-    """
-    if world() == 1:
-        yield
-        return
-    seed = same_seed(device)
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)  # of the CPU and of every GPU
-        yield
 
 
 def _restore(state: State, device: torch.device) -> None:

@@ -1,34 +1,20 @@
 """The factor of the learning rates at each step."""
 
 import math
-from typing import Literal, Protocol
 
 
-class Schedule(Protocol):
-    """The settings of the learning rates over the steps of a run."""
-
-    @property
-    def warmup(self) -> int:
-        """Steps of linear warmup."""
-
-    @property
-    def schedule(self) -> Literal["linear", "wsd"]:
-        """What follows the warmup."""
-
-    @property
-    def cooldown(self) -> float:
-        """With wsd, the share of the steps in which rates fall."""
+def linear(step: int, n_steps: int, warmup: int) -> float:
+    """The factor of the step with the number `step`, from 0: a line up in the warmup, then a line down to zero."""
+    if step < warmup:
+        return (step + 1) / warmup
+    return (n_steps - step) / max(1, n_steps - warmup)
 
 
-def rate_factor(learning: Schedule, step: int, n_steps: int) -> float:
-    """The factor, above 0 and at most 1, of the step with the number `step`, from 0, of `n_steps`.
+def stable_then_cosine(step: int, n_steps: int, warmup: int, cooldown: float) -> float:
+    """The factor of a step after a line up: 1, and over the last share `cooldown` of all steps a half cosine to zero.
 
-    Both schedules begin with a linear warmup. `linear` then falls to zero in a line. `wsd` stays at 1, and falls in a
-    half cosine over the last steps, which are the share `cooldown` of all; where both overlap, the lower one counts.
+    Where warmup and cooldown overlap, the lower one counts.
     """
-    rising = min(1.0, (step + 1) / max(1, learning.warmup))
-    left = n_steps - step
-    if learning.schedule == "linear":
-        return rising if step < learning.warmup else left / max(1, n_steps - learning.warmup)
-    n_last = round(learning.cooldown * n_steps)
+    rising = min(1.0, (step + 1) / max(1, warmup))
+    left, n_last = n_steps - step, round(cooldown * n_steps)
     return min(rising, 1.0 if left > n_last else (1 - math.cos(math.pi * left / n_last)) / 2)

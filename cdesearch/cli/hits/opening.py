@@ -20,7 +20,8 @@ from urllib.parse import quote
 from cdesearch.builders import BUILDER
 from cdesearch.cli.hits.render import HitPlace
 from cdesearch.errors import CdesearchError, InputError
-from cdesearch.store.folder import absolute, read_small
+from cdesearch.store.guard import read_small
+from cdesearch.store.place import absolute
 from cdesearch.store.server_address import is_private
 from cdesearch.store.trust import real
 

@@ -12,7 +12,7 @@ from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.cli.hits.passage_lines import Line, best_line, best_row, query_words, shown_lines
 from cdesearch.search.documents import NOTHING, Surroundings
 from cdesearch.search.result import SearchResult
-from cdesearch.store.bucket_address import original_place
+from cdesearch.store.copies import original_place
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import printable
 

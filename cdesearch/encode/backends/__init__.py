@@ -5,6 +5,4 @@ onnx_export        writes ONNX graphs from torch modules
 onnx_import        the one import of onnxruntime, without its telemetry
 torch              torch on a GPU or a CPU
 endpoint           a server with an OpenAI-compatible embeddings API
-connections        the requests to such a server, over connections that are kept
-embeddings_answer  reads and checks the answers of such a server
 """

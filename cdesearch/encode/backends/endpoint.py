@@ -4,26 +4,30 @@ Text Embeddings Inference, vLLM, Ollama, llama.cpp and many others provide it. T
 pools them, so it returns only finished vectors.
 """
 
-import http.client
+import asyncio
+import base64
 import json
 import os
 import random
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import ClassVar
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import finalize
 
 import numpy as np
 
-from cdesearch.api_server import ApiServer
-from cdesearch.context.vectors import Floats
-from cdesearch.encode.backends.connections import CHECK_LOG, Answer, Connections, Requests, TemporaryError
-from cdesearch.encode.backends.embeddings_answer import InvalidAnswerError, read_vectors
+from cdesearch.api_server import CHECK_LOG, ApiServer, event_loop
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.length_batches import Integers
 from cdesearch.errors import CdesearchError, ModelServerError, TextRefusedError
+
+if TYPE_CHECKING:
+    import httpx
 
 KEY = "CDESEARCH_MODEL_KEY"  # environment variable
 TEXTS = 32  # in a request: the default limit of Text Embeddings Inference
@@ -32,7 +36,8 @@ REQUESTS = 4  # at the same time
 TRIES_OF_REFUSED = 3  # of a request that may have failed because of its texts
 FIRST_WAIT = 0.5  # seconds before a failed request is repeated; each further wait is twice as long
 LONGEST_WAIT = 30.0  # seconds, unless the server asks for more
-INTERRUPT_SECONDS = 0.02  # between two attempts to interrupt requests that nobody waits for
+MAX_DIMENSION = 65_536
+SHOWN = 40  # characters of what came instead of embeddings
 NO_API = "Check that --model is the URL of an OpenAI-compatible embeddings API."
 
 TEMPORARY = {408, 425, 429, 502, 503, 504}
@@ -76,6 +81,14 @@ class _RefusedError(Exception):
     """The server refuses a request, perhaps because of its texts."""
 
 
+class _TemporaryError(Exception):
+    """A request failed, and may succeed if it is repeated."""
+
+    def __init__(self, error: Exception, wait: float | None = None) -> None:
+        self.error = error  # to raise if it does not
+        self.wait = wait  # seconds, if the server asks for them
+
+
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     """What became of one batch: the parts that have vectors, and the error that ended it."""
@@ -84,13 +97,14 @@ class _Outcome:
     error: CdesearchError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Call:
     """One call of `embed`."""
 
     texts: Sequence[str]
     patience: Patience
-    requests: Requests = field(default_factory=Requests)
+    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REQUESTS))
+    is_stopped: bool = False  # whether no further request shall begin
 
 
 class Endpoint:
@@ -100,7 +114,7 @@ class Endpoint:
         self.server = server
         self.dimension: int | None = None  # learnt from the first answer
         self._texts = TEXTS  # in a request; fewer if the server refuses so many
-        self._connections = Connections(server)
+        self._client: httpx.AsyncClient | None = None
 
     def embed(self, texts: Sequence[str], patience: Patience) -> Iterator[tuple[Integers, Floats]]:
         """Unit vectors (n, d) of parts of `texts` with their indices (n,), as the answers arrive.
@@ -109,31 +123,19 @@ class Endpoint:
         ModelServerError, or TextRefusedError for a text that the server refuses.
         """
         call = _Call(texts, patience)
-        pool = ThreadPoolExecutor(REQUESTS, thread_name_prefix="cdesearch-embeddings")
         error: CdesearchError | None = None
-        has_ended = False
         running: list[Future[_Outcome]] = []
         try:
-            running += [pool.submit(self._outcome, call, batch) for batch in self._batches(texts)]
+            outcomes = [self._outcome(call, batch) for batch in self._batches(texts)]
+            running += [asyncio.run_coroutine_threadsafe(outcome, event_loop()) for outcome in outcomes]
             for future in as_completed(running):
-                if future.cancelled():
-                    continue
                 outcome = future.result()
                 yield from outcome.parts
-                if outcome.error is not None and error is None:
-                    error = outcome.error
-                    call.requests.stop.set()
-                    for other in running:
-                        other.cancel()
-            has_ended = True
+                error = error or outcome.error
+                call.is_stopped = error is not None
         finally:
-            call.requests.stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            # After Ctrl-C, nobody will use the answers. A thread that connects only now is interrupted the next time.
-            while not has_ended and not all(future.done() for future in running):
-                call.requests.interrupt()
-                time.sleep(INTERRUPT_SECONDS)
-            pool.shutdown()
+            for future in running:  # after Ctrl-C, nobody will use the answers
+                future.cancel()
         if error is not None:
             raise error
 
@@ -149,31 +151,35 @@ class Endpoint:
             batches[-1].append(index)
         return batches
 
-    def _outcome(self, call: _Call, batch: list[int]) -> _Outcome:
+    async def _outcome(self, call: _Call, batch: list[int]) -> _Outcome:
         """Ask for the vectors of a batch, and for those of its halves if the server refuses so many or such texts."""
         parts: list[tuple[Integers, Floats]] = []
         waiting = [batch]
-        while waiting and not call.requests.stop.is_set():
-            part = waiting.pop()
-            try:
-                vectors = self._repeated(call, [call.texts[index] for index in part])
-                parts.append((np.array(part, np.int64), vectors))
-            except _RefusedError as refused:
-                if (len(part) == 1 or self.dimension is None) and (failure := self._failure(call, refused)):
-                    return _Outcome(parts, failure)
-                if len(part) == 1:
-                    return _Outcome(parts, self._refused_text(len(call.texts[part[0]]), part[0], refused))
-                half = len(part) // 2
-                self._texts = min(self._texts, len(part) - half)
-                waiting += [part[half:], part[:half]]
-            except CdesearchError as error:
-                return _Outcome(parts, error)
+        async with call.free:
+            while waiting and not call.is_stopped:
+                part = waiting.pop()
+                try:
+                    vectors = await self._repeated(call, [call.texts[index] for index in part])
+                    parts.append((np.array(part, np.int64), vectors))
+                except _RefusedError as refused:
+                    failure = None
+                    if len(part) == 1 or self.dimension is None:
+                        failure = await self._failure(call, refused)
+                    if failure is None and len(part) == 1:
+                        failure = self._refused_text(len(call.texts[part[0]]), part[0], refused)
+                    if failure is not None:
+                        return _Outcome(parts, failure)
+                    half = len(part) // 2
+                    self._texts = min(self._texts, len(part) - half)
+                    waiting += [part[half:], part[:half]]
+                except CdesearchError as error:
+                    return _Outcome(parts, error)
         return _Outcome(parts)
 
-    def _failure(self, call: _Call, refused: _RefusedError) -> CdesearchError | None:
+    async def _failure(self, call: _Call, refused: _RefusedError) -> CdesearchError | None:
         """The error of a server that refuses a short text as well; None if only the texts of a request are refused."""
         try:
-            self._repeated(call, [SHORT_TEXT])
+            await self._repeated(call, [SHORT_TEXT])
         except _RefusedError:
             return self.server.failure(
                 f"computes no vector, not even of a short text ({refused})",
@@ -190,63 +196,119 @@ class Endpoint:
         )
         return TextRefusedError(failure.cause, failure.remedy, position)
 
-    def _repeated(self, call: _Call, texts: list[str]) -> Floats:
+    async def _repeated(self, call: _Call, texts: list[str]) -> Floats:
         """The vectors of one request, which is repeated while its failure may be temporary."""
-        patience, stop = call.patience, call.requests.stop
         failed = 0
         while True:
             try:
-                return self._request(call, texts)
-            except TemporaryError as failure:
+                return await self._request(call.patience, texts)
+            except _TemporaryError as failure:
                 wait = min(FIRST_WAIT * 2**failed, LONGEST_WAIT)
                 wait *= random.uniform(0.5, 1.5)  # so that requests that failed together do not return together
                 wait = max(wait, failure.wait or 0)
                 failed += 1
-                most = TRIES_OF_REFUSED if isinstance(failure.error, _RefusedError) else patience.tries
-                if failed >= min(most, patience.tries) or wait > patience.wait_seconds or stop.wait(wait):
+                tries = min(TRIES_OF_REFUSED if isinstance(failure.error, _RefusedError) else 99, call.patience.tries)
+                if failed >= tries or wait > call.patience.wait_seconds:
+                    raise failure.error from None
+                await asyncio.sleep(wait)
+                if call.is_stopped:
                     raise failure.error from None
 
-    def _request(self, call: _Call, texts: list[str]) -> Floats:
-        """The vectors of one request; raises TemporaryError, _RefusedError or ModelServerError."""
+    async def _request(self, patience: Patience, texts: list[str]) -> Floats:
+        """The vectors of one request; raises _TemporaryError, _RefusedError or ModelServerError."""
+        import httpx
+
+        if self._client is None:
+            self._client = self.server.client()
+            finalize(self, _close, self._client).atexit = False
         body = {"model": self.server.model, "input": texts, "encoding_format": "base64"}
-        answer = self._connections.post(json.dumps(body).encode(), call.patience.answer_seconds, call.requests)
-        if answer.status == http.HTTPStatus.OK:
-            return self._vectors(answer.body, len(texts))
-        raise self._failed(answer)
-
-    def _failed(self, answer: Answer) -> Exception:
-        """The error of an answer that holds no vectors."""
-        status = answer.status
-        if refusal := self.server.refusal(status):
-            return refusal
-        reason = f"HTTP {status}: {self.server.reason_in(answer.body, http.client.responses.get(status, 'unknown'))}"
-        wait = _seconds_to_wait(answer.headers)
-        if status in REFUSED:
-            return _RefusedError(reason)
-        if status in PERHAPS_REFUSED:
-            return TemporaryError(_RefusedError(reason), wait)
-        if status in TEMPORARY:
-            what = "has too many requests" if status == http.HTTPStatus.TOO_MANY_REQUESTS else "fails"
-            return TemporaryError(self.server.failure(f"{what} ({reason})", CHECK_LOG), wait)
-        if status == http.HTTPStatus.NOT_FOUND:
-            remedy = f"Check --model and --model-name, which is {self.server.model:.80}."
-            return self.server.failure(f"refuses the request ({reason})", remedy)
-        return self.server.failure(f"refuses the request ({reason})", CHECK_LOG)
-
-    def _vectors(self, answer: bytes, count: int) -> Floats:
         try:
-            vectors = read_vectors(answer, count, self.dimension, self.server.reason)
-        except InvalidAnswerError as error:
+            async with asyncio.timeout(patience.answer_seconds):
+                answer = await self._client.post(self.server.url, json=body)
+        except TimeoutError:
+            what = f"did not answer within {patience.answer_seconds:g} seconds"
+            raise self.server.failure(what, CHECK_LOG) from None
+        except httpx.TransportError as error:
+            raise _TemporaryError(self.server.broken(error)) from None
+        if answer.status_code != HTTPStatus.OK:
+            raise self._failed(answer)
+        try:
+            vectors = read_vectors(answer.content, len(texts), self.dimension, self.server)
+        except ValueError as error:
             raise self.server.failure(str(error), NO_API) from None
         self.dimension = vectors.shape[1]
         return vectors
 
+    def _failed(self, answer: "httpx.Response") -> Exception:
+        """The error of an answer that holds no vectors."""
+        status = answer.status_code
+        if refusal := self.server.refusal(status):
+            return refusal
+        reason = f"HTTP {status}: {self.server.reason_in(answer.content, answer.reason_phrase or 'unknown')}"
+        wait = _seconds_to_wait(answer.headers.get("Retry-After", "").strip())
+        if status in REFUSED:
+            return _RefusedError(reason)
+        if status in PERHAPS_REFUSED:
+            return _TemporaryError(_RefusedError(reason), wait)
+        if status in TEMPORARY:
+            what = "has too many requests" if status == HTTPStatus.TOO_MANY_REQUESTS else "fails"
+            return _TemporaryError(self.server.failure(f"{what} ({reason})", CHECK_LOG), wait)
+        if status == HTTPStatus.NOT_FOUND:
+            remedy = f"Check --model and --model-name, which is {self.server.model:.80}."
+            return self.server.failure(f"refuses the request ({reason})", remedy)
+        return self.server.failure(f"refuses the request ({reason})", CHECK_LOG)
 
-def _seconds_to_wait(headers: http.client.HTTPMessage) -> float | None:
-    """The value of Retry-After, which is a number of seconds or a date; None if there is none."""
-    value = headers.get("Retry-After", "").strip()
-    if value.isascii() and value.isdecimal():
-        return float(value[:9])
+
+def _close(client: "httpx.AsyncClient") -> None:
+    """Close the connections that nobody will use any more."""
+    asyncio.run_coroutine_threadsafe(client.aclose(), event_loop())
+
+
+def _seconds_to_wait(retry_after: str) -> float | None:
+    """The seconds in a header Retry-After, which is a number or a date; None if it is empty or something else."""
+    if retry_after.isascii() and retry_after.isdecimal():
+        return float(retry_after[:9])
     with suppress(ValueError):
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
     return None
+
+
+def read_vectors(answer: bytes, count: int, dimension: int | None, server: ApiServer) -> Floats:
+    """The unit vectors (count, d) in an answer of `server`, in the order of the texts; `dimension` is d if it is known.
+
+    Raises ValueError unless there is one finite vector for each text, all of them with d numbers. Its message continues
+    a sentence about the server.
+    """
+    try:
+        parsed = json.loads(answer)
+    except (ValueError, RecursionError):
+        start = " ".join(answer[: 4 * SHOWN].decode("utf-8", "replace").split())[:SHOWN]
+        raise ValueError(f"sent no JSON with embeddings, but {start!r}" if start else "sent nothing") from None
+    if isinstance(parsed, dict) and parsed.get("error") and "data" not in parsed:
+        raise ValueError(f"sent an error instead of embeddings: {server.reason(parsed)}")
+    try:
+        rows = parsed["data"]
+        by_index = {row.get("index", number): _numbers(row["embedding"]) for number, row in enumerate(rows)}
+        vectors = [by_index[index] for index in range(count)]
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
+        raise ValueError(f"sent something else than {count} embeddings") from None
+    if len(rows) != count:
+        raise ValueError(f"sent {len(rows)} embeddings for {count} texts")
+    lengths = sorted({len(vector) for vector in vectors} | ({dimension} if dimension else set()))
+    if len(lengths) > 1 or not 0 < lengths[0] <= MAX_DIMENSION:
+        raise ValueError(f"sent embeddings of {' and '.join(f'{length:,}' for length in lengths)} numbers")
+    stacked = np.stack(vectors)
+    largest = np.abs(stacked).max(axis=1, keepdims=True)
+    if not (np.isfinite(largest) & (largest > 0)).all():
+        raise ValueError("sent embeddings of zeros, or with numbers that are not finite")
+    return to_unit(stacked / largest)  # the squares of very small numbers would be zero
+
+
+def _numbers(embedding: Any) -> Floats:
+    """One vector (d,): base64 of float32 numbers, or a list of numbers; raises TypeError, ValueError, OverflowError."""
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").astype(np.float32)
+    if not isinstance(embedding, list) or not set(map(type, embedding)) <= {int, float}:
+        raise TypeError
+    with np.errstate(over="ignore"):  # a number that is too large becomes infinite, which is refused
+        return np.array(embedding, np.float64).astype(np.float32)

@@ -15,8 +15,6 @@ from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.processors import available_processors
 
-TORCH_ALONE = "Remove the folder `onnx`; the model then runs on torch."
-
 
 class OnnxRuntime:
     """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`."""
@@ -56,14 +54,6 @@ class OnnxRuntime:
         inputs |= {"weights": mask.astype(np.float32)} | self._identity | self._positions(input_ids)
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
-
-    def context_states(self, *_: NDArray[np.int64]) -> Floats:
-        """Raise ModelError: an export cannot compute token states."""
-        raise ModelError(f"{self._folder} is an ONNX export, which computes no token states.", TORCH_ALONE)
-
-    def second_stage_among(self, *_: Any) -> tuple[Floats, Floats]:
-        """Raise ModelError: an export cannot read token states."""
-        raise ModelError(f"{self._folder} is an ONNX export, which reads no token states.", TORCH_ALONE)
 
     def second_stage_chunks(
         self, input_ids: Integers, belongs: Floats, context: EncodingContext

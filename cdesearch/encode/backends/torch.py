@@ -1,6 +1,6 @@
 """The runtime on torch: CUDA, MPS, or a CPU for models without an ONNX export."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,17 +53,6 @@ class TorchRuntime:
         return _floats(pool_spans(self._network.first_stage(ids.flatten(0, 1), text_mask.flatten(0, 1)), text_mask))
 
     @torch.inference_mode()
-    def context_states(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], frequencies: NDArray[np.int64]
-    ) -> Floats:
-        """(B, *context_shape) rows of a context, from the first spans of ids (B, S, T).
-
-        `frequencies` (V,) are document frequencies.
-        """
-        ids, text_mask = self._put(input_ids[:, 0]), self._put(mask[:, 0])
-        return _floats(self._network.context_states(ids, text_mask, self._put(frequencies)))
-
-    @torch.inference_mode()
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
         cached = self._network.cache(self._put(vectors), self._put(is_null))
@@ -74,7 +63,12 @@ class TorchRuntime:
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
-        return self._pooled(input_ids, mask, self._on_device(context))
+        ready = self._on_device(context)
+        ids, text_mask = self._put(input_ids), self._put(mask)
+        weights = ready.token_weights[ids] * text_mask
+        spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
+        pooled = pool_spans(self._network.pooled(*spans, ready.prepared), weights)
+        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     @torch.inference_mode()
     def second_stage_chunks(
@@ -95,31 +89,6 @@ class TorchRuntime:
         prepared = self._on_device(context).prepared
         states = self._network.token_states(ids.flatten(0, 1), text_mask.flatten(0, 1), prepared)
         return _floats(states.unflatten(0, ids.shape[:2]))
-
-    @torch.inference_mode()
-    def second_stage_among(
-        self,
-        input_ids: NDArray[np.int64],
-        mask: NDArray[np.int64],
-        context: EncodingContext,
-        states: Floats,
-        allowed: NDArray[np.bool_],
-    ) -> tuple[Floats, Floats]:
-        """(B, d) pooled and (B, n) final unit vectors of B texts, each of which reads some of n sibling texts.
-
-        `allowed` (B, n) marks the siblings that each text reads. `states` (n, L, r, d) are the context states of the
-        siblings.
-        """
-        of_spans = self._put(allowed).repeat_interleave(input_ids.shape[1], dim=0)
-        prepared = self._network.among_siblings(self._put(states), of_spans)
-        return self._pooled(input_ids, mask, replace(self._on_device(context), prepared=prepared))
-
-    def _pooled(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], ready: _OnDevice) -> tuple[Floats, Floats]:
-        ids, text_mask = self._put(input_ids), self._put(mask)
-        weights = ready.token_weights[ids] * text_mask
-        spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
-        pooled = pool_spans(self._network.pooled(*spans, ready.prepared), weights)
-        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     def _on_device(self, context: EncodingContext) -> _OnDevice:
         """The context on the device. The latest one is kept, because all batches of a corpus share it."""

@@ -77,7 +77,7 @@ class _FusedAttention(torch.autograd.Function):
         return node.setType(queries.type())
 
 
-CachedRows = tuple[Tensor, Tensor, Tensor | None]  # a context's keys and values (J, d), and a bias for the scores
+CachedRows = tuple[Tensor, Tensor]  # a context's keys and values (J, d)
 
 
 class ContextAttention(nn.Module):
@@ -85,15 +85,14 @@ class ContextAttention(nn.Module):
 
     The gates start at 0, and the layer then computes the same as a layer of a plain biencoder. Context rows carry no
     position, so their order has no effect. With a `sink`, the softmax has one more slot, with a learned key and the
-    value zero: a text that nothing in the context resembles need not read anything in it. Without `own_projections`,
-    the projections of the text's self-attention make the keys and values of the context.
+    value zero: a text that nothing in the context resembles need not read anything in it.
     """
 
-    def __init__(self, dimension: int, n_heads: int, *, sink: bool = False, own_projections: bool = True) -> None:
+    def __init__(self, dimension: int, n_heads: int, *, sink: bool = False) -> None:
         super().__init__()
         self.n_heads = n_heads
         self.sink = nn.Parameter(torch.zeros(dimension)) if sink else None
-        self.key_value = nn.Linear(dimension, 2 * dimension) if own_projections else None
+        self.key_value = nn.Linear(dimension, 2 * dimension)
         self.gate = nn.Parameter(torch.zeros(n_heads))
 
     @torch.no_grad()
@@ -101,30 +100,16 @@ class ContextAttention(nn.Module):
         """Set every gate so that its factor, tanh of the gate, is `weight`."""
         self.gate.fill_(math.atanh(weight))
 
-    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
-        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate.
-
-        `bias` is added to the scores. It is (n_heads, 1, J), or (B, 1, 1, J) if each text reads other rows.
-        """
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate."""
         if self.sink is not None:
             keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
             values = torch.cat([values, torch.zeros_like(values[:1])])
-            bias = None if bias is None else functional.pad(bias, (0, 1))
-        mask = None if bias is None else bias.to(queries.dtype)
-        if mask is not None and mask.ndim == 4:
-            n_texts = len(queries)
-            mixed = attend(queries, keys.expand(n_texts, -1, -1), values.expand(n_texts, -1, -1), self.n_heads, mask)
-        else:
-            # All texts attend to the same context, so they form one long row, and nothing is copied for each.
-            row = queries.reshape(1, -1, queries.shape[-1])
-            mask = None if mask is None else mask[None]
-            mixed = attend(row, keys[None], values[None], self.n_heads, mask).reshape(queries.shape)
+        # All texts attend to the same context, so they form one long row, and nothing is copied for each.
+        row = queries.reshape(1, -1, queries.shape[-1])
+        mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
-
-    def mix(self, text: Projected, context: CachedRows, mask: Mask) -> Tensor:
-        """(B, T, d): attention of the text to itself, plus gated attention to the context's keys and values (J, d)."""
-        return attend(*text, self.n_heads, mask) + self(text[0], *context)  # type: ignore[no-any-return] # a module returns Any
 
 
 LayerContext = tuple[ContextAttention, CachedRows]  # a layer's cross-attention, and what it reads
@@ -142,13 +127,8 @@ class SelfAttention(nn.Module):
     def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
         q, k, v = self.qkv(rows).chunk(3, dim=-1)
-        if context is None:
-            return self.out(attend(q, k, v, self.n_heads, mask))  # type: ignore[no-any-return] # a module returns Any
-        cross_attention, cached = context
-        return self.out(cross_attention.mix((q, k, v), cached, mask))  # type: ignore[no-any-return] # a module returns Any
-
-    def key_value(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (J, d) of rows (J, d) that are only attended to and do not attend themselves."""
-        d = rows.shape[-1]
-        keys, values = functional.linear(rows, self.qkv.weight[d:], self.qkv.bias[d:]).chunk(2, dim=-1)
-        return keys, values
+        mixed = attend(q, k, v, self.n_heads, mask)
+        if context is not None:
+            cross_attention, cached = context
+            mixed = mixed + cross_attention(q, *cached)
+        return self.out(mixed)  # type: ignore[no-any-return] # a module returns Any

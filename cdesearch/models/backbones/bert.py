@@ -24,11 +24,9 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(
-        self, rows: Tensor, mask: Mask, context: LayerContext | None = None, norm: Tensor | None = None
-    ) -> Tensor:
-        """(B, T, d) to (B, T, d); `norm` (2, d) replaces the weight and bias of the last layer norm."""
-        return self._after(rows, self.attention(rows, mask, context), norm)
+    def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
+        """(B, T, d) to (B, T, d)."""
+        return self._after(rows, self.attention(rows, mask, context))
 
     def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
         return project(self.attention.qkv, rows, n_queries)
@@ -37,11 +35,9 @@ class Block(nn.Module):
         mixed = attend(*projected, self.attention.n_heads, mask)
         return self._after(rows[:, -mixed.shape[1] :], self.attention.out(mixed))
 
-    def _after(self, rows: Tensor, attended: Tensor, norm: Tensor | None = None) -> Tensor:
+    def _after(self, rows: Tensor, attended: Tensor) -> Tensor:
         rows = self.attention_norm(rows + self.dropout(attended))
         rows = rows + self.dropout(self.down(functional.gelu(self.up(rows))))
-        if norm is not None:
-            return functional.layer_norm(rows, norm[0].shape, norm[0], norm[1], self.norm.eps)
         return self.norm(rows)  # type: ignore[no-any-return] # a module returns Any
 
 

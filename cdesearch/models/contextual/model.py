@@ -1,7 +1,7 @@
 """Both stages as one module, and its checkpoint folder."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -15,22 +15,11 @@ from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.backbones.packed import Packing, packed_mean
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.contextual.merge import MERGED_ROWS, merge_rows
 from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
 from cdesearch.models.meta_device import on_meta_device
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
-Merged = tuple[Tensor, Tensor, Tensor]  # keys, values and a bias for the scores, from `merge_rows` or `sibling_bias`
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedNorms:
-    """The layer norms of a model that reads statistics, with the scale and shift for one corpus."""
-
-    norms: Tensor  # (n_layers, 2, d) weight and bias
-
-
-PreparedContext = ContextPrefix | Cached | Merged | FoldedNorms | None  # what `pooled` takes for every batch
+PreparedContext = ContextPrefix | Cached | None  # what `pooled` takes for every batch
 
 
 class ContextualModel(nn.Module):
@@ -60,15 +49,6 @@ class ContextualModel(nn.Module):
         states = backbone.packed_states(packing, self.config.first_stage_layers).float()
         return packed_mean(states, torch.ones_like(states[0, :, 0]), packing)
 
-    def context_states(self, input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor) -> Tensor:
-        """The rows of a context of texts (B, T): first-stage vectors (B, d), or token states (B, *context_shape).
-
-        Each text is encoded alone. `frequencies` (V,) are the document frequencies of all tokens.
-        """
-        if self.second_stage.reads_tokens:
-            return self.second_stage.token_states(input_ids, attention_mask, frequencies)
-        return self.first_stage(input_ids, attention_mask)
-
     @property
     def reads_context(self) -> bool:
         """Whether a context changes the vectors of the second stage, or its gates are in training."""
@@ -80,44 +60,18 @@ class ContextualModel(nn.Module):
         return self.config.context_size if self.second_stage.joint else 0
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
-        """Keys and values of a context (J, *context_shape); None if the model is joint or nothing reads the context."""
+        """Keys and values of a context (J, d); None if the model is joint or nothing reads the context."""
         stage = self.second_stage
-        if stage.joint or stage.reads_siblings or stage.film is not None or not stage.reads_context:
-            return None
-        return stage.cache(vectors, is_null)
+        return None if stage.joint or not stage.reads_context else stage.cache(vectors, is_null)
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> PreparedContext:
-        """A context (J, *context_shape), with what `cache` returned for it, in the form that `pooled` takes.
-
-        Token states of many texts are merged, and statistics folded into the layer norms.
-        """
-        if self.second_stage.joint:
-            return self.second_stage.context_prefix(vectors, is_null)
-        if self.second_stage.film is not None:
-            is_open = self.second_stage.reads_context and not bool(is_null.all())
-            return FoldedNorms(self.second_stage.folded_norms(vectors)) if is_open else None
-        if cached is not None and self.second_stage.reads_tokens and cached[0].shape[1] > MERGED_ROWS:
-            return merge_rows(*cached, self.config.backbone.n_heads, MERGED_ROWS)
-        return cached
-
-    def among_siblings(self, states: Tensor, allowed: Tensor) -> PreparedContext:
-        """The context, as `pooled` takes it, of B texts, each of which reads some of n sibling texts.
-
-        `allowed` (B, n) marks the siblings that each text reads. `states` (n, L, r, d) are the context states of the
-        siblings.
-        """
-        stage = self.second_stage
-        if not stage.reads_context:
-            return None
-        is_null = torch.zeros(len(states), dtype=torch.bool, device=states.device)
-        return *stage.cache(states, is_null), stage.sibling_bias(allowed)
+        """A context (J, d), with what `cache` returned for it, in the form that `pooled` takes."""
+        return self.second_stage.context_prefix(vectors, is_null) if self.second_stage.joint else cached
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: PreparedContext) -> Tensor:
         """(B, T, d) states of all tokens after the second stage, of texts (B, T)."""
         if isinstance(context, ContextPrefix):
             return self.second_stage.states_after(input_ids, attention_mask, context)
-        if isinstance(context, FoldedNorms):
-            return self.second_stage.states(input_ids, attention_mask, None, None, norms=context.norms)
         return self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext) -> Tensor:
@@ -134,7 +88,7 @@ class ContextualModel(nn.Module):
         """
         positions = positions_in_chunks(belongs) if self.config.window_positions == "restarted" else None
         mask = belongs.any(1) if is_padded else None
-        return self.second_stage.states_at(input_ids, mask, positions, keys, values)
+        return self.second_stage.states(input_ids, mask, keys, values, positions)
 
     def pooled_chunks(self, input_ids: Tensor, belongs: Tensor, weights: Tensor, context: Cached | None) -> Tensor:
         """(C, d) before the statistics head, of the chunks of one window (T,); each is pooled from its own tokens.
@@ -155,9 +109,9 @@ class ContextualModel(nn.Module):
         context_vectors: Tensor | None = None,
         is_null: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Pooled and unit vectors (B, d) of texts (B, T) in a context (J, *context_shape), or else in the null one."""
+        """Pooled and unit vectors (B, d) of texts (B, T) in a context (J, d), or else in the null one."""
         if context_vectors is None:
-            context_vectors = weights.new_zeros(self.config.null_slots, *self.config.context_shape)
+            context_vectors = weights.new_zeros(self.config.null_slots, self.config.backbone.dimension)
             is_null = torch.ones(self.config.null_slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)

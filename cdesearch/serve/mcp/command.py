@@ -4,17 +4,16 @@ import os
 import signal
 import threading
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cdesearch.cli.exits import INTERRUPTED
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import CdesearchError
-from cdesearch.serve.libraries import require_libraries
+from cdesearch.serve.settings import ServeSettings, require_libraries
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.store.bucket_address import parse_place
+from cdesearch.store.place import Place, parse_place
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 def mcp(
     indexes: Annotated[
-        list[Path] | None,
+        list[Any] | None,
         typer.Argument(
             metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
         ),
@@ -35,7 +34,7 @@ def mcp(
 
     from cdesearch.serve.indexes import ServedIndexes
 
-    named: list[Path | None] = [named_index(folder, None) for folder in indexes or ()]
+    named: list[Place | None] = [named_index(folder, None) for folder in indexes or ()]
     with ServedIndexes.open(named or [None], warm=False) as opened:
         # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
@@ -47,20 +46,15 @@ def mcp(
 
 async def _serve(opened: "ServedIndexes") -> None:
     """Answer requests until the client closes stdin. Only the protocol uses stdout; all other output goes to stderr."""
-    from mcp.server.stdio import stdio_server
-
     from cdesearch.serve.admission import Admission
     from cdesearch.serve.mcp.server import create_server
-    from cdesearch.serve.settings import ServeSettings
 
     settings = ServeSettings()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds, opened.buckets)
-    server = create_server(opened, admission)
     warming = threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm")
     warming.start()
     try:
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+        await create_server(opened, admission).run_stdio_async()
     finally:
         admission.close()
         warming.join()  # a thread that loads a model while the interpreter ends would abort the process
@@ -70,4 +64,4 @@ def _warm(opened: "ServedIndexes") -> None:
     """Load the models while the client asks for the capabilities of the server."""
     for served in opened:
         with suppress(CdesearchError):  # the first search reports the error
-            served.warm()
+            served.searcher.warm()

@@ -7,11 +7,8 @@ from typing import Any
 
 from cdesearch.search.documents import DocumentEntry
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
-from cdesearch.serve.mcp.budget import Answer, Budget, too_small
-from cdesearch.serve.mcp.cursor import make_cursor, start_of
-from cdesearch.serve.mcp.document_lines import DocumentLines
-from cdesearch.serve.mcp.headings import headings_of
-from cdesearch.serve.mcp.named_document import entries_of, find_document, index_and_path, relative_path
+from cdesearch.serve.mcp.answers import Answer, Budget, Part, make_cursor
+from cdesearch.serve.mcp.documents import entries_of, find_document, index_and_path
 from cdesearch.terminal import counted, printable
 
 INDENT = 2  # spaces for each level of headings
@@ -25,10 +22,9 @@ class Item:
     data: dict[str, Any]
 
 
-def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
-    """Return the outline of a document or folder, or as much of it as fits into the budget; raises CdesearchError."""
-    served, typed = index_and_path(indexes, values["index"], values["path"] or "")
-    path = relative_path(served, typed)
+def outline(indexes: ServedIndexes, index: str | None, path: str, part: Part) -> Answer:
+    """The outline of a document or folder, or as much of it as fits into the budget; raises CdesearchError."""
+    served, path = index_and_path(indexes, index, path)
     entries = entries_of(served, path)
     if not path or any(entry.path != path for entry in entries):
         about, items = f"{path or served.name}  {counted(len(entries), 'document')}", _children(path, entries)
@@ -37,26 +33,26 @@ def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     else:
         about, items = _sections(indexes, served, path)
     call = "outline", path
-    start, _ = start_of(served, call, values["cursor"])
-    budget = Budget(values["max_tokens"], served.tokenizer)
+    start = part.start(served, call)
+    budget = Budget(part.max_tokens, served.tokenizer)
 
     def answer(n_items: int) -> Answer:
         shown, end = items[start : start + n_items], start + n_items
         cursor = make_cursor(served, call, end) if end < len(items) else None
         more = f'{len(items) - end:,} more: the same call with cursor="{cursor}".' if cursor else ""
         lines = "\n".join(item.text for item in shown)
-        text = "\n\n".join(part for part in (printable(about), lines, more) if part)
+        text = "\n\n".join(one for one in (printable(about), lines, more) if one)
         data = {"index": served.name, "path": path, "items": [item.data for item in shown], "total": len(items)}
         return Answer(text, data | ({"cursor": cursor} if cursor else {}))
 
     n_items, fitted = budget.largest(answer, min(len(items) - start, budget.max_tokens))
     if not n_items and start < len(items):
-        raise too_small(budget.max_tokens)
+        raise budget.too_small()
     return fitted
 
 
 def _children(folder: str, entries: Sequence[DocumentEntry]) -> list[Item]:
-    """List the folders in a folder, each with its number of documents, and then the files in it."""
+    """The folders in a folder, each with its number of documents, and then the files in it."""
     start = len(folder) + 1 if folder else 0
     below = Counter(entry.path[start:].partition("/")[0] for entry in entries if "/" in entry.path[start:])
     inside: dict[str, list[DocumentEntry]] = {}
@@ -77,18 +73,16 @@ def _document(entry: DocumentEntry) -> Item:
 
 
 def _group(kind: str, name: str, number: int) -> Item:
-    """Return the line for a folder or a file of records, with its number of documents."""
+    """The line for a folder or a file of records, with its number of documents."""
     end = "/" if kind == "folder" else ""
     return Item(printable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number})
 
 
 def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[str, list[Item]]:
-    """Return a description of a document, and its headings with the line, page or part at which each of them starts."""
-    named = find_document(indexes, served, path)
-    document = DocumentLines.of(named.chunks)
-    headings = headings_of(named.chunks)
+    """A description of a document, and its headings with the line, page or part at which each of them starts."""
+    document = find_document(indexes, served, path)
+    headings = document.headings()
     top = min((heading.level for heading in headings), default=1)
-    title = named.chunks[0].title
     width = len(str(document.total))
     items = [
         Item(
@@ -97,4 +91,5 @@ def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[s
         )
         for heading in headings
     ]
-    return f"{named.path}  {document.total:,} {document.unit.rstrip('s')}{'s' * (document.total > 1)}  {title}", items
+    size = counted(document.total, document.unit.rstrip("s"))
+    return f"{document.path}  {size}  {document.chunks[0].title}", items

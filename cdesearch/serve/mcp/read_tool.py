@@ -1,112 +1,98 @@
 """The tool `read` returns a range of the stored text of one document, within a budget of tokens."""
 
-from dataclasses import dataclass, field
-from typing import Any
+import re
+from collections.abc import Mapping
 
 from cdesearch.cli.passage_text import readable, span
 from cdesearch.errors import InputError
 from cdesearch.search.fence import Fence
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
-from cdesearch.serve.mcp.budget import Answer, Budget, too_small
-from cdesearch.serve.mcp.cursor import make_cursor, start_of
-from cdesearch.serve.mcp.document_lines import DocumentLines, Unit, parse_range
-from cdesearch.serve.mcp.named_document import NamedDocument, find_document, index_and_path
+from cdesearch.serve.mcp.answers import Answer, Budget, Part, make_cursor
+from cdesearch.serve.mcp.documents import NamedDocument, Unit, find_document, index_and_path
 from cdesearch.terminal import printable
 
-UNITS: tuple[Unit, ...] = ("lines", "page", "part")
-_PLURALS = {"lines": "lines", "page": "pages", "part": "parts"}
+_PLURALS: dict[Unit, str] = {"lines": "lines", "page": "pages", "part": "parts"}
+_RANGE = re.compile(r"(\d{1,9})(?:\s*-\s*(\d{0,9}))?")
 
 
-def read(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
-    """Return the requested range of a document, or as much of it as fits into the budget; raises CdesearchError."""
-    served, path = index_and_path(indexes, values["index"], values["path"])
-    named = find_document(indexes, served, path)
-    asked = {unit: values[unit] for unit in UNITS if values[unit] is not None} or dict(named.ranges)
-    document = DocumentLines.of(named.chunks)
-    positions = _positions(named.path, document, asked)
-    call = "read", named.path, *sorted(asked.items())
-    start, offset = start_of(served, call, values["cursor"])
-    if start or offset:
-        positions = range(max(start, positions.start), positions.stop)
-    extract = _Extract(served, named, document, call, positions, offset)
-    return extract.answer(Budget(values["max_tokens"], served.tokenizer))
+def read(indexes: ServedIndexes, index: str | None, path: str, ranges: Mapping[Unit, str], part: Part) -> Answer:
+    """The requested range of a document, or as much of it as fits into the budget; raises CdesearchError.
+
+    `ranges` has one range such as "10-40", by its unit, or is empty for the whole document.
+    """
+    served, path = index_and_path(indexes, index, path)
+    document = find_document(indexes, served, path)
+    ranges = ranges or document.ranges
+    positions = _positions(document, ranges)
+    call = "read", document.path, *sorted(ranges.items())
+    positions = range(max(part.start(served, call), positions.start), positions.stop)
+    return _answer(served, document, call, positions, Budget(part.max_tokens, served.tokenizer))
 
 
-def _positions(path: str, document: DocumentLines, asked: dict[Unit, str]) -> range:
-    """Return the positions of the requested lines in the document, or of all lines if no range is requested."""
-    if len(asked) > 1:
-        raise InputError(f"Both {' and '.join(asked)} are given.", "Use only one of them.")
-    if not asked:
+def _positions(document: NamedDocument, ranges: Mapping[Unit, str]) -> range:
+    """The positions of the requested lines in the document, or of all lines if no range is requested."""
+    if len(ranges) > 1:
+        raise InputError(f"Both {' and '.join(ranges)} are given.", "Use only one of them.")
+    if not ranges:
         return range(len(document.lines))
-    ((unit, value),) = asked.items()
+    ((unit, value),) = ranges.items()
     plural = _PLURALS[document.unit]
     if unit != document.unit:
         raise InputError(
-            f"{path:.200} has {plural}, not {_PLURALS[unit]}.", f'Use for example {document.unit}="1-{document.total}".'
+            f"{document.path:.200} has {plural}, not {_PLURALS[unit]}.",
+            f'Use for example {document.unit}="1-{document.total}".',
         )
-    positions = document.within(*parse_range(unit, value))
+    positions = document.within(*_parsed(unit, value))
     if not positions:
         raise InputError(
-            f"{path:.200} has only {document.total:,} {plural}.", f"Use a smaller number in the parameter {unit}."
+            f"{document.path:.200} has only {document.total:,} {plural}.",
+            f"Use a smaller number in the parameter {unit}.",
         )
     return positions
 
 
-@dataclass(frozen=True, slots=True)
-class _Extract:
-    """Consecutive lines of a document, and how an answer shows as many of them as fit into its budget."""
+def _parsed(name: str, value: str) -> tuple[int, int]:
+    """The first and last number of a range such as "10-40", "10" or "10-"; raises InputError."""
+    match = _RANGE.fullmatch(value.strip())
+    if match is None:
+        raise InputError(f"{name} cannot be {value!r:.60}.", f'Use a range such as {name}="10-40", or one number.')
+    first = int(match[1])
+    last = first if match[2] is None else int(match[2] or 10**9)
+    if not 1 <= first <= last:
+        raise InputError(f"{name} cannot be {value!r:.60}.", "Numbers start at 1, and the smaller one comes first.")
+    return first, last
 
-    served: ServedIndex
-    named: NamedDocument
-    document: DocumentLines
-    call: tuple[object, ...]
-    positions: range  # positions in `document.lines`
-    offset: int  # the number of characters of the first line that an earlier answer has shown
-    fence: Fence = field(default_factory=Fence)
 
-    def answer(self, budget: Budget) -> Answer:
-        """Return an answer with as many whole lines as fit, or with a part of the first line; raises InputError."""
-        lines = [readable(self.document.lines[at].text) for at in self.positions]
-        if lines:
-            lines[0] = lines[0][self.offset :]
-        n_possible, size = 0, 0
-        while n_possible < len(lines) and size <= budget.characters:
-            size += len(lines[n_possible]) + 1
-            n_possible += 1
-        n_lines, answer = budget.largest(lambda n: self._with(lines[:n]), n_possible)
-        if n_lines or not lines:
-            return answer
-        n_characters, answer = budget.largest(
-            lambda n: self._with([lines[0][:n]], n), min(len(lines[0]), budget.characters)
-        )
-        if not n_characters:
-            raise too_small(budget.max_tokens)
-        return answer
+def _answer(
+    served: ServedIndex, document: NamedDocument, call: tuple[object, ...], positions: range, budget: Budget
+) -> Answer:
+    """An answer with as many of the lines at `positions` as fit; raises InputError if not one fits."""
+    fence, unit, title = Fence(), document.unit, readable(document.chunks[0].title)
 
-    def _with(self, lines: list[str], cut: int = 0) -> Answer:
-        """Return the answer with these whole lines, or with the first `cut` characters of the first line."""
-        start, stop = self.positions.start, self.positions.stop
-        following, offset = (start, self.offset + cut) if cut else (start + len(lines), 0)
-        last = min(start + max(1, len(lines)), stop) - 1
-        cursor = make_cursor(self.served, self.call, following, offset) if following < stop else None
-        unit, title = self.document.unit, readable(self.named.chunks[0].title)
-        shown, text = span(self._number(start), self._number(last)), "\n".join(lines)
-        left = span(self._number(following), self._number(stop - 1)) if cursor else None
+    def span_of(first: int, last: int) -> str:
+        return span(document.lines[first].number, document.lines[last].number)
+
+    def answer(n_lines: int) -> Answer:
+        start, following = positions.start, positions.start + n_lines
+        shown = span_of(start, max(start, following - 1)) if positions else "none"
+        text = readable("".join(line.text for line in document.lines[start:following]).removesuffix("\n"))
+        heading = printable(f"{document.path}  {unit} {shown} of {document.total}  {title}".rstrip())
         data = {
-            "index": self.served.name,
-            "path": self.named.path,
+            "index": served.name,
+            "path": document.path,
             "title": title,
             unit: shown,
-            "total": self.document.total,
+            "total": document.total,
             "text": text,
-            "left": left,
-            "cursor": cursor,
         }
-        heading = printable(f"{self.named.path}  {unit} {shown} of {self.document.total}  {title}".rstrip())
-        end = f'To read the rest, use {unit}="{left}", or the same call with cursor="{cursor}".' if cursor else ""
-        quoted = self.fence.around(1, heading, text)
-        whole = "\n\n".join(part for part in (self.fence.rule, quoted, end) if part)
-        return Answer(whole, {name: value for name, value in data.items() if value is not None})
+        whole = f"{fence.rule}\n\n{fence.around(1, heading, text)}"
+        if following == positions.stop:
+            return Answer(whole, data)
+        left, cursor = span_of(following, positions.stop - 1), make_cursor(served, call, following)
+        more = f'To read the rest, use {unit}="{left}", or the same call with cursor="{cursor}".'
+        return Answer(f"{whole}\n\n{more}", data | {"left": left, "cursor": cursor})
 
-    def _number(self, position: int) -> int:
-        return self.document.lines[position].number
+    n_lines, fitted = budget.largest(answer, min(len(positions), budget.characters))
+    if positions and not n_lines:
+        raise budget.too_small()
+    return fitted

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
@@ -14,87 +13,83 @@ from cdesearch.search.documents import DocumentReader
 from cdesearch.search.fence import Fence
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.request import SearchRequest
+from cdesearch.search.result import SearchResult
 from cdesearch.search.sentences import split_sentences
 from cdesearch.search.word_forms import pieces, word_stem
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes, ServedTogether
-from cdesearch.serve.mcp.budget import Answer, Budget, too_small
-from cdesearch.serve.mcp.cursor import make_cursor, start_of
-from cdesearch.store.folder import shown_path
+from cdesearch.serve.mcp.answers import Answer, Budget, Part, make_cursor
+from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
-MAX_K = 50
 MAX_RANK = 500  # cursors end at this rank, because later passages are hardly relevant to the query
 MAX_SNIPPET = 240  # characters
 
+Detail = Literal["low", "normal", "full"]
 
-def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
-    """Return the passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
-    served = indexes.together([] if values["index"] is None else [values["index"]])
-    call = tuple(values[name] for name in ("query", "mode", "path", "type", "since"))
-    offset, _ = start_of(served, call, values["cursor"])
-    request = SearchRequest(
-        values["query"],
-        offset + values["k"] + 1,
-        values["mode"],
-        () if values["path"] is None else (values["path"],),
-        () if values["type"] is None else (values["type"],),
-        values["since"],
-        is_typed=True,
-    )
-    result = served.search(request)
-    hits = result.hits[offset : offset + values["k"]]
+
+def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, detail: Detail, part: Part) -> Answer:
+    """The passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
+    served = indexes.together([] if index is None else [index])
+    call = (replace(request, k=1),)
+    offset = part.start(served, call)
+    result = served.search(replace(request, k=offset + request.k + 1))
+    hits = result.hits[offset : offset + request.k]
     if not hits and not offset and request.has_filter and not served.has_file(request):
         raise InputError(
-            f"No indexed file matches {_filters(values)}.",
+            f"No indexed file matches {_filters(request)}.",
             f"Paths and globs are relative to {_roots(served)}. The tool `outline` lists folders and files.",
         )
-    notes = []
+    notes = tuple(_notes(result, request, detail, offset))
+    page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), notes, detail == "low")
+    return _fitted(page, request.text, detail, Budget(part.max_tokens, served.tokenizer))
+
+
+def _notes(result: SearchResult, request: SearchRequest, detail: Detail, offset: int) -> Iterator[str]:
     if result.truncated_to is not None:
-        notes.append(
+        yield (
             f"The query is longer than {result.truncated_to} tokens. The model read only its start, but full text"
             " used all of its words."
         )
-    if result.stage != "complete" and values["mode"] != "text":
-        notes.append(f"The index is not complete yet ({result.stage}): passages without a vector are found by words.")
-    if hits and not offset and not result.seems_answered and values["detail"] != "low":  # a low budget has no room
-        notes.append("Nothing here seems to answer that.")
-    is_brief = values["detail"] == "low"
-    page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes), is_brief)
-    return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.tokenizer))
+    if result.stage != "complete" and request.mode != "text":
+        yield f"The index is not complete yet ({result.stage}): passages without a vector are found by words."
+    if result.hits and not offset and not result.seems_answered and detail != "low":  # a low budget has no room
+        yield "Nothing here seems to answer that."
+
+
+def _filters(request: SearchRequest) -> str:
+    """The filters as part of a sentence."""
+    given = [("path", one) for one in request.path] + [("type", one) for one in request.type]
+    given += [] if request.since is None else [("time", request.since)]
+    return ", ".join(f"the {noun} {value:.200}" for noun, value in given)
 
 
 def _roots(served: ServedIndex | ServedTogether) -> str:
-    """Return the folders to which paths are relative, with the names of the indexes if there are several."""
-    roots = [(member.name, shown_path(member.index.root)) for member in served.members]
+    """The folders to which paths are relative, with the names of the indexes if there are several."""
+    roots = [(member.name, shown_source(member.index.root)) for member in served.members]
     return roots[0][1] if len(roots) == 1 else ", ".join(f"{root} ({name})" for name, root in roots)
 
 
-def _filters(values: dict[str, Any]) -> str:
-    """Return the filters of a call as part of a sentence."""
-    nouns = {"path": "path", "type": "type", "since": "time"}
-    given = (f"the {noun} {values[name]:.200}" for name, noun in nouns.items() if values[name] is not None)
-    return ", ".join(given)
-
-
-def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
-    """Return an answer with as many passages as fit into the budget."""
-    hits, room, words = page.hits, budget.max_tokens, query_words(query)
+def _fitted(page: "_Page", query: str, detail: Detail, budget: Budget) -> Answer:
+    """An answer with as many passages as fit into the budget."""
+    hits, words = page.hits, query_words(query)
+    if detail == "low":
+        snippets = _snippets(hits, query, budget)
+        n_fitting, answer = budget.largest(lambda n: page.answer(located(snippets[:n], hits)), len(snippets))
+        if snippets and not n_fitting:
+            raise budget.too_small()
+        return answer
     if detail == "full":
         hits = tuple(_with_neighbours(page.served, hits))
-    snippets = _snippets(hits, query, budget) if detail == "low" else []
+    room = budget.max_tokens
     while True:
-        passages = (
-            _first(snippets, room)
-            if detail == "low"
-            else fit_passages(hits, room, budget.tokenizer, lambda hit: best_row(hit, words))
-        )
+        passages = fit_passages(hits, room, budget.tokenizer, lambda hit: best_row(hit, words))
         answer = page.answer(located(passages, hits))
         cost = budget.cost(answer)
         if cost <= budget.max_tokens and (passages or not hits):
             return answer
         if not passages:
-            raise too_small(budget.max_tokens)
+            raise budget.too_small()
         used = sum(tokens_of(passage, budget.tokenizer) for passage in passages)
         room = min(room - 1, used * budget.max_tokens // cost)  # locations and field names need some of the tokens
 
@@ -113,30 +108,29 @@ class _Page:
     fence: Fence = field(default_factory=Fence)
 
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
-        """Return the answer that consists of `passages`."""
+        """The answer that consists of `passages`."""
         cursor = self._cursor({name for one in passages for name in one.passage.chunk_ids})
         root = _roots(self.served)
-        several = len(self.served.members) > 1
         notes = [*self.notes, *([] if passages else ["Nothing was found."])]
         end = [*notes]
         if passages:
             end.append(f"Paths are relative to {readable(root)}.")
-            if several:
+            if len(self.served.members) > 1:
                 end.append("Each path follows the name of its index: `read` and `outline` understand both together.")
             following = (
                 f'For more passages, repeat the call with cursor="{cursor}", or better use a narrower query or path.'
             )
             end.append(following if cursor else "There are no more passages.")
         text = "\n\n".join(part for part in (passages_as_text(passages, self.fence), " ".join(end)) if part)
-        data: dict[str, Any] = {
+        data = {
             "index": self.served.name,
             "root": root,
-            "passages": [_data(one, self.is_brief) for one in passages],
+            "passages": [_data(one, is_brief=self.is_brief) for one in passages],
         }
         return Answer(text, data | ({"notes": notes} if notes else {}) | ({"cursor": cursor} if cursor else {}))
 
     def _cursor(self, shown: set[str]) -> str | None:
-        """Return a cursor after the last hit that is shown, or None if no hit follows it.
+        """A cursor after the last hit that is shown, or None if no hit follows it.
 
         Hits before it that are not shown only repeat the text of others.
         """
@@ -146,24 +140,24 @@ class _Page:
         return None
 
 
-def _data(one: LocatedPassage, is_brief: bool) -> dict[str, Any]:
-    best = one.best
-    parts = (None, None) if is_brief else (best.dense_score, best.text_score)
+def _data(one: LocatedPassage, *, is_brief: bool) -> dict[str, Any]:
+    best, passage = one.best, one.passage
+    scores: dict[str, tuple[float | None, int]] = {"score": (best.score, 3)}
+    if not is_brief:
+        scores |= {"dense_score": (best.dense_score, 3), "text_score": (best.text_score, 2)}
+    scores |= {"confidence": (best.confidence, 2)}
     values = {
         "index": best.index,
         "rank": best.rank,
-        "path": one.passage.path,
-        "record": one.passage.document_id if one.passage.record is not None else None,
+        "path": passage.path,
+        "record": passage.document_id if passage.record is not None else None,
         "lines": one.lines,
         "page": one.page,
         "part": one.part,
-        "anchor": None if one.passage.anchor is None else readable(one.passage.anchor),
+        "anchor": None if passage.anchor is None else readable(passage.anchor),
         "heading": readable(one.headings) or None,
-        "score": round(best.score, 3),
-        "dense_score": None if parts[0] is None else round(parts[0], 3),
-        "text_score": None if parts[1] is None else round(parts[1], 2),
-        "confidence": None if best.confidence is None else round(best.confidence, 2),
-        "text": readable(one.passage.text),
+        **{name: None if value is None else round(value, digits) for name, (value, digits) in scores.items()},
+        "text": readable(passage.text),
         "copies": [readable(place) for place in one.copies] or None,
     }
     return {name: value for name, value in values.items() if value is not None}
@@ -180,23 +174,23 @@ def _with_neighbours(served: ServedIndex | ServedTogether, hits: Sequence[Hit]) 
         yield hit
         key = hit.index, hit.chunk.document_id
         if key not in documents:
-            documents[key] = served.of(hit).read(partial(_document, hit.chunk.document_id))
+            documents[key] = served.of(hit).read(partial(_document_of, hit))
         near = [chunk for chunk in documents[key] if _is_neighbour(chunk, hit.chunk) and chunk.id not in known]
         known |= {chunk.id for chunk in near}
         near.sort(key=lambda chunk: -chunk.ordinal)
         yield from (replace(hit, chunk=chunk, passage_line=None) for chunk in near)
 
 
-def _document(name: str, index: Index) -> tuple[Chunk, ...]:
-    return DocumentReader(index).document(name)
+def _document_of(hit: Hit, index: Index) -> tuple[Chunk, ...]:
+    return DocumentReader(index).document(hit.chunk.document_id)
 
 
 def _is_neighbour(chunk: Chunk, hit: Chunk) -> bool:
     return chunk.record == hit.record and abs(chunk.ordinal - hit.ordinal) == 1
 
 
-def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Passage, int]]:
-    """Return a passage with the most relevant sentence of each hit, and the number of tokens of each passage."""
+def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[Passage]:
+    """A passage with the most relevant sentence of each hit."""
     words = {word_stem(word) for word in re.findall(r"\w+", query.lower()) if len(word) > 2}
     words |= {*pieces(query)}
     snippets = []
@@ -212,18 +206,12 @@ def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Pas
             trail=hit.chunk.trail_at(row),
             anchor=hit.chunk.anchor_at(row),
         )
-        snippets.append((snippet, tokens_of(snippet, budget.tokenizer)))
+        snippets.append(snippet)
     return snippets
 
 
-def _first(snippets: Sequence[tuple[Passage, int]], room: int) -> tuple[Passage, ...]:
-    """Return as many snippets, from the first one on, as have at most `room` tokens together."""
-    ends = accumulate(tokens for _, tokens in snippets)
-    return tuple(snippet for (snippet, _), end in zip(snippets, ends, strict=True) if end <= room)
-
-
 def _snippet(body: str, words: set[str]) -> tuple[int, str]:
-    """Return the text from the sentence that contains most of the words, and where it begins in the body.
+    """The text from the sentence that contains most of the words, and where it begins in the body.
 
     It is truncated to MAX_SNIPPET characters.
     """

@@ -6,17 +6,15 @@ answer    the last event: the whole answer and its citations
 error     the last event if the language model fails: problem details
 """
 
-import asyncio
 import json
-import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass
-from threading import BoundedSemaphore, Thread
+from threading import BoundedSemaphore
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from cdesearch.answer.answer import Answer, WrittenAnswer, quoted_answer
@@ -29,16 +27,13 @@ from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.search.request import SearchRequest
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem_of
-from cdesearch.serve.routes.parameters import MAX_QUERY, IndexName, PathGlobs
-from cdesearch.serve.state import state_of
+from cdesearch.serve.routes.parameters import IndexName, PathGlobs, QueryText, State
 
 HITS = 20  # the passages are made of at most this many hits
 MAX_TOKENS = 8_000
 MAX_WRITERS = 4  # answers that language models may write at the same time
-DISCONNECT_CHECK_SECONDS = 0.25  # the time between two checks whether the client is still connected
 
 router = APIRouter(tags=["ask"])
-_log = logging.getLogger(__name__)
 _writers = BoundedSemaphore(MAX_WRITERS)  # for all servers of this process
 
 
@@ -55,8 +50,8 @@ class _Asked:
 
 @router.get("/ask", response_class=StreamingResponse)
 async def ask(
-    request: Request,
-    q: Annotated[str, Query(description="The question.", max_length=MAX_QUERY)],
+    state: State,
+    q: QueryText,
     tokens: Annotated[
         int, Query(ge=50, le=MAX_TOKENS, description="The maximum number of tokens of all passages together.")
     ] = 1_500,
@@ -67,20 +62,18 @@ async def ask(
 
     The events are `passages`, then `text` for each piece of the answer, and finally `answer` or `error`.
     """
-    state = state_of(request)
     served = state.indexes[index]
     endpoint = chosen_endpoint(None, None)
-    asked = await state.admission.run(lambda: _gather(served, q, tokens, tuple(path or ()), endpoint))
+    wanted = SearchRequest(q, HITS, path=tuple(path or ()))
+    asked = await state.admission.run(lambda: _gather(served, wanted, tokens, endpoint))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_events(request, asked, endpoint), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_events(asked, endpoint), media_type="text/event-stream", headers=headers)
 
 
-def _gather(
-    served: ServedIndex, question: str, tokens: int, paths: tuple[str, ...], endpoint: Endpoint | None
-) -> _Asked:
+def _gather(served: ServedIndex, wanted: SearchRequest, tokens: int, endpoint: Endpoint | None) -> _Asked:
     started = time.perf_counter()
-    result = served.search(SearchRequest(question, HITS, path=paths))
-    encoder, index = served.encoder, served.index
+    question, result = wanted.text, served.search(wanted)
+    encoder, index = served.searcher.encoder, served.index
     words = query_words(question)
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     answer = None
@@ -90,7 +83,7 @@ def _gather(
     return _Asked(question, served.name, passages, answer, started)
 
 
-async def _events(request: Request, asked: _Asked, endpoint: Endpoint | None) -> AsyncIterator[str]:
+async def _events(asked: _Asked, endpoint: Endpoint | None) -> AsyncIterator[str]:
     shown = [passage_as_json(number, passage) for number, passage in enumerate(asked.passages, 1)]
     yield _event("passages", {"question": asked.question, "index": asked.index, "passages": shown})
     if asked.answer is not None:
@@ -98,58 +91,26 @@ async def _events(request: Request, asked: _Asked, endpoint: Endpoint | None) ->
             yield _event("text", {"text": asked.answer.text})
         yield _end(asked, asked.answer)
     elif endpoint is not None:
-        async for event in _written(request, asked, endpoint):
+        async for event in _written(asked, endpoint):
             yield event
 
 
-async def _written(request: Request, asked: _Asked, endpoint: Endpoint) -> AsyncIterator[str]:
-    """Yield the events of an answer that a language model writes, until it is complete or the client disconnects."""
+async def _written(asked: _Asked, endpoint: Endpoint) -> AsyncIterator[str]:
+    """Yield the events of an answer that a language model writes. If the client disconnects, this is cancelled."""
     if not _writers.acquire(blocking=False):
         yield _problem(BusyError("The language model is writing other answers.", "Ask again in a few seconds."))
         return
     written = WrittenAnswer(asked.question, asked.passages, endpoint)
-    loop = asyncio.get_running_loop()
-    pieces: asyncio.Queue[str | LanguageModelError | None] = asyncio.Queue()
-    thread = Thread(target=_write, args=(written, loop, pieces), name="cdesearch-answer", daemon=True)
-    thread.start()
+    pieces = iter(written)
     try:
-        while not await request.is_disconnected():
-            try:
-                piece = await asyncio.wait_for(pieces.get(), DISCONNECT_CHECK_SECONDS)
-            except TimeoutError:
-                continue
-            if isinstance(piece, str):
-                yield _event("text", {"text": piece})
-                continue
-            yield _end(asked, written.answer) if piece is None else _problem(piece)
-            return
-    finally:
-        written.close()
-
-
-def _write(
-    written: WrittenAnswer,
-    loop: asyncio.AbstractEventLoop,
-    pieces: "asyncio.Queue[str | LanguageModelError | None]",
-) -> None:
-    """Put the pieces of an answer into the queue, and then an error or None. Runs in a thread of its own."""
-    last: LanguageModelError | None = None
-    try:
-        for piece in written:
-            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+        while (piece := await run_sync(next, pieces, None, abandon_on_cancel=True)) is not None:
+            yield _event("text", {"text": piece})
+        yield _end(asked, written.answer)
     except LanguageModelError as error:
-        last = error
-    except RuntimeError:  # the event loop is closed because the server has stopped
-        return
-    except Exception as error:  # without an event, the client would wait for ever
-        _log.exception("An answer could not be written.")
-        last = LanguageModelError(
-            f"This is a defect of cdesearch: {type(error).__name__}.", "See the log of the server."
-        )
+        yield _problem(error)
     finally:
+        written.close()  # ends a thread that still waits for the model
         _writers.release()
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(pieces.put_nowait, last)
 
 
 def _end(asked: _Asked, answer: Answer) -> str:

@@ -2,14 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
-from cdesearch.serve.routes.parameters import IndexName
-from cdesearch.serve.routes.places import places_as_json
-from cdesearch.serve.state import state_of
+from cdesearch.serve.routes.parameters import IndexName, State
 from cdesearch.store.schema import Chunk
 
 MAX_AROUND = 50
@@ -19,14 +17,13 @@ router = APIRouter(tags=["documents"])
 
 @router.get("/documents/{document_id:path}")
 async def document(
-    request: Request,
+    state: State,
     document_id: str,
     chunk: Annotated[str | None, Query(description="The id of the chunk to mark, which each hit contains.")] = None,
     around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks to return on each side of it.")] = 3,
     index: IndexName = None,
 ) -> JSONResponse:
     """Return a chunk with its neighbours in the document, or without `chunk` the start of the document."""
-    state = state_of(request)
     served = state.indexes[index]
     chunks = await state.admission.run(lambda: served.read(lambda newest: DocumentReader(newest).document(document_id)))
     return JSONResponse({**_part(chunks, chunk, around), "index": served.name})
@@ -68,4 +65,13 @@ def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
         "record": chunk.record,
         "places": places_as_json(chunk),
         "is_hit": is_hit,
+    }
+
+
+def places_as_json(chunk: Chunk) -> dict[str, Any]:
+    """Return for each kind of place the lines of the chunk, counted from 0, from which on it has another value."""
+    return {
+        "trails": [[0, list(chunk.trail)], *([line, list(trail)] for line, trail in chunk.places.trails)],
+        "anchors": [[0, chunk.anchor], *map(list, chunk.places.anchors)],
+        "numbers": [[0, chunk.line_start], *map(list, chunk.places.numbers)],
     }

@@ -5,14 +5,13 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
-from cdesearch.serve.routes.parameters import IndexName
-from cdesearch.serve.state import state_of
+from cdesearch.serve.routes.parameters import IndexName, State
+from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import FileRecord, Outcome
-from cdesearch.store.folder import shown_source
 from cdesearch.store.index import Index
 
 MAX_FILES = 1_000  # files in one response
@@ -25,7 +24,7 @@ router = APIRouter(tags=["files"])
 
 @router.get("/files")
 async def files(
-    request: Request,
+    state: State,
     outcome: Annotated[Outcome | None, Query(description="Return only files with this outcome.")] = None,
     contains: Annotated[str, Query(description="Return only paths that contain this text.", max_length=200)] = "",
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many files to skip.")] = 0,
@@ -36,7 +35,6 @@ async def files(
 
     With `outcome=skipped`, files that could be read only in part are included.
     """
-    state = state_of(request)
     served = state.indexes[index]
 
     def matching(newest: Index) -> list[FileRecord]:
@@ -50,12 +48,11 @@ async def files(
 
 
 @router.get("/facets")
-async def facets(request: Request, index: IndexName = None) -> JSONResponse:
+async def facets(state: State, index: IndexName = None) -> JSONResponse:
     """Return the names of all indexes, and the folders (two levels deep) and types of the indexed files.
 
     `*` stands for all indexes. They have types in common, but no folders.
     """
-    state = state_of(request)
     served = state.indexes.together([] if index is None else [index])
     found = await state.admission.run(lambda: _facets_of(served))
     return JSONResponse({"index": served.name, "indexes": list(state.indexes.names), **found})

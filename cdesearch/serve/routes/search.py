@@ -1,18 +1,19 @@
-"""`GET /api/v1/search` returns the hits of a query."""
+"""`GET /api/v1/search` returns the hits of a query, and `GET /api/v1/explain` says why a chunk is one of them."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.hits.render import hit_as_json, result_as_json
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
-from cdesearch.serve.routes.parameters import MAX_OFFSET, IndexNames, MinConfidence, NumberOfHits, QueryText, Scope
-from cdesearch.serve.routes.places import places_as_json
-from cdesearch.serve.state import state_of
+from cdesearch.serve.routes.documents import places_as_json
+from cdesearch.serve.routes.parameters import MAX_OFFSET, Asked, IndexName, IndexNames, State
 from cdesearch.store.schema import Hit
 
 router = APIRouter(tags=["search"])
@@ -20,12 +21,9 @@ router = APIRouter(tags=["search"])
 
 @router.get("/search")
 async def search(
-    request: Request,
-    q: QueryText,
-    scope: Scope,
-    k: NumberOfHits = 10,
+    state: State,
+    asked: Asked,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many of the best hits to skip.")] = 0,
-    min_confidence: MinConfidence = 0.0,
     index: IndexNames = None,
 ) -> JSONResponse:
     """Return the chunks that match the query best, best first.
@@ -33,22 +31,37 @@ async def search(
     Several indexes are searched as one. Each hit then has the name of its `index`, and `copies` with the places of the
     same text in the others.
     """
-    state = state_of(request)
     served = state.indexes.together(index or ())
-    result = await state.admission.run(lambda: served.search(scope.request(q, offset + k)))
-    values = _answer(served, q, scope.mode, offset, k, result)
-    values["hits"] = [hit for hit in values["hits"] if hit["confidence"] is None or hit["confidence"] >= min_confidence]
-    values["answered"] = result.confident(min_confidence).seems_answered
-    return JSONResponse(values)
+    result = await state.admission.run(lambda: served.search(asked.for_hits(offset + asked.k)))
+    return JSONResponse(_answer(served, asked, offset, result))
+
+
+@router.get("/explain")
+async def explain(
+    state: State,
+    asked: Asked,
+    chunk: Annotated[str, Query(description="The id of the chunk, which each hit contains.", max_length=200)],
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="That of the search.")] = 0,
+    index: IndexName = None,
+) -> JSONResponse:
+    """Return the evidence of the vectors and of the words, as numbers that add up to the score of the hit.
+
+    The parameters must be those of the search that found the chunk. Of a search of several indexes, the evidence in the
+    index of the hit is explained, without the others.
+    """
+    served = state.indexes[index]
+    explained = await state.admission.run(lambda: served.searcher.explain(chunk, asked.for_hits(offset + asked.k)))
+    return JSONResponse({"query": asked.text, "index": served.name, **asdict(explained)})
 
 
 def _answer(
-    served: ServedIndex | ServedTogether, query: str, mode: str, offset: int, k: int, result: SearchResult
+    served: ServedIndex | ServedTogether, asked: SearchRequest, offset: int, result: SearchResult
 ) -> dict[str, Any]:
     def root_of(hit: Hit) -> Path:
         return served.of(hit).index.root
 
-    values = result_as_json(query, mode, result, root_of)
+    query = asked.text
+    values = result_as_json(query, asked.mode, result, root_of)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown.update(_places(hit, query))
         if hit.index is not None:
@@ -56,15 +69,16 @@ def _answer(
     most = sum(member.index.manifest.n_chunks for member in served.members)
     return {
         "query": query,
-        "mode": mode,
+        "mode": asked.mode,
         "index": served.name,
         "generation": result.generation,
         "stage": result.stage,
         "milliseconds": values["milliseconds"],
         "truncated_to": result.truncated_to,
         "offset": offset,
-        "more": len(result.hits) == offset + k < most,
-        "hits": values["hits"][offset:],
+        "more": len(result.hits) == offset + asked.k < most,
+        "answered": result.confident(asked.min_confidence).seems_answered,
+        "hits": [hit for hit in values["hits"][offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
     }
 
 

@@ -1,36 +1,74 @@
-"""`GET /api/v1/status` returns what is indexed, and what has changed since the last update."""
+"""`/api/v1/status` returns what is indexed and has changed since, `/updates` updates it, and `/healthz` answers."""
 
+import os
+from http import HTTPStatus
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from cdesearch import __version__
-from cdesearch.cli.status import read_status
-from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex
-from cdesearch.serve.routes.parameters import IndexName
-from cdesearch.serve.state import state_of
+from cdesearch.serve.problems import problem
+from cdesearch.serve.routes.parameters import IndexName, State
+from cdesearch.serve.updates import UpdateRuns
+from cdesearch.store.trust import require_own
 
 router = APIRouter(tags=["status"])
 
 
+@router.head("/healthz", include_in_schema=False)
+@router.get("/healthz")
+async def healthz() -> dict[str, str | int]:
+    """Return `ok` once the indexes are open. This request needs no token."""
+    return {"status": "ok", "process": os.getpid()}
+
+
 @router.get("/status")
-async def status(request: Request, index: IndexName = None) -> JSONResponse:
+async def status(state: State, index: IndexName = None) -> JSONResponse:
     """Return the status of the named index, or of every index, as `cdesearch status` shows it."""
-    state = state_of(request)
     wanted = list(state.indexes) if index is None else [state.indexes[index]]
     facts = await state.admission.run(lambda: [_facts(served) for served in wanted])
     return JSONResponse({"version": __version__, "indexes": facts})
 
 
+@router.post("/updates", status_code=HTTPStatus.ACCEPTED)
+def start_update(state: State, index: IndexName = None) -> JSONResponse:
+    """Start an update of the index, as `cdesearch index` does. Only one update runs at a time.
+
+    Searches are answered while the update runs.
+    """
+    served = state.indexes[index]
+    require_own(served.index.folder)
+    if not state.updates.start(served.index.folder):
+        return problem(HTTPStatus.CONFLICT, "An update is already running.", "Wait until it ends.")
+    return JSONResponse(_progress(served, state.updates), HTTPStatus.ACCEPTED)
+
+
+@router.get("/updates")
+def update(state: State, index: IndexName = None) -> JSONResponse:
+    """Return the state of the latest update that this server has started, and the last lines of its output.
+
+    The state is "never", "running", "done" or "failed".
+    """
+    return JSONResponse(_progress(state.indexes[index], state.updates))
+
+
 def _facts(served: ServedIndex) -> dict[str, Any]:
-    """Return the values that `cdesearch status` shows; `problem` is the error if the index cannot be used."""
-    facts: dict[str, Any] = {"name": served.name, "generation": served.index.generation.name}
-    problem = served.problem
-    try:
-        facts.update(served.read(read_status))
-    except CdesearchError as error:
-        problem = problem or error
-    facts["problem"] = None if problem is None else {"detail": problem.cause, "remedy": problem.remedy}
-    return facts
+    generation = served.index.generation.name
+    facts, error = served.status()
+    problem = None if error is None else {"detail": error.cause, "remedy": error.remedy}
+    return {"name": served.name, "generation": generation, **facts, "problem": problem}
+
+
+def _progress(served: ServedIndex, updates: UpdateRuns) -> dict[str, Any]:
+    run = updates.latest(served.index.folder)
+    if run is None:
+        return {"index": served.name, "state": "never", "started": None, "ended": None, "lines": []}
+    return {
+        "index": served.name,
+        "state": run.state,
+        "started": run.started,
+        "ended": run.ended,
+        "lines": list(run.lines),
+    }

@@ -197,7 +197,7 @@ async function fillFilters() {
   if (index !== state.index) return;
   const name = (path) => `${"  ".repeat(path.split("/").length - 1)}${path}`;
   fill("folder", corpus.folders.map(({ path, files }) => [path, `${name(path)} (${number(files)})`]), state.path);
-  fill("type", corpus.types.map(({ type, files }) => [`.${type}`, `${type} (${number(files)})`]), state.type);
+  fill("type", corpus.types.map(({ type, files }) => [type, `${type} (${number(files)})`]), state.type);
   byId("index-choice").hidden = corpus.indexes.length < 2;
   byId("index").replaceChildren(...corpus.indexes.map((one) => el("option", { value: one }, one)),
     el("option", { value: ALL }, "All"));

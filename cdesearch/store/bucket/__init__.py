@@ -4,5 +4,5 @@ connection  how an object store is contacted: the library, credentials, retries
 objects     reads and writes the objects of one index, and reports what failed
 pointer     the object CURRENT, which names the live generation
 snapshot    the small files of a generation in the user's cache
-checks      compares a generation in a bucket with its checksums
+storage     gives readers the live generation, and compares it with its checksums
 """

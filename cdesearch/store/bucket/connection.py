@@ -10,12 +10,11 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import BucketError, InputError
-from cdesearch.store.bucket_address import BucketAddress
+from cdesearch.store.place import BucketAddress
 
 MAX_RETRIES = 8  # with back-off from 0.1 s; without a server, the attempts end after a few seconds
 RETRY_SECONDS = 60
@@ -26,8 +25,7 @@ REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
 _OWN_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 DEFAULT_REGION = "us-east-1"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-_URL = re.compile(r"https?://(?:([\w.-]+)|\[([0-9a-fA-F:.]+)\])(?::(\d{1,5}))?(?:/[!-~]*)?", re.ASCII)
-_IS_NUMBER = re.compile(r"\d+|0[xX][0-9a-fA-F]*")  # the last part of a host that is then an IPv4 address
+_URL = re.compile(r"https?://[\w.-]+(?::\d{1,5})?(?:/[!-~]*)?|https?://\[[0-9a-fA-F:.]+\](?::\d{1,5})?", re.ASCII)
 _VARIABLES = {"s3": "AWS_", "az": "AZURE_"}  # how the names of variables begin whose values are sent to the server
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SETTINGS = {
@@ -113,7 +111,7 @@ def _s3_settings() -> dict[str, str]:
     """The region, and the endpoint if only a profile names one; raises BucketError."""
     settings = {"region": _region()}
     if not any(os.environ.get(name) for name in _ENDPOINTS) and (endpoint := _endpoint_of_profile()):
-        if not _is_url(endpoint):
+        if not _URL.fullmatch(endpoint):
             raise BucketError(
                 "The endpoint_url of your AWS profile is not the URL of a server.",
                 "Write one such as https://s3.example.com.",
@@ -145,7 +143,7 @@ def _endpoint_of_profile() -> str | None:
 def _check_variables(address: BucketAddress) -> None:
     """Raise BucketError for a variable with a value for which object_store would panic."""
     for name in _ENDPOINTS:
-        if os.environ.get(name) and not _is_url(os.environ[name]):
+        if os.environ.get(name) and not _URL.fullmatch(os.environ[name]):
             raise BucketError(
                 f"The variable {name} is not the URL of a server.", "Write one such as https://s3.example.com."
             )
@@ -154,23 +152,6 @@ def _check_variables(address: BucketAddress) -> None:
             raise BucketError(
                 f"The variable {name} contains a line break or another control character.", "Set it without one."
             )
-
-
-def _is_url(text: str) -> bool:
-    """Whether `text` is the URL of a server."""
-    found = _URL.fullmatch(text)
-    if found is None or int(found[3] or 0) > 65_535:
-        return False
-    try:
-        if found[2]:
-            IPv6Address(found[2])
-        elif _IS_NUMBER.fullmatch(found[1].rpartition(".")[2]):
-            IPv4Address(found[1])
-        else:
-            found[1].lower().encode().decode("idna")  # object_store ends the process for a malformed name in Punycode
-    except ValueError:
-        return False
-    return True
 
 
 def _is_plain_http(settings: Mapping[str, str]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from cdesearch.errors import BucketError
 from cdesearch.store.bucket.connection import open_store
-from cdesearch.store.bucket_address import BucketAddress
+from cdesearch.store.place import BucketAddress
 
 Answer = TypeVar("Answer")
 
@@ -57,25 +57,20 @@ class Bucket:
 
     def __init__(self, address: BucketAddress) -> None:
         self.address = address
+        self.newest = 0.0, ""  # when CURRENT was read last, and the generation that it named
         self._store = open_store(address)
 
     def read(self, name: str, limit: int = MAX_SMALL_OBJECT) -> Versioned | None:
-        """The content of a small object with its version; None if there is none.
-
-        Of an object of more than `limit` bytes, it is a part of more than `limit` bytes.
-        """
+        """The content of a small object with its version; None if there is none of at most `limit` bytes."""
         import obstore
 
         with self._guarded():
             try:
                 found = obstore.get(self._store, name)
+                if found.meta["size"] > limit:
+                    return None
                 tags = {key: found.meta.get(key) for key in ("e_tag", "version")}
-                content = bytearray()
-                for part in found.stream():
-                    content += part
-                    if len(content) > limit:
-                        break
-                return Versioned(bytes(content), {key: str(tag) for key, tag in tags.items() if tag})
+                return Versioned(bytes(found.bytes()), {key: str(tag) for key, tag in tags.items() if tag})
             except FileNotFoundError as error:
                 self._check_bucket(error)
                 return None
@@ -83,23 +78,20 @@ class Bucket:
     def download(self, name: str, file: Path, size: int) -> str | None:
         """Write an object to a new file; returns the file's SHA-256 digest, or None if there is no such object.
 
-        Of an object that is larger than `size`, the file holds a part that is also larger, so its digest differs.
+        Of an object of another `size`, nothing is downloaded, and the digest is that of an empty file.
         """
         import obstore
 
-        digest, n_bytes = sha256(), 0
-        with self._guarded():
+        digest = sha256()
+        with self._guarded(), file.open("xb") as written:
             try:
-                parts = obstore.get(self._store, name).stream()
+                found = obstore.get(self._store, name)
+                for part in found.stream() if found.meta["size"] == size else ():
+                    digest.update(part)
+                    written.write(part)
             except FileNotFoundError as error:
                 self._check_bucket(error)
                 return None
-            with file.open("xb") as written:
-                for part in parts:
-                    digest.update(part)
-                    n_bytes += written.write(part)
-                    if n_bytes > size:
-                        break
         return digest.hexdigest()
 
     def upload(self, file: Path, name: str) -> None:

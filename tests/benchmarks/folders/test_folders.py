@@ -1,6 +1,5 @@
 import json
 import re
-from itertools import pairwise
 
 import pytest
 import Stemmer
@@ -9,16 +8,14 @@ from bm25s.stopwords import STOPWORDS_EN_PLUS
 from benchmarks.folders.archives import FOLDERS
 from benchmarks.folders.chunks import judged_chunks
 from benchmarks.folders.command import Answered, measured_folder, summarised
-from benchmarks.folders.measures import MOST_TOKENS, measure_question
-from benchmarks.folders.questions import QUESTIONS, Passage, Question, read_questions
-from benchmarks.folders.systems import OVERLAP, plain_windows, with_all_words
+from benchmarks.folders.questions import MOST_TOKENS, QUESTIONS, Passage, Question, measure_question, read_questions
+from benchmarks.folders.systems import with_all_words
 from benchmarks.systems.biencoder import installed_minilm
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer
 from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
-from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS
 
 QUESTION = Question("q", "why", (Answer("a", "the moon is far"),))
 
@@ -100,22 +97,6 @@ def test_every_chunk_that_answers_is_relevant_and_a_part_of_its_file():
     assert set(judged) == {dataset.ids[1], dataset.ids[3]}
 
 
-def test_windows_cover_each_file_without_headings_and_overlap(tiny_tokenizer):
-    def chunk(path, text):
-        return Chunk("", path, None, 0, path, "", (), "Heading\n" + text, 8, 1, 1, None)
-
-    words = [f"word{number}" for number in range(400)]
-    long = [chunk("long", " ".join(words[:150])), chunk("long", " ".join(words[150:]))]
-    windows = list(plain_windows([*long, chunk("short", "cheese")], tiny_tokenizer))
-    assert windows[-1] == Passage("short", "cheese")
-    sizes = [len(tiny_tokenizer.encode(one.text, add_special_tokens=False).ids) for one in windows[:-1]]
-    assert set(sizes[:-1]) == {CHUNK_TOKENS - SPECIAL_TOKENS} and OVERLAP < sizes[-1] <= sizes[0]
-    assert not any("Heading" in one.text for one in windows)
-    texts = [one.text for one in windows[:-1]]
-    assert set(words) <= {word for text in texts for word in text.split()}
-    assert all(one[-20:] in other for one, other in pairwise(texts))
-
-
 def test_the_file_with_all_words_closest_together_is_first():
     passages = [
         Passage("apart", "The moon."),
@@ -152,7 +133,6 @@ def test_a_folder_is_measured_and_wrong_answers_are_refused(tmp_path):
     assert list(answers) == [
         *(f"cdesearch, {mode}" for mode in ("hybrid", "rerank", "dense", "text")),
         "all-MiniLM-L6-v2 + BM25",
-        "cdesearch, hybrid, plain windows",
         "AND of words",
     ]
     for system, (answered,) in answers.items():

@@ -6,9 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.quality.choose import PLAN, Variant, choose, compare_variants, read_grid
-from benchmarks.systems.text import Stemmed, expected_idf
-from benchmarks.systems.weighted_z import WeightedSum, WeightedZ
+from benchmarks.quality.choose import PLAN, Variant, WeightedZ, choose, compare_variants, read_grid
 from cdesearch.errors import InputError
 from cdesearch.search.fusion import Candidates, EvidenceFusion
 
@@ -50,20 +48,6 @@ def test_the_weights_of_a_variant_are_those_of_its_fusion():
     assert ratio == pytest.approx(0.5)
 
 
-def test_a_sum_does_not_measure_words_against_other_candidates():
-    null = np.linspace(-1.0, 1.0, 20)
-    candidates = Candidates(np.array([0.5, 0.1]), np.array([np.nan, 4.0]), null)
-    scores = WeightedSum(0.5).scores(candidates)
-    np.testing.assert_allclose(scores, np.array([0.5, 0.1]) / null.std() + 0.5 * np.array([0.0, 4.0]))
-    assert Variant("sum", 0.5, 0.9, 0.4).make() == WeightedSum(0.5)
-
-
-def test_the_expected_idf_is_that_of_a_random_word_of_the_corpus():
-    texts = Stemmed([["a", "b", "a"], ["a"], []], [])
-    idf = {"a": np.log(1 + 1.5 / 2.5), "b": np.log(1 + 2.5 / 1.5)}
-    assert expected_idf(texts) == pytest.approx((3 * idf["a"] + idf["b"]) / 4)
-
-
 @pytest.mark.parametrize("text", ["", "[baseline]\nfusion = 'evidence'\n", "[[grid]]\nk1 = [1.0]\n", "x = ["])
 def test_a_file_that_is_not_a_grid_is_refused(tmp_path, text):
     (tmp_path / "grid.toml").write_text(text)
@@ -71,19 +55,16 @@ def test_a_file_that_is_not_a_grid_is_refused(tmp_path, text):
         read_grid(tmp_path / "grid.toml")
 
 
-@pytest.mark.parametrize(
-    ("word", "message"), [("z by candidates", "unknown fusion: odd"), ("more", "unknown stop words: odd")]
-)
-def test_an_unknown_word_in_a_grid_is_refused(tmp_path, word, message):
-    (tmp_path / "grid.toml").write_text(PLAN.read_text().replace(f'"{word}"', '"odd"'))
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize(("old", "new"), [('"z by candidates"', '"odd"'), ("weight = 9.0", 'weight = "much"')])
+def test_an_unknown_fusion_or_a_constant_that_is_no_number_is_refused(tmp_path, old, new):
+    (tmp_path / "grid.toml").write_text(PLAN.read_text().replace(old, new))
+    with pytest.raises(InputError, match="is not a grid"):
         read_grid(tmp_path / "grid.toml")
 
 
 def test_a_variant_names_what_it_changes():
     assert str(ONE) == "evidence, text weight 9, k1 1.2, b 0.75"
-    other = replace(ONE, document_weight=0.0, dense_candidates=10, text_candidates=50)
-    assert str(other) == f"{ONE}, document weight 0, nearest 10, by words 50"
+    assert str(replace(ONE, document_weight=0.0)) == f"{ONE}, document weight 0"
 
 
 def test_one_set_alone_is_refused(tmp_path):
@@ -92,7 +73,7 @@ def test_one_set_alone_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_document_context_and_numbers_of_candidates_are_variants(tmp_path, closed_checkpoint):
+def test_document_context_is_a_variant(tmp_path, closed_checkpoint):
     rows = [
         {
             "doc_id": name,
@@ -105,16 +86,15 @@ def test_document_context_and_numbers_of_candidates_are_variants(tmp_path, close
     files = [tmp_path / "colours.parquet", tmp_path / "two.parquet"]
     for file, some in zip(files, (rows, rows[:2]), strict=True):
         pq.write_table(pa.Table.from_pylist(some), file)
-    plan = PLAN.with_name("candidates.toml")
-    choose(files, plan, 60, 100, 20, None, closed_checkpoint, tmp_path / "work", tmp_path)
-    record = json.loads(next(tmp_path.glob("choose-candidates-*.json")).read_text())
+    choose(files, PLAN, 60, 100, 20, None, closed_checkpoint, tmp_path / "work", tmp_path)
+    record = json.loads(next(tmp_path.glob("choose-fusion-*.json")).read_text())
     scores = {name: score for name, (score, _) in record["settings"]["scores"].items()}
-    _, variants = read_grid(plan)
-    assert set(scores) == {str(one) for one in variants} and record["settings"]["sets"] == [
+    baseline, variants = read_grid(PLAN)
+    assert set(scores) == {str(one) for one in (baseline, *variants)} and record["settings"]["sets"] == [
         "colours in chunks",
         "two in chunks",
     ]
-    with_weight = {one.document_weight: scores[str(one)] for one in variants if one.text_candidates == 100}
+    with_weight = {one.document_weight: scores[str(one)] for one in variants if one.document_weight is not None}
     assert len(set(with_weight.values())) > 1, "document context moves the vectors of chunks"
 
 

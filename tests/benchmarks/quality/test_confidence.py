@@ -5,8 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.quality.confidence import confidence
-from benchmarks.quality.reliability import area_under_roc, calibration_error, reliability
+from benchmarks.quality.confidence import area_under_roc, calibration_error, confidence, reliability
 from cdesearch.errors import InputError
 
 ANIMALS = ("cat", "dog", "horse", "cow", "hen", "goose", "sheep", "goat", "pig", "bee")
@@ -44,4 +43,3 @@ def test_questions_of_each_kind_are_measured(tmp_path):
     figures = {one["name"]: one["value"] for one in json.loads(file.read_text())["figures"]}
     assert figures["animals: AUROC of the best confidence, own and foreign"] > 0.9
     assert 0 <= figures["all: calibration error of all hits"] < 0.5
-    assert list((tmp_path / "out").glob("confidence-hybrid-*.svg"))

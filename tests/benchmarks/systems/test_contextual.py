@@ -65,34 +65,6 @@ def datasets(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("source", ["tokens", "siblings", "statistics"])
-def test_every_source_of_context_is_measured_with_torch(datasets, tmp_path, source):
-    sink = source != "statistics"
-    encoder = load_encoder(make_checkpoint(tmp_path / "m", replace(SHARED, context_source=source, context_sink=sink)))
-    own, other = datasets
-    kinds = ("true", "random", "null")
-    vectors = {kind: Contextual(encoder, tmp_path, kind, other).vectors(own) for kind in kinds}
-    for kind in ("random", "null"):
-        queries, documents = (np.abs(vectors["true"][n] - vectors[kind][n]).max() for n in range(2))
-        assert queries > 1e-4 and documents > 1e-4
-    run = Contextual(encoder, tmp_path, "true", other).retrieve(own)
-    assert run.keys() == {"q"}
-
-
-def test_a_chunk_with_siblings_has_another_vector_than_it_has_alone(datasets, tmp_path):
-    encoder = load_encoder(make_checkpoint(tmp_path / "m", replace(SHARED, context_source="siblings")))
-    own = datasets[0]
-    apart = replace(own, ids=tuple(name.replace("::", " ") for name in own.ids))
-    together, alone = (Contextual(encoder, tmp_path, "null").vectors(dataset)[1] for dataset in (own, apart))
-    np.testing.assert_array_equal(together, alone)
-    bare = [
-        encoder.encode_documents(d.texts, d.documents, encoder.count_tokens(d.texts), context_of(encoder, own))
-        for d in (own, apart)
-    ]
-    changed = np.abs(bare[0] - bare[1]).max(axis=1) > 1e-4
-    assert changed[:-1].all() and not changed[-1]
-
-
 def test_with_late_chunking_the_chunks_of_a_document_are_measured_in_their_windows(datasets, tmp_path):
     config = replace(TINY, first_stage="shared", window_tokens=40)
     encoder, (own, other) = load_encoder(make_checkpoint(tmp_path / "m", config)), datasets
@@ -103,7 +75,3 @@ def test_with_late_chunking_the_chunks_of_a_document_are_measured_in_their_windo
         expected = to_unit(encoder.encode_chunks(own.texts, own.documents, context))
         np.testing.assert_allclose(found, expected, atol=1e-5)
         assert np.abs(found - encoder.encode(own.texts, "document", context)).max() > 1e-3
-
-
-def context_of(encoder, dataset):
-    return encoder.make_context(dataset.ids, dataset.ids, dataset.texts, encoder.count_tokens(dataset.texts), 0)

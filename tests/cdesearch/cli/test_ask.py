@@ -17,12 +17,6 @@ def indexed(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(autouse=True)
-def _no_model(monkeypatch):
-    for name in ("CDESEARCH_LLM_URL", "CDESEARCH_LLM_MODEL", "CDESEARCH_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def ask(folder, *arguments, code=0):
     return cdesearch("ask", *arguments, cwd=folder, code=code)
 

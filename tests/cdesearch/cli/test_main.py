@@ -4,8 +4,9 @@ import sys
 
 import pytest
 import typer
-from cdesearch.cli.usage import parse_probability
 from command import cdesearch
+
+from cdesearch.cli.usage import parse_probability
 
 TEXT = "# Cats\n\nA cat purrs at night.\n\n# Dogs\n\nA dog barks.\n"
 

@@ -112,3 +112,11 @@ def test_a_folder_without_an_index_is_named_as_it_was_typed(tmp_path):
 
 def test_the_help_lists_the_exit_codes(tmp_path):
     assert "Exit codes: 0 success" in cdesearch("--help", cwd=tmp_path).stdout
+
+
+def test_where_a_folder_below_has_an_index_the_message_names_it(tmp_path):
+    (tmp_path / "my docs").mkdir()
+    (tmp_path / "my docs" / "a.txt").write_text("The bird flies.")
+    cdesearch("index", "my docs", cwd=tmp_path)
+    failed = cdesearch("query", "bird", cwd=tmp_path, code=2).stderr
+    assert failed.endswith("or above it. Name one in it: --index 'my docs'.\n")

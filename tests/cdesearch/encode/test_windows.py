@@ -47,7 +47,7 @@ def direct(folder, chunks, context):
         keys, values = torch.from_numpy(inputs.keys), torch.from_numpy(inputs.values)
         for number, (block, cross) in enumerate(stage.layers):
             gated = number - stage._context_from
-            states = block(states, None, None if cross is None else (cross, (keys[gated], values[gated], None)))
+            states = block(states, None, None if cross is None else (cross, (keys[gated], values[gated])))
     vectors, start = [], 0
     for row in rows:
         weights = inputs.token_weights[row].astype(np.float64)

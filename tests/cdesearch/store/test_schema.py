@@ -1,10 +1,9 @@
 """The place of a chunk and of a passage in it, and how an index stores it."""
 
-import json
 from dataclasses import replace
 
 from cdesearch.store.line_places import LinePlaces
-from cdesearch.store.schema import PLACE, Chunk, chunk_from_row, chunk_to_row
+from cdesearch.store.schema import Chunk, chunk_from_row, chunk_to_row
 
 BODY = "one\ntwo\n\nfour\n"
 CHUNK = Chunk("0", "a.txt", None, 0, "a.txt", "Title", ("Part",), f"Title\n{BODY}", len("Title\n"), 11, 14, None)
@@ -36,10 +35,6 @@ def test_a_chunk_is_read_as_it_was_written():
     )
     for chunk in (CHUNK, replace(CHUNK, places=places), replace(CHUNK, anchor="a#b"), replace(CHUNK, indent="  \t")):
         assert chunk_from_row(chunk_to_row(chunk)) == chunk
-
-
-def test_a_chunk_without_an_anchor_is_written_as_by_versions_without_anchors():
-    assert json.loads(chunk_to_row(CHUNK)["place"]).keys() == set(PLACE)
 
 
 def test_the_body_has_the_indentation_that_the_text_lacks():

@@ -7,7 +7,7 @@ import pytest
 from cdesearch.errors import ClusterError, InputError
 from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.cluster import address as addresses
+from indexer.cluster import session as addresses
 from indexer.settings import Options
 
 
@@ -39,7 +39,7 @@ def test_another_kind_of_server_gives_one_line_at_once(docs, tiny_checkpoint):
 
 
 def test_a_missing_library_names_the_extra_that_installs_it(docs, monkeypatch):
-    monkeypatch.setattr(addresses, "NEEDED", ("no_such_library",))
+    monkeypatch.setattr(addresses, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"pip install 'cdesearch\[scale\]'"):
         build([docs], Options(engine="ray"), Silent())
 

@@ -19,13 +19,14 @@ from cdesearch.errors import BucketError, IndexUntrustedError, InputError, Sourc
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket_address import BucketAddress, address_of_copies, parse_place, parse_source
+from cdesearch.store.copies import address_of_copies, copies_of
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
+from cdesearch.store.place import BucketAddress, parse_place
 from cdesearch.store.trust import confirm
 from indexer.build import build
-from indexer.files.bucket_copies import copy_from_buckets
+from indexer.files.bucket_copies import copied
 from indexer.settings import Options
 
 
@@ -55,9 +56,9 @@ def downloads(store):  # noqa: F811
 
 
 def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_changed(store, files, run):  # noqa: F811
-    source = parse_source(str(files))
+    source = copies_of(files)
     assert address_of_copies(source) == files
-    assert run(source) == {"moon.md", "deep/er/bread.md"}
+    assert run(files) == {"moon.md", "deep/er/bread.md"}
     store.requests.clear()
     assert run() == {"moon.md", "deep/er/bread.md"} and downloads(store) == []
     bucket_at(files).remove(["deep/er/bread.md"])
@@ -70,8 +71,8 @@ def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_change
 
 
 def test_an_update_that_is_told_which_files_have_changed_sends_no_request(store, files, run, tmp_path):  # noqa: F811
-    source = parse_source(str(files))
-    run(source)
+    source = copies_of(files)
+    run(files)
     store.requests.clear()
     bucket_at(files).write("new.md", b"A new file in the house.")
     (source / "moon.md").write_text("# Moon\nThe moon is a stem.")
@@ -88,7 +89,7 @@ def test_a_file_that_grows_after_the_listing_is_copied_by_the_next_run(store, fi
             bucket_at(files).write("moon.md", b"# Moon\nThe moon is a stone." * 1000)
 
     store.before = grow
-    assert run(parse_source(str(files))) == {"deep/er/bread.md"}
+    assert run(parse_place(str(files))) == {"deep/er/bread.md"}
     assert run() == {"moon.md", "deep/er/bread.md"}
 
 
@@ -100,13 +101,13 @@ def test_the_python_function_and_the_command_take_an_address(store, files, tmp_p
 
 def test_an_index_of_files_in_a_bucket_needs_a_place(files, tiny_checkpoint):
     with pytest.raises(InputError, match="needs a place"):
-        build([parse_source(str(files))], Options(model=tiny_checkpoint), Silent())
+        build([parse_place(str(files))], Options(model=tiny_checkpoint), Silent())
 
 
 def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_nothing(store, files, run):  # noqa: F811
     with pytest.raises(SourceError, match=r"There are no files below s3://.*/nothing"):
-        run(parse_source(f"s3://{store.bucket}/nothing"))
-    before = run(parse_source(str(files)))
+        run(parse_place(f"s3://{store.bucket}/nothing"))
+    before = run(parse_place(str(files)))
     store.is_gone = True
     with pytest.raises(BucketError, match="does not exist"):
         run()
@@ -118,19 +119,19 @@ def test_downloads_continue_after_requests_that_fail(store, files, run):  # noqa
     for number in range(20):
         bucket_at(files).write(f"{number}.md", f"The light {number} is in the river.".encode())
     store.failing, store.cut = 0.05, 0.05
-    assert len(run(parse_source(str(files)))) == 22
+    assert len(run(parse_place(str(files)))) == 22
 
 
 def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_followed(store, files, tmp_path):  # noqa: F811
     bucket_at(files).write("moon.md/part.md", b"An object below an object.")
-    folder = files.copied_files
+    folder = copies_of(files)
     folder.mkdir(parents=True)
     (tmp_path / "foreign.md").write_text("foreign")
     (folder / "moon.md").symlink_to(tmp_path / "foreign.md")
     (folder / "linked").symlink_to(tmp_path)
     bucket_at(files).write(f"{'n' * 300}.md", b"A name that no file can have.")
     notes = Notes()
-    copy_from_buckets([folder], notes)
+    assert copied(files, notes) == folder
     assert notes.lines == [
         f"This computer cannot store 2 objects below {files} as files, such as moon.md. They are not indexed."
     ]
@@ -144,20 +145,20 @@ def test_an_object_whose_name_is_not_a_path_is_named(store, files, run, name):  
     client = boto3.client("s3", endpoint_url=store.url)
     client.put_object(Bucket=store.bucket, Key=unquote(name), Body=b"text")
     with pytest.raises(BucketError, match=r"whose name is not a path: files/"):
-        run(parse_source(str(files)))
+        run(parse_place(str(files)))
 
 
 def test_runs_with_the_same_files_in_a_bucket_wait_for_each_other(store, files, monkeypatch):  # noqa: F811
     for number in range(20):
         bucket_at(files).write(f"{number}/light.md", b"The light is in the river.")
     with ThreadPoolExecutor() as threads:
-        for copied in [threads.submit(copy_from_buckets, [files.copied_files], Silent()) for _ in range(3)]:
-            copied.result()
+        for one in [threads.submit(copied, files, Silent()) for _ in range(3)]:
+            one.result()
     assert len(downloads(store)) == 22
 
 
 def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, run, tmp_path, monkeypatch, capsys):
-    run(parse_source(str(files)))
+    run(parse_place(str(files)))
     monkeypatch.setattr(
         sys, "argv", ["cdesearch", "query", "moon", "--mode", "text", "--json", "--index", str(tmp_path / "index")]
     )
@@ -192,28 +193,28 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
     for name, sources in (("one", [files]), ("both", [files, others])):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the first computer"))
         options = Options(index=parse_place(f"s3://{store.bucket}/{name}"), model=tiny_checkpoint)
-        n_documents = build([parse_source(str(one)) for one in sources], options, Silent()).n_documents
+        n_documents = build([parse_place(str(one)) for one in sources], options, Silent()).n_documents
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / f"cache of another computer for {name}"))
         options = replace(options, index=parse_place(f"s3://{store.bucket}/{name}"))
         index = Index(options.index)
-        assert index.sources == tuple(parse_source(str(one)) for one in sources)
+        assert index.sources == tuple(map(copies_of, sources))
         with Searcher(index) as searcher:
             (hit, *_) = searcher.search("moon", mode="text")
         assert shown_place(hit.chunk, hit.chunk.location, index.root) == f"{files}/moon.md:1"
-        status = still_answering(index.sources[0], index.sources, index.folder, index.manifest)
+        status = still_answering(index.sources[0], index.sources, index.place, index.manifest)
         assert status.startswith(f"{files} was not yet downloaded to this computer.")
         bucket_at(files).write(f"{name}.md", b"A new file in the house.")
         with pytest.raises(IndexUntrustedError, match=f"asks for the content of {files}"):
             build([], options, Silent())
         if name == "both":
-            confirm(index.folder, index.trust_request)
-        named = [parse_source(str(one)) for one in sources if name == "one"]
+            confirm(index.place, index.trust_request)
+        named = [parse_place(str(one)) for one in sources if name == "one"]
         report = build(named, options, Silent())
         assert (report.embedded, report.n_documents) == (1, n_documents + 1)
 
 
 def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_checkpoint):  # noqa: F811
-    source, place = parse_source(str(files)), parse_place(f"{files}/index")
+    source, place = parse_place(str(files)), parse_place(f"{files}/index")
     notes = Notes()
     for number, new in enumerate(("The cat is in the house.", "The dog is in the house.")):
         bucket_at(files).write(f"indexes/{number}.md", new.encode())
@@ -221,8 +222,7 @@ def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_
         assert Index(place).manifest.n_documents == 3 + number
     assert f"The index in {files}/index is not indexed itself." in notes.lines
     bucket_at(files).write("index/beside.md", b"A file beside the objects of an index.")
-    copies = parse_source(f"{files}/index")
-    copy_from_buckets([copies], Silent())
+    copies = copied(parse_place(f"{files}/index"), Silent())
     assert [path.name for path in copies.iterdir()] == ["beside.md"]
 
 
@@ -231,21 +231,21 @@ def test_empty_objects_are_not_downloaded(store, files):  # noqa: F811
         urlopen(Request(f"{store.url}/{store.bucket}/{name}", b"", method="PUT")).close()
     notes = Notes()
     for _ in range(2):
-        copy_from_buckets([files.copied_files], notes)
+        folder = copied(files, notes)
     assert not notes.lines and len(downloads(store)) == 2
-    assert (files.copied_files / "lone").read_bytes() == b""
+    assert (folder / "lone").read_bytes() == b""
 
 
 def test_the_last_source_of_an_index_in_a_bucket_is_not_removed(store, files, tiny_checkpoint, monkeypatch):  # noqa: F811
     place = f"s3://{store.bucket}/index"
-    build([parse_source(str(files))], Options(index=parse_place(place), model=tiny_checkpoint), Silent())
+    build([parse_place(str(files))], Options(index=parse_place(place), model=tiny_checkpoint), Silent())
     monkeypatch.setattr(sys, "argv", ["cdesearch", "sources", "remove", str(files), "--index", place])
     with pytest.raises(InputError, match=f"delete all objects below {place}"):
         main.run()
 
 
 def test_hits_show_the_address_of_a_file_and_an_index_has_the_name_of_its_prefix(files, run, tmp_path, capsys):
-    run(parse_source(str(files)))
+    run(parse_place(str(files)))
     named = open_each([tmp_path / "index"])
     assert list(named) == ["files"]
     (index,) = named.values()

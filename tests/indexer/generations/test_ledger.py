@@ -1,4 +1,4 @@
-"""The list of generations: the generations that it names, and that no other folder is ever removed."""
+"""The list of generations: the generations that it names, and that no other folder is removed unless it is lost."""
 
 import json
 import os
@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdesearch.store.folder import GENERATIONS, MAX_SMALL_FILE
-from indexer.generations.ledger import LEDGER, own_generations, record, remove
+from cdesearch.store.guard import MAX_SMALL_FILE
+from cdesearch.store.layout import GENERATIONS
+from indexer.generations.generation import LEDGER, is_readable, own_generations, record, remove
 
 NAMES = ["a" * 12, "0123456789ab", "f" * 12]
 
@@ -114,7 +115,7 @@ def test_a_missing_ledger_is_written_even_when_it_is_empty(folder):
     assert listed(folder) == []
 
 
-UNREADABLE = {
+DAMAGED = {
     "empty": b"",
     "not JSON": b"{",
     "not UTF-8": b"\xff\xfe{}",
@@ -126,25 +127,32 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_ledger_that_cannot_be_read_names_nothing_and_removes_nothing(folder, content):
-    (generation,) = add(folder, NAMES[0])
-    (folder / LEDGER).write_bytes(content)
-    assert own_generations(folder) == []
-    remove(folder, [generation])
-    assert (generation / "file").exists() and (folder / LEDGER).read_bytes() == content
+@pytest.mark.parametrize("content", [None, *DAMAGED.values()], ids=["missing", *DAMAGED.keys()])
+def test_a_ledger_that_is_lost_is_replaced_by_the_names_of_the_folders(folder, content):
+    """Otherwise, generations would stay forever, and their texts with them."""
+    first, second = add(folder, *sorted(NAMES[:2]))
+    (folder / GENERATIONS / "other").mkdir()
+    (folder / GENERATIONS / NAMES[2]).symlink_to(first)
+    (folder / LEDGER).unlink() if content is None else (folder / LEDGER).write_bytes(content)
+    assert not is_readable(folder) and own_generations(folder) == [first, second]
+    record(folder, folder / GENERATIONS / ("b" * 12))
+    assert is_readable(folder) and listed(folder) == [first.name, second.name, "b" * 12]
+    (folder / LEDGER).write_bytes(content or b"")
+    remove(folder, [first])
+    assert not first.exists() and listed(folder) == [second.name]
+    assert (folder / GENERATIONS / "other").is_dir() and (folder / GENERATIONS / NAMES[2]).is_symlink()
 
 
-def test_a_linked_ledger_names_nothing_and_its_target_is_unchanged(folder, tmp_path):
+def test_a_linked_ledger_counts_as_lost_and_its_target_is_unchanged(folder, tmp_path):
     (generation,) = add(folder, NAMES[0])
     elsewhere = tmp_path / "elsewhere.json"
     (folder / LEDGER).replace(elsewhere)
     (folder / LEDGER).symlink_to(elsewhere)
     before = elsewhere.read_bytes()
-    assert own_generations(folder) == []
+    assert not is_readable(folder) and own_generations(folder) == [generation]
     record(folder, folder / GENERATIONS / NAMES[1])
     assert generation.is_dir() and elsewhere.read_bytes() == before
-    assert not (folder / LEDGER).is_symlink() and listed(folder) == [NAMES[1]]
+    assert not (folder / LEDGER).is_symlink() and listed(folder) == NAMES[:2]
 
 
 def test_only_names_that_a_generation_may_have_are_read_each_once(folder):

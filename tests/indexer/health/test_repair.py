@@ -1,3 +1,5 @@
+import json
+import os
 import shutil
 
 import pytest
@@ -15,7 +17,7 @@ from indexer.settings import Options
 
 @pytest.mark.parametrize(
     ("part", "embedded"),
-    [("_indices/", 0), ("chunks.lance/_transactions/", 0), ("latest_version_hint", 0), ("documents.lance/data", 0)],
+    [("_indices/", 0), ("chunks.lance/_transactions/", 0), ("latest_version_hint", 0)],
 )
 def test_parts_derived_from_chunks_are_made_again_without_embedding(sound, part, embedded):
     shutil.rmtree(sound.index / "generations" / sound.kept)
@@ -112,3 +114,61 @@ def test_a_link_in_a_generation_is_removed_and_repaired_as_the_message_says(soun
     tables.unlink()
     repair(sound.index, False, Silent(), lambda _: None)
     assert diagnose(sound.index).is_sound and (tmp_path / "tables").is_dir()
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"cdesearch inde\x00", b"x" * 100_000])
+def test_a_marker_that_is_lost_is_written_again_and_nothing_else_changes(sound, damage):
+    """Nothing else needs to: the marker is constant. Labels live in the folder, so it must not be removed."""
+    marker, labels = sound.index / "INDEX", sound.index / "labels" / "queries.jsonl"
+    labels.parent.mkdir()
+    labels.write_text("{}")
+    whole = marker.read_bytes()
+    marker.unlink() if damage is None else marker.write_bytes(damage)
+    for refused in (sound.ask, sound.update):
+        with pytest.raises(IndexDamagedError, match=r"INDEX is .*doctor --repair"):
+            refused()
+    assert "INDEX is " in diagnose(sound.index).problem
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert steps == ["The marker of the index was written again."] and marker.read_bytes() == whole
+    assert diagnose(sound.index).is_sound and sound.is_right() and labels.read_text() == "{}"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a folder away")
+def test_no_marker_is_written_into_the_index_of_another_user(sound):
+    (sound.index / "INDEX").unlink()
+    os.chown(sound.index, 1234, 1234)
+    with pytest.raises(IndexUntrustedError, match="only its owner can change it"):
+        repair(sound.index, False, Silent(), lambda _: None)
+    assert not (sound.index / "INDEX").exists()
+
+
+def test_marker_and_current_are_repaired_together(sound):
+    for name in ("INDEX", "CURRENT"):
+        (sound.index / name).unlink()
+    with pytest.raises(IndexDamagedError, match="INDEX is missing"):
+        sound.update()
+    repair(sound.index, False, Silent(), lambda _: None)
+    assert diagnose(sound.index).is_sound
+
+
+def test_no_marker_is_written_into_a_folder_without_a_generation_of_this_format(sound):
+    (sound.index / "INDEX").unlink()
+    for one in (sound.index / "generations").iterdir():
+        overwrite(one / "manifest.json")
+    with pytest.raises(IndexDamagedError, match="Remove the folder"):
+        repair(sound.index, False, Silent(), lambda _: None)
+    assert not (sound.index / "INDEX").exists()
+
+
+@pytest.mark.parametrize("damage", [None, "", "{", '{"generations": 7}'])
+def test_a_list_of_generations_that_is_lost_is_reported_and_written_again(sound, damage):
+    ledger = sound.index / "generations.json"
+    ledger.unlink() if damage is None else ledger.write_text(damage)
+    found = diagnose(sound.index)
+    assert not found.is_sound and found.problem.startswith(f"{ledger}, the list of generations, ")
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert steps == ["The list of generations was written again from their folders."]
+    assert diagnose(sound.index).is_sound and sound.is_right()
+    assert json.loads(ledger.read_text())["generations"] == sorted([sound.kept, sound.live])

@@ -15,8 +15,9 @@ from object_server import object_server, store  # noqa: F401 (fixtures)
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket_address import BucketAddress, parse_source
+from cdesearch.store.copies import copies_of
 from cdesearch.store.index import Index
+from cdesearch.store.place import BucketAddress, parse_place
 from indexer import build as building
 from indexer.build import build
 from indexer.generations.removal import remove_index
@@ -107,13 +108,13 @@ def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_p
     address = BucketAddress("s3", store.bucket, "files")
     bucket_at(address).write("moon.md", b"The moon is a stone.")
     folder = tmp_path / "index"
-    build([parse_source(str(address))], Options(index=folder, model=tiny_checkpoint), Silent())
+    build([parse_place(str(address))], Options(index=folder, model=tiny_checkpoint), Silent())
     with Keeping(folder) as keeping:
         bucket_at(address).write("new.md", b"xylophone")
         keeping.wait_for(lambda: "new.md" in contents(folder)[0]["path"].to_pylist())  # perhaps by the first update
         bucket_at(address).write("newer.md", b"zither")
         keeping.wait_for(lambda: "newer.md" in contents(folder)[0]["path"].to_pylist())
-        shutil.rmtree(address.copied_files)
+        shutil.rmtree(copies_of(address))
         bucket_at(address).write("newest.md", b"quartz")
         keeping.wait_for(lambda: "newest.md" in contents(folder)[0]["path"].to_pylist())
         said = f"A bucket does not report changes, so {address} is looked up at least every 10 minutes."

@@ -168,9 +168,12 @@ def test_clear_removes_an_index_whose_list_of_generations_is_damaged(docs, run, 
     run()
     file = folder / "generations.json"
     file.unlink() if damage == "missing" else file.write_text(damage)
+    (docs / "newer.md").write_text("the river")
+    run()
+    assert len(list((folder / "generations").iterdir())) == 2  # the oldest one is removed
     command(monkeypatch, "clear", docs, "--yes")
     assert not folder.exists() and capsys.readouterr().out == f"Removed the index {folder}.\n"
-    assert run().n_documents == 13
+    assert run().n_documents == 14
 
 
 def test_next_steps_are_named_only_for_an_index_with_chunks(docs, run, monkeypatch, capsys):

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from trainer.data.batches.cluster import Clusters
 from trainer.data.batches.pack import pack
-from trainer.data.batches.stream import split
+from trainer.data.material import _split
 from trainer.data.pairs.domains import prepare
 from trainer.data.random_stream import random_stream
+from trainer.recipe import check_recipe
 
 purposes = st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "a 1"]), st.lists(st.integers(0, 12), max_size=3))
 
@@ -34,7 +35,8 @@ def test_no_two_draws_of_a_run_begin_with_the_same_random_state(tmp_path, monkey
         return make(seed)
 
     monkeypatch.setattr(np.random, "default_rng", recorded)
-    split(domain, 0.5, 0)
+    values = {"data": {"pairs": ["p"], "held_out": 0.5}, "model": {"start": "s"}, "run": {"out": "o"}}
+    _split({"a": domain}, check_recipe(values, "r.toml"))
     for epoch in range(15):
-        pack(domains, 8, "random", 0, epoch)
+        pack(domains, 8, 0, epoch)
     assert len(states) == 1 + 15 * (2 + 1) and len(set(states)) == len(states)

@@ -7,7 +7,7 @@ from torch.nn.functional import normalize
 
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.contrastive import contrastive
-from trainer.loss.document import in_document
+from trainer.loss.long_documents import in_document
 
 N, D = 12, 16
 

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 from batches import make_batch, make_student
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cdesearch.context.document import add_document_context
+from cdesearch.context.vectors import to_unit
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.document import in_document
-from trainer.loss.long_documents import LongDocuments, document_share
-from trainer.objective import Objective
+from trainer.loss.long_documents import LongDocuments, document_share, in_document
+from trainer.recipe import Objective
 
 B, D, WIDTH, T = 6, 9, 16, 0.1
 # The queries ask about two chunks of a document, three of another, and one that is no part of a document. Chunk 4
@@ -91,7 +94,6 @@ def test_the_loss_joins_those_within_documents_over_all_chunks_and_over_document
         local = 0.2 * within + 0.8 * over_all
         found = loss_of(vectors, excluded, share)
         assert found == pytest.approx(share * documents + (1 - share) * local, rel=1e-5)
-    assert loss_of(vectors, excluded, 0.0, sequence_share=1.0) == pytest.approx(within, rel=1e-5)
     assert loss_of(vectors, excluded) == pytest.approx(loss_of(vectors, excluded, 0.5)), "as at the last step"
 
 
@@ -108,8 +110,9 @@ def test_other_queries_are_negatives_of_the_loss_over_documents_alone(vectors, e
 def test_document_context_moves_chunks_and_not_documents(vectors, excluded):
     queries, chunks = vectors
     placed = in_document(torch.from_numpy(unit(chunks)), torch.from_numpy(SIBLINGS), 0.6).numpy()
-    over_all = info_nce(queries, placed, ~excluded)
-    assert loss_of(vectors, excluded, 0.0, 0.6, sequence_share=0.0) == pytest.approx(over_all, rel=1e-5)
+    own = SIBLINGS[:B, None] == SIBLINGS
+    local = 0.2 * info_nce(queries, placed, ~excluded & own) + 0.8 * info_nce(queries, placed, ~excluded)
+    assert loss_of(vectors, excluded, 0.0, 0.6) == pytest.approx(local, rel=1e-5)
     assert loss_of(vectors, excluded, 1.0, 0.6) == pytest.approx(loss_of(vectors, excluded, 1.0, 0.0))
 
 
@@ -118,10 +121,12 @@ def test_every_width_has_all_losses(vectors, excluded):
     documents = unit(whole(vectors[1]))
     parts = []
     for n in (4, WIDTH):
-        local = info_nce(queries[:, :n], chunks[:, :n], ~excluded)
+        own = SIBLINGS[:B, None] == SIBLINGS
+        within, over_all = (info_nce(queries[:, :n], chunks[:, :n], mask) for mask in (~excluded & own, ~excluded))
+        local = 0.2 * within + 0.8 * over_all
         over = info_nce(queries[:, :n], documents[:, :n], allowed(excluded))
         parts.append(0.4 * over + 0.6 * local)
-    found = loss_of(vectors, excluded, 0.4, sequence_share=0.0, matryoshka=[4, WIDTH])
+    found = loss_of(vectors, excluded, 0.4, matryoshka=[4, WIDTH])
     assert found == pytest.approx(np.mean(parts), rel=1e-5)
 
 
@@ -134,7 +139,17 @@ def test_the_mean_of_the_tokens_of_a_document_has_the_gradient_of_a_mean(vectors
 
 
 def test_the_share_of_documents_rises_in_a_half_cosine():
-    objective = Objective(contextual=True, document_share_from=0.2, document_share_to=0.5)
-    shares = [document_share(objective, step, 101) for step in range(101)]
+    shares = [document_share(step, 101) for step in range(101)]
     np.testing.assert_allclose(shares, 0.35 - 0.15 * np.cos(np.pi * np.arange(101) / 100), atol=1e-12)
-    assert document_share(objective, 0, 1) == 0.2 and document_share(objective, 7, 5) == 0.5
+    assert document_share(0, 1) == 0.2 and document_share(7, 5) == 0.5
+
+
+@given(st.integers(1, 12), st.floats(0, 1), st.integers(0, 1000))
+def test_document_context_is_added_as_in_an_index(n, weight, seed):
+    random = np.random.default_rng(seed)
+    own = to_unit(random.standard_normal((n, 8)).astype(np.float32))
+    siblings = random.integers(0, min(n, 3), n)
+    placed = in_document(torch.from_numpy(own), torch.from_numpy(siblings), weight).numpy()
+    for number in set(siblings.tolist()):
+        mine = siblings == number
+        np.testing.assert_allclose(placed[mine], to_unit(add_document_context(own[mine], weight)), atol=1e-5)

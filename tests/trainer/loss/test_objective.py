@@ -10,13 +10,12 @@ from torch.autograd.functional import jacobian
 
 from trainer.data.pairs.reading import Pair
 from trainer.data.training_batch import owners_of
-from trainer.loss import margin as margin_module
+from trainer.loss import negatives
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.quantisation import quantised
-from trainer.objective import Objective
+from trainer.loss.stored_vectors import SCALE, quantised
+from trainer.recipe import Objective
 
 B, D, WIDTH, T = 7, 11, 16, 0.1
-SCALE = 3.5  # no value of 127 tanh is within the precision of float32 of a half
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_other_queries_are_negatives_unless_their_documents_are_excluded(vectors
 def test_negatives_beyond_the_margin_by_the_models_own_cosines_do_not_count(
     vectors, excluded, query_negatives, rows, monkeypatch
 ):
-    monkeypatch.setattr(margin_module, "ROWS", rows)
+    monkeypatch.setattr(negatives, "ROWS", rows)
     queries, documents = map(unit, vectors)
     cosines, mask = queries @ documents.T, excluded
     if query_negatives:
@@ -108,12 +107,6 @@ def test_the_mask_of_the_margin_has_no_gradient(vectors, excluded):
         torch.testing.assert_close(one, other)
 
 
-def test_the_symmetric_loss_is_the_mean_of_both_directions(vectors, excluded):
-    cosines = unit(vectors[0]) @ unit(vectors[1]).T
-    there, back = info_nce(cosines, ~excluded), info_nce(cosines[:, :B].T, ~excluded[:, :B].T)
-    assert loss_of(vectors, excluded, symmetric=True) == pytest.approx((there + back) / 2, rel=1e-5)
-
-
 def test_matryoshka_is_the_mean_of_the_losses_of_cut_and_renormalised_vectors(vectors, excluded):
     queries, documents = map(unit, vectors)
     parts = [info_nce(unit(queries[:, :n]) @ unit(documents[:, :n]).T, ~excluded) for n in (4, 8, WIDTH)]
@@ -130,8 +123,8 @@ def rounded(vectors, kind):
 def test_vectors_are_compared_as_rounded(vectors, excluded, kind, widths):
     queries, documents = (rounded(rows, kind) for rows in vectors)
     parts = [info_nce(unit(queries[:, :n]) @ unit(documents[:, :n]).T, ~excluded) for n in widths or [WIDTH]]
-    found = loss_of(vectors, excluded, quantise=kind, quantise_scale=SCALE, matryoshka=widths)
-    assert found == pytest.approx(np.mean(parts), rel=1e-4)
+    found = loss_of(vectors, excluded, quantise=kind, matryoshka=widths)
+    assert found == pytest.approx(np.mean(parts), rel=2e-3), "values near a half may be rounded otherwise in float32"
 
 
 @pytest.mark.parametrize("kind", ["int8", "binary"])

@@ -1,13 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from conftest import TINY, make_model
+from safetensors.torch import save_file
 from torch.nn import functional
 
 from cdesearch.errors import ModelError
-from trainer.pretraining.condenser import Condenser, CondenserHead
-from trainer.pretraining.head_file import load_head, save_head
-from trainer.pretraining.masked_tokens import published_decoder
+from trainer.pretraining.condenser import PUBLISHED, Condenser, CondenserHead, contrast_spans
+from trainer.pretraining.masked_learner import load_head
 
 
 @pytest.fixture
@@ -21,10 +23,10 @@ def texts():
     return ids, mask, chosen
 
 
-def make_condenser(slot="mean"):
+def make_condenser():
     backbone = make_model().second_stage.backbone
     torch.manual_seed(1)
-    return Condenser(backbone, CondenserHead(TINY.backbone, 2), 1, slot).eval()
+    return Condenser(backbone, CondenserHead(TINY.backbone)).eval()
 
 
 def by_hand(condenser, ids, mask, chosen):
@@ -35,8 +37,7 @@ def by_hand(condenser, ids, mask, chosen):
         length = int(mask[row].sum())
         early = backbone.blocks[0](backbone.embed(ids[row : row + 1, :length]), None)
         late = backbone.blocks[1](early, None)
-        vector = late[:, 0] if condenser.slot == "cls" else late.mean(1)
-        rows = torch.cat([vector[:, None], early[:, 1:]], 1)
+        rows = torch.cat([late.mean(1)[:, None], early[:, 1:]], 1)
         for block in head.blocks:
             rows = block(rows, None)
         for number, states in enumerate((rows, late)):
@@ -48,9 +49,8 @@ def by_hand(condenser, ids, mask, chosen):
     return sums
 
 
-@pytest.mark.parametrize("slot", ["mean", "cls"])
-def test_the_losses_are_those_of_head_and_last_layer_by_hand(texts, slot):
-    condenser = make_condenser(slot)
+def test_the_losses_are_those_of_head_and_last_layer_by_hand(texts):
+    condenser = make_condenser()
     ids, mask, chosen = texts
     found = condenser.losses(condenser.states(ids, mask), mask, ids, chosen)
     assert [loss.item() for loss in found] == pytest.approx(by_hand(condenser, *texts), rel=1e-4)
@@ -67,29 +67,42 @@ def test_late_layers_reach_the_head_through_the_vector_alone(texts):
     assert all(one is not None for name, one in gradients.items() if name.startswith("blocks.0."))
 
 
-def test_a_head_is_stored_and_another_shape_is_refused(tmp_path):
-    head = make_condenser().head
-    save_head(head, tmp_path / "head.safetensors")
-    other = CondenserHead(TINY.backbone, 2)
-    load_head(other, tmp_path / "head.safetensors")
-    assert all(torch.equal(one, head.state_dict()[name]) for name, one in other.state_dict().items())
-    with pytest.raises(ModelError, match="another number of layers"):
-        load_head(CondenserHead(TINY.backbone, 1), tmp_path / "head.safetensors")
-    (tmp_path / "head.safetensors").write_bytes(b"no tensors")
-    with pytest.raises(ModelError, match="is damaged"):
-        load_head(other, tmp_path / "head.safetensors")
+def test_the_head_of_another_model_is_refused(tmp_path):
+    file, other = tmp_path / "head.safetensors", CondenserHead(replace(TINY.backbone, dimension=32))
+    save_file(make_condenser().head.state_dict(), file)
+    with pytest.raises(ModelError, match=r"head\.safetensors is not the head of this model"):
+        load_head(other, file)
+    file.write_bytes(b"no tensors")
+    with pytest.raises(ModelError, match=r"head\.safetensors is not the head of this model"):
+        load_head(other, file)
 
 
 def test_a_published_decoder_is_used_if_it_is_complete_and_fits():
-    decoder = CondenserHead(TINY.backbone, 1).decoder
-    shapes = {name: tensor.shape for name, tensor in decoder.state_dict().items()}
-    names = {"transform": "transform.dense", "norm": "transform.LayerNorm", "bias": "bias"}
-    state = {}
-    for name, tensor in decoder.state_dict().items():
-        part, _, kind = name.partition(".")
-        state["cls.predictions." + ".".join(filter(None, (names[part], kind)))] = torch.rand_like(tensor)
-    found = published_decoder(state, shapes)
-    assert found is not None and torch.equal(found["bias"], state["cls.predictions.bias"])
-    decoder.load_state_dict(found)
-    assert published_decoder({"cls.predictions.bias": torch.zeros(160)}, shapes) is None
-    assert published_decoder(state | {"cls.predictions.bias": torch.zeros(5)}, shapes) is None
+    shapes = CondenserHead(TINY.backbone).decoder.state_dict()
+    state = {PUBLISHED[name]: torch.rand_like(tensor) for name, tensor in shapes.items()}
+    found = CondenserHead(TINY.backbone, state).decoder.state_dict()
+    assert all(torch.equal(found[name], state[published]) for name, published in PUBLISHED.items())
+    for incomplete in ({PUBLISHED["bias"]: torch.ones(160)}, state | {PUBLISHED["bias"]: torch.ones(5)}):
+        assert not CondenserHead(TINY.backbone, incomplete).decoder.bias.any()
+
+
+def contrast_by_hand(vectors, temperature):
+    scores = vectors @ vectors.T / temperature
+    losses = []
+    for row in range(len(vectors)):
+        others = [column for column in range(len(vectors)) if column != row]
+        losses.append(-scores[row, row ^ 1] + np.log(np.exp(scores[row, others]).sum()))
+    return np.mean(losses)
+
+
+@pytest.mark.parametrize(("kind", "temperature"), [("product", 1.0), ("product", 0.5), ("cosine", 0.05)])
+def test_the_contrast_is_equation_6_of_cocondenser(kind, temperature):
+    vectors = np.random.default_rng(0).normal(size=(10, 4))
+    compared = vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if kind == "cosine" else vectors
+    loss, _ = contrast_spans(torch.tensor(vectors), kind, temperature)
+    assert loss.item() == pytest.approx(contrast_by_hand(compared, temperature), rel=1e-5)
+
+
+def test_the_accuracy_counts_spans_that_find_the_other_of_their_document():
+    vectors = torch.eye(4)[[0, 0, 1, 1, 2, 3]]
+    assert contrast_spans(vectors, "cosine", 0.05)[1].item() == pytest.approx(4 / 6)

@@ -11,7 +11,11 @@ from trainer.pretraining.spans import SpanSampler
 @pytest.fixture
 def sampler(tmp_path):
     found = documents(tmp_path)
-    return SpanSampler(found, np.arange(len(found)), vocabulary(), 10, 0.3, 2, seed=1)
+    return SpanSampler(found, np.arange(len(found)), vocabulary(), 10, 2, seed=1)
+
+
+def text_of(documents, row):
+    return np.concatenate(documents.passages_of(row)).tolist()
 
 
 def texts(spans):
@@ -25,7 +29,7 @@ def holds(document, span):
 def test_two_spans_of_a_step_come_from_different_places_of_one_document(sampler):
     spans = sampler.of_step(0, 16)
     assert len(spans.tokens) == 32 and spans.ids.shape[1] <= 10
-    whole = [sampler.documents.text_of(row).tolist() for row in range(len(sampler.documents))]
+    whole = [text_of(sampler.documents, row) for row in range(len(sampler.documents))]
     seen = set()
     for one, other in zip(texts(spans)[::2], texts(spans)[1::2], strict=True):
         sources = [{row for row, text in enumerate(whole) if holds(text, span[1:-1])} for span in (one, other)]
@@ -36,7 +40,7 @@ def test_two_spans_of_a_step_come_from_different_places_of_one_document(sampler)
 
 def test_a_document_of_one_passage_gives_its_halves(sampler):
     alone = next(row for row in range(len(sampler.documents)) if len(sampler.documents.passages_of(row)) == 1)
-    text = sampler.documents.text_of(alone).tolist()
+    text = text_of(sampler.documents, alone)
     spans = replace(sampler, rows=np.array([alone]), max_tokens=128).of_step(0, 1)
     assert [span[1:-1] for span in texts(spans)] == [text[: len(text) // 2], text[len(text) // 2 :]]
 

@@ -10,8 +10,7 @@ from conftest import TINY
 from cdesearch.encode.chunk_windows import split_windows
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.token_weights import TokenWeights
-from trainer.objective import Objective
-from trainer.run.watch import embed_context, embed_documents
+from trainer.recipe import Objective
 from trainer.step.gradcache import GradCache
 
 KINDS = ["running", "restarted"]
@@ -37,7 +36,7 @@ def pooled_one_by_one(model, batch, weights, keys, values):
             ids = torch.cat([batch.documents.ids[row, : lengths[row]] for row in rows])
             is_restarted = model.config.window_positions == "restarted"
             places = torch.cat([torch.arange(lengths[row]) for row in rows]) if is_restarted else None
-            states, start = stage.states_at(ids[None], None, places, keys, values)[0], 0
+            states, start = stage.states(ids[None], None, keys, values, places)[0], 0
             for row in rows:
                 part = slice(start, start + lengths[row])
                 share = weights[ids[part]] / weights[ids[part]].sum()
@@ -51,7 +50,7 @@ def full_graph(model, head, batch):
     """The loss and its gradient from one graph, in which every text and every window is computed alone."""
     weights = weights_of(head, batch)()
     context = texts_of(batch.context_texts)
-    vectors = torch.cat([model.context_states(ids[None], torch.ones(1, len(ids)), None) for ids in context])
+    vectors = torch.cat([model.first_stage(ids[None], torch.ones(1, len(ids))) for ids in context])
     keys, values = model.second_stage.cache(vectors, batch.is_null)
     queries = []
     for own in texts_of(batch.queries):
@@ -91,29 +90,15 @@ def test_chunks_of_a_window_are_read_together_in_training():
     assert cached(*make_student(config_of("running")), batch, 5)[0] != pytest.approx(alone[0], abs=1e-3)
 
 
-def test_with_dropout_the_replayed_windows_have_the_states_of_the_first_pass():
-    batch, losses = make_window_batch(), {}
-    for kept in (0, 9):  # of the windows, how many micro-batches are replayed: all or none
-        model, head = make_student(config_of("running"), dropout=0.3)
-        torch.manual_seed(5)
-        loss = loss_of(head)
-        cache = GradCache(model, head, 5, kept_graphs=kept)
-        output = cache.step(batch, weights_of(head, batch), lambda *given, loss=loss: loss.of(batch, *given))
-        losses[kept] = output.loss.item(), gradients(model, head)
-    assert losses[0][0] == losses[9][0]
-    for name, gradient in losses[0][1].items():
-        torch.testing.assert_close(gradient, losses[9][1][name], msg=name)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("has_context", [False, True])
 def test_held_out_windows_have_the_vectors_of_windows_that_are_read_alone(kind, has_context):
     batch, (model, head) = make_window_batch(), make_student(config_of(kind))
     weights = TokenWeights(TINY.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu")).of(batch, head)()
-    frequencies = torch.zeros(TINY.backbone.vocabulary)
+    read = batch.in_context(batch.context_texts, is_null=not has_context)
+    _, found = GradCache(model.eval(), head, 5).vectors(read, weights)
     with torch.no_grad():
-        context = batch.context_texts if has_context else None
-        prepared = embed_context(model.eval(), context, frequencies, 5, torch.device("cpu"))
-        found = embed_documents(model, batch, prepared, weights, 5)
-        expected = pooled_one_by_one(model, batch, weights, *prepared)
+        texts = texts_of(read.context_texts)
+        vectors = torch.cat([model.first_stage(ids[None], torch.ones(1, len(ids))) for ids in texts])
+        expected = pooled_one_by_one(model, batch, weights, *model.second_stage.cache(vectors, read.is_null))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)

@@ -7,21 +7,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from trainer.data.batches.cluster import Clusters
 from trainer.data.batches.context_documents import ContextDocuments
 from trainer.data.batches.false_negatives import Mask, false_negatives
 from trainer.data.batches.pack import Packed, pack
-from trainer.data.batches.token_store import DomainTokens, TokenStore
 from trainer.data.batches.upcoming import upcoming
 from trainer.data.batches.windows import first_copies, make_windows
 from trainer.data.pairs.domains import Domain
 from trainer.data.pairs.reading import Pair
 from trainer.data.random_stream import random_stream
+from trainer.data.store import Integers, Rows, spans
 from trainer.data.surrogate.scores import Surrogate
 from trainer.data.training_batch import (
     Batch,
-    choose_context,
     documents_of,
     owners_of,
     padded,
@@ -31,31 +31,53 @@ from trainer.data.training_batch import (
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
+SLOT_DROPOUT = 0.005  # probability that the null vector replaces a context document (CDE section 4.2)
+NULL_SHARE = 0.05  # of the batches without context, because a model must also embed without it
+TEACHER_TEMPERATURE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class DomainData:
+    """All pairs of a domain, with what batches are made of. Hard negatives are those that the recipe uses."""
+
+    domain: Domain
+    negative_ends: Integers  # (N + 1,) where the hard negatives of each pair end among those of the domain
+    queries: Rows  # tokens
+    documents: Rows
+    negatives: Rows
+    surrogate: Surrogate
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Pairs of one domain, with all that their batches are made of."""
+    """Pairs of one domain: those to train on, or those held out."""
 
-    domain: Domain
-    tokens: DomainTokens
-    surrogate: Surrogate
-    clusters: Clusters
+    data: DomainData
+    rows: Integers  # (n,) of the domain
+    clusters: Clusters  # of these rows
+
+    def texts(self, column: str) -> list[str]:
+        """The texts of a column of the pairs."""
+        texts = self.data.domain.column(column)
+        return [texts[row] for row in self.rows.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class PartContext:
-    """The documents of a part that can be context, and their tokens."""
+    """The documents of a part that can be context."""
 
     documents: ContextDocuments
-    tokens: TokenStore
+    part: Part
 
 
 class BatchStream:
     """Packed and filtered batches of several domains."""
 
     def __init__(
-        self, recipe: Recipe, parts: Mapping[str, Part], contexts: Mapping[str, PartContext] | None = None
+        self,
+        recipe: Recipe,
+        parts: Mapping[str, Part],
+        contexts: Mapping[str, PartContext] | None = None,
     ) -> None:
         """`parts` and `contexts` have the names of domains. Without `contexts` a batch is its own context."""
         self._recipe = recipe
@@ -72,12 +94,10 @@ class BatchStream:
     def upcoming(self, first: int, last: int, turn: tuple[int, int] = (0, 1)) -> Generator[Batch]:
         """The batches of steps `first` to `last` - 1, prepared while earlier steps run.
 
-        With the `turn` (r, n) each step has n batches, and these are number r of each step. They are prepared by
-        `run.workers` processes or by a thread, with the same result.
+        With the `turn` (r, n) each step has n batches, and these are number r of each step.
         """
         number, n_batches = turn
-        numbers = range(first * n_batches + number, last * n_batches + number, n_batches)
-        return upcoming(self.batch, numbers, self._recipe.run.workers)
+        return upcoming(self.batch, range(first * n_batches + number, last * n_batches + number, n_batches))
 
     def batch(self, step: int) -> Batch:
         """The batch of `step`, counted from 0 over all epochs."""
@@ -87,28 +107,45 @@ class BatchStream:
 
     def make(self, packed: Packed, random: np.random.Generator) -> Batch:
         """Tokens, context and mask of one packed batch."""
-        recipe = self._recipe.batches
-        part = self._parts[packed.domain]
-        pairs = [self._cut(pair) for pair in part.domain.take(packed.rows.tolist())]
+        recipe = self._recipe
+        data = self._parts[packed.domain].data
+        rows = self._parts[packed.domain].rows[packed.rows]
+        most = recipe.batches.hard_negatives
+        pairs = [
+            replace(pair, negatives=pair.negatives[:most], scores=pair.scores[: most + 1])
+            for pair in data.domain.take(rows)
+        ]
         documents = documents_of(pairs)
-        negatives = part.surrogate.negative_rows(packed.rows, pairs)
-        query_tokens, document_tokens = part.tokens.of_batch(packed.rows, negatives)
-        excluded, teacher = self._surrogate_scores(packed, pairs, documents)
-        size = recipe.context_size if self._recipe.model.contextual else 1
-        null_share = recipe.null_share if self._recipe.model.contextual else 1.0
-        context, is_null = choose_context(len(documents), size, recipe.slot_dropout, null_share, random)
+        negatives = spans(data.negative_ends[rows], np.diff(data.negative_ends)[rows])
+        excluded, teacher = self._surrogate_scores(data.surrogate, rows, negatives, pairs, documents)
+        context, is_null = self._choose_context(len(documents), random)
         batch = Batch(
-            queries=query_tokens,
-            documents=document_tokens,
+            queries=padded(data.queries.at(rows)),
+            documents=padded(data.documents.at(rows) + data.negatives.at(negatives)),
             context=context,
             is_null=is_null,
             excluded=torch.from_numpy(excluded),
             teacher=teacher,
             owners=owners_of(pairs),
         )
-        if recipe.by_document:
+        if recipe.batches.clusters == "documents":
             batch = self._in_documents(batch, pairs, documents)
-        return batch if self._contexts is None else self._in_context(batch, packed, documents, random)
+        if self._contexts is None:
+            return batch
+        mean = data.surrogate.documents[rows].mean(0)
+        return self._in_context(batch, self._contexts[packed.domain], documents, mean, random)
+
+    def _choose_context(self, n_documents: int, random: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """Indices of documents, the context of the whole batch, and which slots hold the null vector.
+
+        The baseline has no context. Neither has a batch of a few long documents: they say little of a corpus.
+        """
+        recipe = self._recipe
+        indices = random.permutation(n_documents)[: recipe.batches.context_size]
+        is_null = random.random(len(indices)) < SLOT_DROPOUT
+        if random.random() < NULL_SHARE or recipe.model.context == "none" or recipe.objective.contextual:
+            is_null[:] = True
+        return torch.from_numpy(np.sort(indices)), torch.from_numpy(is_null)
 
     def _in_documents(self, batch: Batch, pairs: Sequence[Pair], documents: Sequence[str]) -> Batch:
         """The batch with the long documents of its chunks, and with their windows if the recipe has any."""
@@ -123,66 +160,57 @@ class BatchStream:
         places += [0] * (len(documents) - len(pairs))  # a hard negative is of no document
         return replace(batch, windows=make_windows(batch.documents, siblings, places, copies, limit))
 
-    def _in_context(self, batch: Batch, packed: Packed, documents: Sequence[str], random: np.random.Generator) -> Batch:
+    def _in_context(
+        self,
+        batch: Batch,
+        context: PartContext,
+        documents: Sequence[str],
+        mean: Floats,
+        random: np.random.Generator,
+    ) -> Batch:
         """The batch with other documents of its domain as context, with the same null slots.
 
         If the domain has no other document, the batch has no context.
         """
-        assert self._contexts is not None
-        recipe, n_own = self._recipe.batches, len(packed.rows)
-        mean = self._parts[packed.domain].surrogate.documents[packed.rows].mean(0)
-        context = self._contexts[packed.domain]
-        rows = context.documents.choose(documents[:n_own], documents[n_own:], mean, recipe.context_size, random)
+        n_own, size = len(batch.queries), self._recipe.batches.context_size
+        rows = context.documents.choose(documents[:n_own], documents[n_own:], mean, size, random)
         if not len(rows):
             return replace(batch, is_null=torch.ones_like(batch.is_null))
-        is_null = random.random(len(rows)) < recipe.slot_dropout
+        is_null = random.random(len(rows)) < SLOT_DROPOUT
         if not batch.is_contextual:
             is_null[:] = True
-        tokens = padded(context.tokens.take(rows).rows())
+        tokens = padded(context.part.data.documents.at(context.part.rows[rows]))
         return replace(batch, context_tokens=tokens, is_null=torch.from_numpy(is_null))
 
-    def _cut(self, pair: Pair) -> Pair:
-        n = self._recipe.batches.hard_negatives
-        return replace(pair, negatives=pair.negatives[:n], scores=pair.scores[: n + 1])
-
     def _surrogate_scores(
-        self, packed: Packed, pairs: Sequence[Pair], documents: list[str]
+        self,
+        surrogate: Surrogate,
+        rows: Integers,
+        negatives: Integers,
+        pairs: Sequence[Pair],
+        documents: Sequence[str],
     ) -> tuple[Mask, Tensor | None]:
         """The mask of false negatives, and the teacher's logits if the recipe has a teacher; computed in blocks."""
-        batches, learning = self._recipe.batches, self._recipe.learning
+        batches, has_teacher = self._recipe.batches, self._recipe.learning.teacher_weight > 0
         queries = [pair.query for pair in pairs]
-        view = self._parts[packed.domain].surrogate.view(packed.rows, pairs)
+        view = surrogate.view(rows, negatives, queries)
         excluded = np.empty((len(queries), len(documents)), np.bool_)
-        is_surrogate = bool(learning.teacher_weight) and self._recipe.objective.teacher == "surrogate"
+        is_surrogate = has_teacher and self._recipe.objective.teacher == "surrogate"
         teacher = np.empty(excluded.shape, np.float32) if is_surrogate else None
         for first in range(0, len(queries), ROWS):
-            rows = slice(first, first + ROWS)
-            scores = view.scores(batches.filter, rows)
-            excluded[rows] = false_negatives(scores, queries, documents, batches.eps, first)
+            some = slice(first, first + ROWS)
+            scores = view.scores(batches.filter, some)
+            excluded[some] = false_negatives(scores, queries, documents, batches.eps, first)
             if teacher is not None:
-                fused = scores if batches.filter == "fused" else view.scores("fused", rows)
-                teacher[rows] = fused * (0.1 / learning.teacher_temperature)
-        if learning.teacher_weight and not is_surrogate:
-            return excluded, teacher_of_pairs(pairs, learning.teacher_temperature)
+                fused = scores if batches.filter == "fused" else view.scores("fused", some)
+                teacher[some] = fused * (0.1 / TEACHER_TEMPERATURE)
+        if has_teacher and not is_surrogate:
+            return excluded, teacher_of_pairs(pairs, TEACHER_TEMPERATURE)
         return excluded, None if teacher is None else torch.from_numpy(teacher)
 
     def _pack(self, epoch: int) -> list[Packed]:
         if epoch != self._epoch:
-            recipe = self._recipe
             clusters = {name: part.clusters for name, part in self._parts.items()}
-            settings = recipe.batches.size, recipe.batches.order, recipe.run.seed, epoch
-            self._packed = pack(clusters, *settings, recipe.data.weights)
+            self._packed = pack(clusters, self._recipe.batches.size, self._recipe.run.seed, epoch)
             self._epoch = epoch
         return self._packed
-
-
-def unclustered(n_pairs: int) -> Clusters:
-    """A single cluster of all pairs, so that batches are drawn from a domain at random."""
-    return Clusters(np.zeros(n_pairs, np.int64), np.zeros((1, 1), np.float32))
-
-
-def split(domain: Domain, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
-    """The rows to train on, and the `share` of rows that is held out."""
-    n_held = int(len(domain) * share)
-    order = domain.shuffled(random_stream(seed, "held out"))
-    return sorted(order[n_held:]), sorted(order[:n_held])

@@ -1,13 +1,10 @@
-"""Prepare batches before the steps that need them, in processes or in a thread."""
+"""Prepare batches before the steps that need them, in processes."""
 
 import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from multiprocessing import get_all_start_methods
-from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -20,29 +17,16 @@ AHEAD = 2  # batches that each process prepares in advance
 Make = Callable[[int], Batch]  # computes the batch of a step
 
 
-def upcoming(make: Make, steps: Sequence[int], n_workers: int | None) -> Generator[Batch]:
-    """The batches that `make` returns for `steps`, in order, prepared by `n_workers` processes or, for 0, by a thread.
+def upcoming(make: Make, steps: Sequence[int]) -> Generator[Batch]:
+    """The batches that `make` returns for `steps`, in order.
 
-    None selects for this machine: for a GPU, one process for every two cores, at most MAX_WORKERS; without a GPU, a
-    thread, because the cores are needed for the steps. Processes are forked, so that they share the memory of the
-    pairs. Where that is not possible, as on Windows, a thread is used.
+    For a GPU, one process for every two cores prepares them, at most MAX_WORKERS; without a GPU the cores are needed
+    for the steps. Processes are forked, so that they share the memory of the pairs.
     """
-    if n_workers is None:
-        n_workers = min(MAX_WORKERS, (os.cpu_count() or 1) // 2) if torch.cuda.is_available() else 0
+    n_workers = min(MAX_WORKERS, (os.cpu_count() or 1) // 2) if torch.cuda.is_available() else 0
     if n_workers and "fork" in get_all_start_methods():
-        return _by_processes(make, steps, n_workers)
-    return _by_a_thread(make, steps)
-
-
-def _by_a_thread(make: Make, steps: Sequence[int]) -> Generator[Batch]:
-    with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
-        ready = pool.submit(make, steps[0]) if steps else None
-        for following in chain(steps[1:], [None]):
-            if ready is None:
-                return
-            batch = ready.result()
-            ready = None if following is None else pool.submit(make, following)
-            yield batch
+        return by_processes(make, steps, n_workers)
+    return (make(step) for step in steps)
 
 
 class _Steps(Dataset[Batch]):
@@ -53,7 +37,8 @@ class _Steps(Dataset[Batch]):
         return self._make(step)
 
 
-def _by_processes(make: Make, steps: Sequence[int], n_workers: int) -> Generator[Batch]:
+def by_processes(make: Make, steps: Sequence[int], n_workers: int) -> Generator[Batch]:
+    """The batches, prepared by forked processes."""
     with warnings.catch_warnings():
         # torch warns about more workers than cores, and Python 3.12 about forks, which torch's loader supports.
         warnings.simplefilter("ignore")
@@ -61,7 +46,7 @@ def _by_processes(make: Make, steps: Sequence[int], n_workers: int) -> Generator
             _Steps(make),
             sampler=steps,
             batch_size=None,
-            collate_fn=_as_it_is,
+            collate_fn=lambda batch: batch,
             num_workers=n_workers,
             prefetch_factor=AHEAD,
             worker_init_fn=_prepare_worker,
@@ -82,7 +67,3 @@ def _prepare_worker(_number: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch

@@ -5,8 +5,6 @@ saved_dataset  data sets in folders of the library `datasets`
 leaks          pairs that resemble evaluation sets
 domains        the pairs of each domain on disk, without duplicates and leaks
 answers        which documents of a domain answer which queries
-store          pairs in memory-mapped files
 writing        writes pair files
-prefixes       text before queries and documents
 beir           BEIR folders, to evaluate and to exclude from training
 """

@@ -1,18 +1,16 @@
 """Read folders in the format of BEIR: corpus.jsonl, queries.jsonl and qrels/test.tsv, with checks of every line."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+
+import msgspec
+from msgspec import Struct, field
 
 from cdesearch.errors import SourceError
-from trainer.plain_file import open_plain
 
 STRAY_SHARE = 0.01  # the share of judgements that may name unknown ids
-FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")  # of a folder
-COLUMNS = ["query-id", "corpus-id", "score"]
+COLUMNS = "query-id\tcorpus-id\tscore"
 
 Judgements = Mapping[str, Mapping[str, int]]  # query to document to grade
 
@@ -30,76 +28,62 @@ class BeirFolder:
     n_stray: int  # judgements that name unknown ids, which are left out
 
 
+class _Text(Struct):
+    """A line of corpus.jsonl or queries.jsonl."""
+
+    name: str | int = field(name="_id")
+    text: str
+    title: str | None = None
+
+
 def read_beir(folder: Path) -> BeirFolder:
     """Read and check a folder; raises a SourceError that names the file and the line."""
     corpus, queries = read_texts(folder / "corpus.jsonl"), read_queries(folder)
     judged, n_stray, n_lines = _read_judgements(folder / "qrels" / "test.tsv", corpus, queries)
-    return BeirFolder(
-        folder.name,
-        tuple(corpus),
-        tuple(corpus.values()),
-        {name: queries[name] for name in judged},
-        judged,
-        n_lines,
-        n_stray,
-    )
+    kept = {name: queries[name] for name in judged}
+    return BeirFolder(folder.name, tuple(corpus), tuple(corpus.values()), kept, judged, n_lines, n_stray)
 
 
 def read_texts(corpus: Path) -> dict[str, str]:
     """The texts of a corpus.jsonl by `_id`, in order, each after its title; raises SourceError."""
-    rows = _read_rows(corpus).items()
-    return {name: "\n".join(part for part in (row.get("title"), row["text"]) if part) for name, row in rows}
+    return {name: "\n".join(filter(None, (row.title, row.text))) for name, row in _read_rows(corpus).items()}
 
 
 def read_queries(folder: Path) -> dict[str, str]:
     """All queries of a folder by `_id`, in order; raises SourceError."""
-    return {name: row["text"] for name, row in _read_rows(folder / "queries.jsonl").items()}
+    return {name: row.text for name, row in _read_rows(folder / "queries.jsonl").items()}
 
 
-def _read_rows(file: Path) -> dict[str, dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = {}
-    number = 0
+def _read_rows(file: Path) -> dict[str, _Text]:
+    rows: dict[str, _Text] = {}
+    decoder, number = msgspec.json.Decoder(_Text), 0
     try:
-        with TextIOWrapper(open_plain(file), encoding="utf-8") as lines:
+        with file.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    row = _checked(json.loads(line), f"{file}:{number}")
-                    name = str(row["_id"])
-                    if name in rows:
-                        raise SourceError(f"{file}:{number} has the id {name} a second time.", "Keep one of the two.")
-                    rows[name] = row
+                    row = decoder.decode(line)
+                    if rows.setdefault(str(row.name), row) is not row:
+                        raise SourceError(f"{file}:{number} has the id {row.name} a second time.", "Keep one of them.")
     except FileNotFoundError:
         raise SourceError(
             f"{file.parent} is not a BEIR folder: it has no {file.name}.", "See https://github.com/beir-cellar/beir."
         ) from None
-    except (ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{file}:{number} cannot be read ({error}).", "Copy the file again.") from None
-    except OSError as error:
-        raise SourceError(f"{file} cannot be read ({error}).", "Copy the file again.") from None
     return rows
 
 
-def _checked(row: Any, location: str) -> dict[str, Any]:
-    if not isinstance(row, dict):
-        raise SourceError(f"{location} is not a JSON object.", "Correct the line.")
-    if missing := [name for name in ("_id", "text") if name not in row]:
-        raise SourceError(f"{location} has no {missing[0]!r}.", "Each line needs _id and text.")
-    if not all(isinstance(row.get(name) or "", str) for name in ("title", "text")):
-        raise SourceError(f"{location} has a `title` or `text` that is not a string.", "Correct the line.")
-    return row
-
-
 def _read_judgements(
-    file: Path, corpus: Mapping[str, Any], queries: Mapping[str, Any]
+    file: Path, corpus: Mapping[str, str], queries: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, int]], int, int]:
     """Relevant documents by query, how many judgements name unknown ids, and how many judgements there are."""
     try:
-        with TextIOWrapper(open_plain(file), encoding="utf-8") as stream:
-            header, *lines = stream.read().splitlines()
+        with file.open("rb") as stream:
+            header, *lines = stream.read().decode("utf-8").splitlines()
     except (OSError, ValueError):
         raise SourceError(f"{file} is missing or empty.", "A BEIR folder has qrels/test.tsv.") from None
-    if header.split("\t") != COLUMNS:
-        raise SourceError(f"{file} begins with {header[:60]!r}.", f"Its columns must be {', '.join(COLUMNS)}.")
+    if header != COLUMNS:
+        raise SourceError(f"{file} begins with {header[:60]!r}.", f"It must begin with {COLUMNS!r}.")
     judged: dict[str, dict[str, int]] = {}
     n_stray = 0
     for number, line in enumerate(lines, start=2):

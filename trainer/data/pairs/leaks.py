@@ -1,11 +1,10 @@
 """Leaks: pairs on which training would be training on an evaluation set."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from unicodedata import normalize
 
-from trainer.data.interruptible import interruptible
 from trainer.data.pairs.beir import read_queries, read_texts
 from trainer.data.pairs.reading import Pair
 
@@ -16,15 +15,15 @@ LEAK = 0.25  # a document with this share of its shingles in an evaluation corpu
 class Leaks:
     """The queries and texts of evaluation sets, which no pair may contain."""
 
-    def __init__(self, folders: Sequence[Path], advance: Callable[[int], object]) -> None:
-        """Read the BEIR `folders`; `advance` can stop it."""
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Read the BEIR `folders`."""
         self._queries: set[str] = set()
         self._shingles: set[int] = set()
         self._short: set[str] = set()  # words of texts without shingles
         for folder in folders:
             for text in read_queries(folder).values():
                 self._queries |= {_joined(text)} - {""}
-            for text in interruptible(read_texts(folder / "corpus.jsonl").values(), advance):
+            for text in read_texts(folder / "corpus.jsonl").values():
                 self._shingles |= _shingles(text)
                 # A text counts both with its title, which read_texts puts before it, and without.
                 self._short |= {_joined(part) for part in (text, text.partition("\n")[2]) if _is_short(part)}

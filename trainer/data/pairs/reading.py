@@ -5,23 +5,28 @@ read_pairs(file)  ->  Pair, Pair, ...
 
 import gzip
 import json
-import math
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
 
 from cdesearch.errors import SourceError
 from trainer.data.pairs.saved_dataset import shard_rows, shards_of
-from trainer.plain_file import open_plain
 
 # Columns of sentence-transformers that count as ours.
 OTHER_NAMES = {"query": "anchor", "document": "positive"}
 _NEGATIVE = re.compile(r"negative(_\d+)?")
-# Of a teacher's score, up to which float32 distinguishes neighbouring whole numbers.
-LARGEST_SCORE = 2**24
+
+# Float32 distinguishes neighbouring whole numbers up to this size.
+Score = Annotated[float, Meta(ge=-(2**24), le=2**24)]
+Place = Annotated[int, Meta(ge=0)]
+Name = str | int | None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,44 +42,57 @@ class Pair:
     group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
-def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> list[Path]:
-    """The pair files among `sources`, files and folders, without the domains in `leave_out`.
+class _Row(Struct):
+    """A line of a pair file. Parquet has null in place of a missing value."""
+
+    query: str
+    document: str
+    negatives: list[str] | None = None
+    document_id: Name = None
+    scores: list[Score] | None = None
+    place: Place | None = None
+    group: Name = None
+
+
+class _Question(Struct):
+    """A question about a long document, and the index of the chunk that answers it."""
+
+    text: str
+    chunk: Place
+
+
+class _LongDocument(Struct):
+    """A line with a long document."""
+
+    doc_id: str | int
+    chunks: list[str]
+    questions: list[_Question]
+    group: Name = None
+
+
+def domain_files(sources: Iterable[Path]) -> list[Path]:
+    """The pair files among `sources`, files and folders; raises SourceError.
 
     A data set in a folder of the library `datasets` counts as one file.
-
-    Raises SourceError, also for a domain to leave out that no file has.
     """
-    files: list[Path] = []
-    named = list(sources)
-    for source in named:
+    domains: dict[str, Path] = {}
+    for source in sources:
         if not source.exists():
             raise SourceError(
                 f"There is no pair file or folder {source}.",
                 "Check the path. A path in a recipe may be relative to the folder that CDESEARCH_DATA names.",
             )
-        files += _inside(source) if source.is_dir() and not shards_of(source) else [source]
-    for file in files:
-        if _format(file) is None and not shards_of(file):
-            raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
-    if not files:
-        inside = f" in {', '.join(map(str, named))}" if named else ""
-        raise SourceError(f"There is no pair file{inside}.", "Name .jsonl, .jsonl.gz or .parquet files.")
-    domains: dict[str, Path] = {}
-    for file in files:
-        other = domains.setdefault(domain_name(file), file)
-        if other is not file:
-            raise SourceError(
-                f"{other} and {file} would be one domain, {domain_name(file)}.", "Name each once, or rename one."
-            )
-    if unknown := sorted(set(leave_out) - domains.keys()):
-        raise SourceError(
-            f"`leave_out` names {unknown[0]}, but no pair file has that name.",
-            f"Name some of: {', '.join(domains)}.",
-        )
-    chosen = [file for name, file in domains.items() if name not in leave_out]
-    if not chosen:
-        raise SourceError("`leave_out` names every domain.", "Leave at least one domain out of it.")
-    return chosen
+        for file in _inside(source) if source.is_dir() and not shards_of(source) else [source]:
+            if _format(file) is None and not shards_of(file):
+                raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
+            other = domains.setdefault(domain_name(file), file)
+            if other is not file:
+                raise SourceError(
+                    f"{other} and {file} would be one domain, {domain_name(file)}.", "Name each once, or rename one."
+                )
+    if not domains:
+        raise SourceError("There is no pair file.", "Name .jsonl, .jsonl.gz or .parquet files, or folders of them.")
+    return list(domains.values())
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -94,17 +112,17 @@ def domain_name(file: Path) -> str:
 def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
     """The pairs of one file whose `group` begins with a pattern; raises a SourceError that names file and line.
 
-    A row is a pair, or a long document with `chunks` and `questions`. A question has a `text`, and `chunk` is the index
-    of the chunk that answers it.
+    A row is a pair, or a long document with `chunks` and `questions`.
     """
     wanted = re.compile(group)
     for number, row in enumerate(_rows(file), start=1):
         if group and not wanted.match(str(row.get("group"))):
             continue
+        location = f"{file}:{number}"
         if "questions" in row:
-            yield from _questions(row, f"{file}:{number}")
+            yield from _questions(_converted(row, _LongDocument, location), location)
         else:
-            yield _pair(row, f"{file}:{number}")
+            yield _pair(row, location)
 
 
 def read_passages(file: Path) -> Iterator[list[str]]:
@@ -114,9 +132,7 @@ def read_passages(file: Path) -> Iterator[list[str]]:
     """
     for number, row in enumerate(_rows(file), start=1):
         passages = row.get("chunks") or [row.get("document", row.get(OTHER_NAMES["document"]))]
-        if not isinstance(passages, list) or not all(isinstance(passage, str) for passage in passages):
-            raise SourceError(f"{file}:{number} has no text in `document` or `chunks`.", "Correct or remove the line.")
-        yield [text for passage in passages if (text := _cleaned(passage))]
+        yield [text for one in _converted(passages, list[str], f"{file}:{number}") if (text := _cleaned(one))]
 
 
 def _cleaned(text: str) -> str:
@@ -124,70 +140,39 @@ def _cleaned(text: str) -> str:
     return text.strip().encode("utf-8", "replace").decode("utf-8")
 
 
-def _pair(row: Mapping[str, Any], location: str) -> Pair:
-    query, document = (row.get(name, row.get(other)) for name, other in OTHER_NAMES.items())
-    if not isinstance(query, str) or not isinstance(document, str):
-        raise SourceError(f"{location} has no text in `query` and `document`.", "Correct or remove the line.")
-    negatives = row.get("negatives") or _numbered_negatives(row, location)
-    if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
-        raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
-    return Pair(
-        _cleaned(query),
-        _cleaned(document),
-        tuple(map(_cleaned, negatives)),
-        document_id=_cleaned(str(row.get("document_id") or "")),
-        scores=_scores(row, 1 + len(negatives), location),
-        place=_place(row, location),
-        group=_cleaned(str(row.get("group") or "")),
-    )
+def _converted(value: Any, kind: type[T], location: str) -> T:
+    """A value of a declared type; raises SourceError."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise SourceError(f"{location} is not as expected: {error}.", "Correct or remove the line.") from None
 
 
-def _numbered_negatives(row: Mapping[str, Any], location: str) -> list[str]:
-    """The negatives of sentence-transformers, each in a column of its own; raises SourceError."""
-    columns = [name for name in row if _NEGATIVE.fullmatch(name)]
-    if wrong := [name for name in columns if not isinstance(row[name], str)]:
-        raise SourceError(f"{location} has no text in `{wrong[0]}`.", "Correct or remove the line.")
-    return [row[name] for name in columns]
-
-
-def _scores(row: Mapping[str, Any], n: int, location: str) -> tuple[float, ...]:
-    """The teacher's scores of the document and of n - 1 negatives, if there are any; raises SourceError."""
-    scores = row.get("scores") or []
-    if not isinstance(scores, list) or not all(_is_number(score) for score in scores) or len(scores) not in (0, n):
+def _pair(row: dict[str, Any], location: str) -> Pair:
+    named = {name: row[other] for name, other in OTHER_NAMES.items() if name not in row and other in row}
+    # sentence-transformers has each negative in a column of its own.
+    negatives = row.get("negatives") or [row[name] for name in row if _NEGATIVE.fullmatch(name)]
+    found = _converted({**row, **named, "negatives": negatives}, _Row, location)
+    texts, scores = found.negatives or [], found.scores or []
+    if len(scores) not in (0, 1 + len(texts)):
         raise SourceError(
             f"{location} has `scores` that are not one number for the document and one for each of its negatives.",
             "Correct the line.",
         )
-    if any(abs(score) > LARGEST_SCORE for score in scores):
-        raise SourceError(
-            f"{location} has `scores` that are not from -{LARGEST_SCORE:,} to {LARGEST_SCORE:,}.",
-            "Scale all scores of the file.",
-        )
-    return tuple(map(float, scores))
+    name, group = (_cleaned(str(one or "")) for one in (found.document_id, found.group))
+    place = found.place or 0
+    return Pair(
+        _cleaned(found.query), _cleaned(found.document), tuple(map(_cleaned, texts)), name, tuple(scores), place, group
+    )
 
 
-def _place(row: Mapping[str, Any], location: str) -> int:
-    """The place of the document among the chunks of its long document, from 0; raises SourceError."""
-    place = row.get("place") or 0
-    if not isinstance(place, int) or place is True or place < 0:
-        raise SourceError(f"{location} has a `place` that is not a whole number from 0.", "Correct the line.")
-    return place
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
-
-
-def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
-    try:
-        chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
-        for question in row["questions"]:
-            chunk = chunks[question["chunk"]]
-            name, group = _cleaned(str(row["doc_id"])), _cleaned(str(row.get("group") or ""))
-            yield Pair(_cleaned(question["text"]), _cleaned(chunk), (), name, (), int(question["chunk"]), group)
-    except (KeyError, TypeError, AttributeError) as error:
-        needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
-        raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
+def _questions(found: _LongDocument, location: str) -> Iterator[Pair]:
+    name, group = _cleaned(str(found.doc_id)), _cleaned(str(found.group or ""))
+    for question in found.questions:
+        if question.chunk >= len(found.chunks):
+            raise SourceError(f"{location} has no chunk {question.chunk}, which a question names.", "Correct the line.")
+        text, chunk = _cleaned(question.text), _cleaned(found.chunks[question.chunk])
+        yield Pair(text, chunk, (), name, (), question.chunk, group)
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
@@ -199,7 +184,7 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
             for shard in shards:
                 yield from shard_rows(shard)
             return
-        with open_plain(file) as stream, gzip.open(stream) if packed else stream as lines:
+        with file.open("rb") as stream, gzip.open(stream) if packed else stream as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _parsed(line, f"{file}:{number}")

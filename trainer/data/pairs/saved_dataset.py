@@ -8,15 +8,10 @@ a copy of a repository on the hub  train-00000-of-00002.parquet and so on, also 
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdesearch.errors import SourceError
-from trainer.plain_file import open_plain
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ROWS = 4096  # of a file, read at once
 _SHARD = re.compile(r"train-\d+-of-\d+\.parquet")
@@ -42,32 +37,19 @@ def shard_rows(file: Path) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        with open_plain(file) as stream:
+        with file.open("rb") as stream:
             is_table = file.name.lower().endswith(".parquet")
             for batch in pq.ParquetFile(stream).iter_batches(ROWS) if is_table else pa.ipc.open_stream(stream):
-                readable = _with_times_as_text(batch)
-                for start in range(0, readable.num_rows, ROWS):
-                    yield from readable.slice(start, ROWS).to_pylist()
+                yield from batch.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError) as error:
         kind = "Parquet" if is_table else "Arrow"
         raise SourceError(f"{file} is not a readable {kind} file ({error}).", "Copy the file again.") from None
 
 
-def _with_times_as_text(batch: "pa.RecordBatch") -> "pa.RecordBatch":
-    """The columns of a batch. Times are texts, because Python's have limits; without those that Arrow cannot read."""
-    import pyarrow as pa
-
-    columns: dict[str, pa.Array] = {}
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        with suppress(pa.ArrowException):
-            columns[name] = column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
-    return pa.RecordBatch.from_pydict(columns)
-
-
 def _named_in(folder: Path) -> list[Path]:
     """The files that state.json names, which are in the same folder."""
     try:
-        with open_plain(folder / "state.json") as stream:
+        with (folder / "state.json").open("rb") as stream:
             names = [Path(one["filename"]).name for one in json.load(stream)["_data_files"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         names = []

@@ -2,24 +2,19 @@
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from trainer.data.interruptible import interruptible
-from trainer.data.stored import damaged, digest_of, kept_arrays
+from trainer.data.store import Arrays, Integers, digest_of, spans, stored
 
 K1, B = 0.9, 0.4  # as in BEIR
 WORD = re.compile(r"\w+")
-ARRAYS = ("words", "weights", "columns", "starts")  # the rows of a sparse matrix, and the words of its columns
 AT_ONCE = 1 << 21  # products that are in memory at the same time, each with some 50 bytes
-
-Integers = NDArray[np.int64]
 
 
 class WordScores:
@@ -54,16 +49,20 @@ class WordScores:
         return cls(vocabulary, weights.astype(np.float32), columns.astype(np.int32), starts)
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "WordScores":
-        """The inverse of `to_arrays`."""
-        words = arrays["words"].tobytes().decode().split("\n") if len(arrays["words"]) else []
-        vocabulary = {word: column for column, word in enumerate(words)}
-        return cls(vocabulary, arrays["weights"], arrays["columns"], arrays["starts"])
+    def stored(cls, folder: Path, texts: Sequence[str]) -> "WordScores":
+        """The index of all texts of a domain that a batch can contain, stored in a folder that `folder` begins.
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The words of the vocabulary, one a line, and `weights`, `columns` and `starts` of a sparse matrix (n, V)."""
+        Raises StorageError.
+        """
+        found = stored(folder.with_name(f"{folder.name}-{digest_of(texts)}"), lambda: cls.fit(texts).to_arrays())
+        words = found["words"].tobytes().decode().split("\n") if len(found["words"]) else []
+        vocabulary = {word: column for column, word in enumerate(words)}
+        return cls(vocabulary, found["weights"], found["columns"], found["starts"])
+
+    def to_arrays(self) -> Arrays:
+        """The words of the vocabulary, one a line, and the sparse matrix (n, V)."""
         words = np.frombuffer("\n".join(self._vocabulary).encode(), np.uint8)
-        return dict(zip(ARRAYS, (words, self._weights, self._columns, self._starts), strict=True))
+        return {"words": words, "weights": self._weights, "columns": self._columns, "starts": self._starts}
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -72,7 +71,7 @@ class WordScores:
     def take(self, rows: Integers) -> "WordScores":
         """The scores of only the texts at `rows`, with the idf of the whole domain."""
         firsts, lengths = self._starts[rows], self._starts[rows + 1] - self._starts[rows]
-        entries = _ranges(firsts, lengths)
+        entries = spans(firsts, lengths)
         return WordScores(self._vocabulary, self._weights[entries], self._columns[entries], np.cumsum([0, *lengths]))
 
     def scores(self, queries: Sequence[str]) -> Floats:
@@ -87,7 +86,7 @@ class WordScores:
         ends = np.cumsum(lengths)
         for start in range(0, int(ends[-1]) if len(ends) else 0, AT_ONCE):
             part = slice(*np.searchsorted(ends, (start, start + AT_ONCE), "right"))
-            entries = _ranges(firsts[part], lengths[part])
+            entries = spans(firsts[part], lengths[part])
             cells = np.repeat(of_query[part] * len(self), lengths[part]) + texts[entries]
             table += np.bincount(cells, weights[entries], len(table))
         return table.reshape(len(queries), len(self)).astype(np.float32)
@@ -98,32 +97,3 @@ class WordScores:
         order = np.argsort(self._columns, kind="stable")
         texts = np.repeat(np.arange(len(self)), np.diff(self._starts))
         return self._columns[order], texts[order], self._weights[order]
-
-
-def kept_word_scores(file: Path, texts: Sequence[str], advance: Callable[[int], object]) -> WordScores:
-    """The index of all texts of a domain that a batch can contain, stored in a file whose name begins with `file`.
-
-    `advance` can stop it. Raises StorageError if the stored index is damaged.
-    """
-    stored = file.with_name(f"{file.name}-{digest_of(texts)}.npz")
-    arrays = kept_arrays(stored, ARRAYS, lambda: WordScores.fit(interruptible(texts, advance)).to_arrays())
-    if not _is_sound(len(texts), **arrays):
-        raise damaged(stored)
-    return WordScores.of_arrays(arrays)
-
-
-def _is_sound(n: int, words: NDArray[Any], weights: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any]) -> bool:
-    """Whether arrays from a file can be the index of n texts."""
-    return (
-        len(starts) == n + 1
-        and starts[0] == 0
-        and bool((np.diff(starts) >= 0).all())
-        and starts[-1] == len(weights) == len(columns)
-        and bool(((columns >= 0) & (columns <= np.count_nonzero(words == ord("\n")))).all())
-    )
-
-
-def _ranges(firsts: Integers, lengths: Integers) -> Integers:
-    """The numbers of all ranges, one after the other."""
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + lengths, lengths)

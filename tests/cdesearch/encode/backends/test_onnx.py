@@ -13,8 +13,6 @@ from cdesearch.encode.load import load_encoder
     [
         "tiny_checkpoint",
         "sink_checkpoint",
-        "one_softmax_checkpoint",
-        "log_gates_checkpoint",
         "closed_checkpoint",
         "shallow_checkpoint",
     ],

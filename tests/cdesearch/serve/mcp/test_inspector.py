@@ -42,7 +42,5 @@ def test_the_inspector_lists_searches_and_reads(target, corpus, tmp_path):
     found = inspect(*target, "--method", "tools/call", *arguments, cwd=tmp_path)
     best = found["structuredContent"]["passages"][0]
     assert best["path"] == "guide/river.md" and best["text"] in found["content"][0]["text"]
-    resources = inspect(*target, "--method", "resources/list", cwd=tmp_path)["resources"]
-    assert "cdesearch:///corpus/guide/river.md" in {resource["uri"] for resource in resources}
     wrong = ["--tool-name", "read", "--tool-arg", "path=../secret"]
     assert inspect(*target, "--method", "tools/call", *wrong, cwd=tmp_path)["isError"] is True

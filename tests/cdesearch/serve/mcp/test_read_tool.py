@@ -1,7 +1,8 @@
 import pytest
 from mcp_calls import call, structured_text, text_of
 
-from cdesearch.serve.mcp.budget import MIN_TOKENS
+from cdesearch.search.documents import DocumentReader
+from cdesearch.serve.mcp.answers import MIN_TOKENS
 
 
 def read(agent, path, **arguments):
@@ -20,7 +21,7 @@ def test_a_range_of_lines_is_that_of_the_file(agent, corpus):
 @pytest.mark.parametrize("path", ["guide/river.md", "moon.html", "one-line.txt", "chinese.txt", "bread.rst"])
 @pytest.mark.parametrize("max_tokens", [MIN_TOKENS, 700])
 def test_a_document_is_read_completely_by_cursors_within_the_budget(agent, indexes, path, max_tokens):
-    tokenizer = indexes["corpus"].encoder.tokenizer
+    tokenizer = indexes["corpus"].tokenizer
     text, cursor = "", None
     for _ in range(200):
         result = read(agent, path, max_tokens=max_tokens, **({"cursor": cursor} if cursor else {}))
@@ -32,7 +33,7 @@ def test_a_document_is_read_completely_by_cursors_within_the_budget(agent, index
         if cursor is None:
             break
         assert f'cursor="{cursor}"' in text_of(result)
-    stored = "".join(chunk.body for chunk in indexes["corpus"].documents.file(path))
+    stored = "".join(chunk.body for chunk in DocumentReader(indexes["corpus"].index).file(path))
     assert "".join(text.split()) == "".join(stored.split())
 
 
@@ -89,8 +90,8 @@ def test_other_names_of_a_document_are_understood(agent, corpus, path):
         ({"path": "bread.py", "lines": "1e3"}, "lines cannot be"),
         ({"path": "bread.py", "cursor": "3-00000000"}, "Repeat the call without a cursor."),
         ({"path": "bread.py", "cursor": "../x"}, "is not a cursor"),
-        ({"path": "bread.py", "max_tokens": 10**30}, "max_tokens cannot be"),
-        ({"path": "p" * 5_000}, "path has 5,000 characters."),
+        ({"path": "bread.py", "max_tokens": 10**30}, "The parameter max_tokens should be less than or equal to 12000"),
+        ({"path": "p" * 5_000}, "is not an indexed document"),
     ],
 )
 def test_an_invalid_call_of_read_is_an_error_with_a_remedy(agent, arguments, message):

@@ -2,7 +2,7 @@ import pytest
 from fenced import passages_in
 from mcp_calls import call, structured_text, text_of
 
-from cdesearch.serve.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
+from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 QUERIES = ("town with a mill", "moon tides", "engine", "月亮", "bake bread", "x" * 300, "def knead(dough)", "red alert")
 
@@ -51,7 +51,7 @@ def test_both_forms_have_the_same_passages(agent):
 @pytest.mark.parametrize("detail", ["low", "normal", "full"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_no_answer_exceeds_its_budget(agent, indexes, query, detail):
-    tokenizer = indexes["corpus"].encoder.tokenizer
+    tokenizer = indexes["corpus"].tokenizer
     for max_tokens in (MIN_TOKENS, 333, 900, DEFAULT_TOKENS, MAX_TOKENS):
         result = search(agent, query, detail=detail, k=50, max_tokens=max_tokens)
         assert not result.is_error, text_of(result)

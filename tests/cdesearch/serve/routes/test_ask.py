@@ -2,18 +2,11 @@ import json
 import threading
 import time
 
-import pytest
 from scripted_model import delta, scripted, speaking
 
-from cdesearch.answer.endpoint import KEY, MODEL, URL
+from cdesearch.answer.endpoint import MODEL, URL
 
 QUESTION = "the river has stone"
-
-
-@pytest.fixture(autouse=True)
-def _no_model(monkeypatch):
-    for name in (URL, MODEL, KEY):
-        monkeypatch.delenv(name, raising=False)
 
 
 def use(monkeypatch, model):

@@ -1,10 +1,12 @@
 import pytest
 
+from cdesearch.search.documents import DocumentReader
+
 
 @pytest.fixture(scope="module")
 def chunks(server):
     """All chunks of a long document."""
-    return server.indexes[None].documents.document("long.md")
+    return DocumentReader(server.indexes[None].index).document("long.md")
 
 
 def test_a_hit_is_shown_with_its_neighbours(server, chunks):

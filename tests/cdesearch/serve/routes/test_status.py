@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from mcp_calls import call
-from running_server import running_server
-from served_pages import damage, update
+from running_server import running_server, wait_until
+from served_pages import damage, update, write_pages
 
 import cdesearch
 from cdesearch import __version__
@@ -37,7 +37,7 @@ def test_a_generation_that_cannot_be_used_is_reported(own_pages, tiny_checkpoint
         old = server.json("status")["indexes"][0]
         update(own_pages, tiny_checkpoint, 1)
         damage(own_pages)
-        server.indexes[None].refresh()
+        server.indexes[None].searcher.refresh()
         facts = server.json("status")["indexes"][0]
         assert facts["generation"] == old["generation"]
         assert "damaged" in facts["problem"]["detail"]
@@ -58,3 +58,28 @@ def test_a_folder_whose_name_is_not_utf8_is_served(tmp_path, tiny_checkpoint):
         assert server.json("search", q="cat")["hits"]
         for tool, arguments in (("status", {}), ("search", {"query": "cat"})):
             assert not call(f"{server.url}/mcp", tool, arguments).is_error
+
+
+def test_the_health_check_names_the_process(server):
+    assert server.json("healthz") == {"status": "ok", "process": os.getpid()}
+    assert (server.client.head("/api/v1/healthz").status_code, server.client.head("/api/v1/healthz").content) == (
+        200,
+        b"",
+    )
+
+
+def test_an_update_finds_what_has_changed(tmp_path):
+    root = write_pages(tmp_path / "own", {"moon.md": "The moon pulls the tides."})
+    cdesearch.build(root).close()
+    with running_server([root]) as server:
+        assert server.json("updates")["state"] == "never"
+        (root / "lava.md").write_text("Volcanoes spit lava.")
+        response = server.client.post("/api/v1/updates")
+        assert response.status_code == 202 and response.json()["state"] == "running"
+        refused = server.client.post("/api/v1/updates")
+        assert refused.status_code == 409 and refused.json()["remedy"]
+        wait_until(lambda: server.json("updates")["state"] != "running")
+        answer = server.json("updates")
+        assert answer["state"] == "done", answer["lines"]
+        assert answer["ended"] >= answer["started"] and answer["lines"]
+        wait_until(lambda: server.json("search", q="lava", mode="text")["hits"])

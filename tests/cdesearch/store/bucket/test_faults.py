@@ -13,9 +13,7 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import connection
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket_address import address_of
 from cdesearch.store.index import Index
-from cdesearch.store.write_errors import write_error
 from indexer.build import build
 from indexer.settings import Options
 
@@ -96,25 +94,7 @@ def test_a_cache_that_cannot_be_written_is_named(store, run, tmp_path, monkeypat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     full = cdesearch("query", QUERY, "--index", store.address, cwd=tmp_path, code=2)
-    assert f"{tmp_path / 'file' / 'cdesearch' / 'buckets'} cannot be written" in full.stderr
-
-
-@pytest.mark.parametrize(
-    ("number", "cause", "remedy"),
-    [
-        (errno.ENOSPC, "The disk of {cache} is full.", "Free some space"),
-        (errno.EROFS, "{cache} cannot be written.", "set XDG_CACHE_HOME"),
-        (errno.EACCES, "{cache} cannot be written.", "set XDG_CACHE_HOME"),
-        (errno.EFBIG, "A file in {cache} would be larger", "set XDG_CACHE_HOME"),
-        (errno.EIO, "{cache} cannot be written", "Check its disk"),
-    ],
-)
-@pytest.mark.skipif(sys.platform == "win32", reason="the cache has another variable there")
-def test_an_error_of_the_disk_names_the_cache_and_not_the_bucket(store, number, cause, remedy):
-    for folder in (store.place, address_of(store.place).working_copy):
-        error = write_error(folder, OSError(number, os.strerror(number), str(folder / "CURRENT")))
-        assert error.cause.startswith(cause.format(cache=store.place.parent)) and remedy in error.remedy
-        assert "--index" not in error.remedy and "s3://" not in str(error)
+    assert f"{tmp_path / 'file' / 'cdesearch' / 'buckets'}" in full.stderr and "cannot be written" in full.stderr
 
 
 @pytest.mark.slow
@@ -196,7 +176,6 @@ def test_credentials_of_a_profile_are_used(store, run, docs, tiny_encoder, tmp_p
     "url",
     [
         *("s3.example.com", "https://", "ftp://host", "http://[", "http://a b", "http://a:b", "secret"),
-        *("http://127.0.0.1:99999", "http://127.0.0.1.5:80", "http://[:::::]:80", "http://s3.xn--a:80"),
     ],
 )
 def test_an_endpoint_that_is_no_url_has_one_line_without_its_value(store, monkeypatch, tmp_path, url):

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from trainer.data.batches.cluster import Clusters
 from trainer.data.batches.context_documents import ContextDocuments
-from trainer.data.batches.stream import BatchStream, Part, PartContext
-from trainer.data.batches.token_store import DomainTokens, store_tokens
+from trainer.data.batches.stream import BatchStream, DomainData, Part, PartContext
+from trainer.data.material import stored_tokens
 from trainer.data.pairs.domains import prepare
+from trainer.data.store import Rows
 from trainer.data.surrogate.scores import Surrogate
 from trainer.recipe import check_recipe
 
@@ -44,21 +45,19 @@ def stream_of(domain, clusters, size, n_negatives=0, **batches):
     n = len(domain)
     random = np.random.default_rng(0)
     queries, documents = random.standard_normal((2, n, 4)).astype(np.float32)
-    negatives = random.standard_normal((n * n_negatives, 4)).astype(np.float32)
-    surrogate = Surrogate(queries, documents, negatives, np.arange(n) * n_negatives)
+    vectors = random.standard_normal((n * n_negatives, 4)).astype(np.float32)
     recipe = check_recipe(values, "r.toml")
     texts = domain.column("document")
-    negatives = [text for row in domain.negatives() for text in row]
+    negatives, counts = domain.negatives(n_negatives)
     with TemporaryDirectory() as folder:
         columns = (domain.column("query"), ""), (texts, "the "), (negatives, "the ")
-        tokens = DomainTokens(
-            *(
-                store_tokens(Path(folder) / str(number), column, make_tokenizer(), prefix, 128, lambda _: None)
-                for number, (column, prefix) in enumerate(columns)
-            )
-        )
-    part = Part(domain, tokens, surrogate, clusters)
-    context = PartContext(ContextDocuments(texts, documents, clusters), tokens.documents)
+        tokens = [
+            stored_tokens(Path(folder) / str(number), column, make_tokenizer(), prefix, 128)
+            for number, (column, prefix) in enumerate(columns)
+        ]
+    data = DomainData(domain, Rows.of(counts, counts).ends, *tokens, Surrogate(queries, documents, vectors))
+    part = Part(data, np.arange(n), clusters)
+    context = PartContext(ContextDocuments(texts, documents, clusters), part)
     return BatchStream(recipe, {"d": part}, {"d": context})
 
 
@@ -73,7 +72,7 @@ def test_no_document_of_a_batch_is_in_its_context(make_domain, n, k, n_negatives
     documents = [f"cat {number}" for number in random.integers(0, n, n)]  # some twice
     domain = make_domain(documents, n_negatives)
     clusters = Clusters(random.integers(0, k, n), np.zeros((k, 8), np.float32))
-    stream = stream_of(domain, clusters, 2, n_negatives, context_size=size, slot_dropout=0.0)
+    stream = stream_of(domain, clusters, 2, n_negatives, context_size=size)
     distinct = len(set(documents))
     for step in range(stream.steps_per_epoch * 2):
         batch = stream.batch(step)
@@ -90,7 +89,7 @@ def test_no_document_of_a_batch_is_in_its_context(make_domain, n, k, n_negatives
 def test_the_context_depends_only_on_seed_and_step(make_domain):
     domain = make_domain([f"cat {n}" for n in range(40)])
     clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
-    one, resumed = (stream_of(domain, clusters, 4, context_size=6, slot_dropout=0.5) for _ in range(2))
+    one, resumed = (stream_of(domain, clusters, 4, context_size=6) for _ in range(2))
     batches = [one.batch(step) for step in range(12)]
     for step in (11, 3):
         again = resumed.batch(step)
@@ -110,7 +109,7 @@ def test_processes_with_their_own_batches_take_each_batch_once(make_domain):
 def test_another_context_changes_nothing_else_of_a_batch(make_domain):
     domain = make_domain([f"cat {n}" for n in range(40)])
     clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
-    disjoint = stream_of(domain, clusters, 8, null_share=0.5)
+    disjoint = stream_of(domain, clusters, 8)
     own = BatchStream(disjoint._recipe, disjoint._parts)
     for step in range(10):
         one, other = own.batch(step), disjoint.batch(step)
@@ -118,7 +117,6 @@ def test_another_context_changes_nothing_else_of_a_batch(make_domain):
             torch.testing.assert_close(getattr(one, name).ids, getattr(other, name).ids)
         assert one.context.tolist() == other.context.tolist() and one.is_contextual == other.is_contextual
         assert one.context_texts.ids.tolist() == one.documents.take(one.context).ids.tolist()
-        assert other.with_own_context().context_texts.ids.tolist() == one.context_texts.ids.tolist()
 
 
 def test_context_comes_from_the_clusters_of_the_batch_then_from_the_nearest(make_domain):

@@ -1,12 +1,11 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.data.batches.cluster import Clusters
-from trainer.data.batches.pack import _row, _tour, pack
+from trainer.data.batches.pack import _tour, pack
 from trainer.data.random_stream import random_stream
 
 sizes = st.lists(st.integers(0, 90), min_size=1, max_size=4)
@@ -18,10 +17,10 @@ def clusters_of(n, k, seed=0):
 
 
 @settings(deadline=None)
-@given(sizes, st.integers(1, 20), st.sampled_from(["random", "tour"]), st.integers(0, 3))
-def test_batches_are_equal_of_one_domain_and_hold_every_pair_once(lengths, batch_size, order, epoch):
+@given(sizes, st.integers(1, 20), st.integers(0, 3))
+def test_batches_are_equal_of_one_domain_and_hold_every_pair_once(lengths, batch_size, epoch):
     domains = {f"d{number}": clusters_of(n, 7) for number, n in enumerate(lengths)}
-    batches = pack(domains, batch_size, order, seed=1, epoch=epoch)
+    batches = pack(domains, batch_size, seed=1, epoch=epoch)
     assert all(len(batch.rows) == batch_size for batch in batches)
     for number, n in enumerate(lengths):
         seen = Counter(row for batch in batches if batch.domain == f"d{number}" for row in batch.rows.tolist())
@@ -31,13 +30,13 @@ def test_batches_are_equal_of_one_domain_and_hold_every_pair_once(lengths, batch
 
 def test_epochs_are_packed_differently_and_the_same_epoch_identically():
     domains = {"d": clusters_of(64, 8)}
-    epochs = [[batch.rows.tolist() for batch in pack(domains, 8, "tour", 1, epoch)] for epoch in (0, 0, 1)]
+    epochs = [[batch.rows.tolist() for batch in pack(domains, 8, 1, epoch)] for epoch in (0, 0, 1)]
     assert epochs[0] == epochs[1] != epochs[2]
 
 
 def test_a_batch_is_one_cluster_if_their_sizes_agree():
     domains = {"d": Clusters(np.repeat(np.arange(8), 10), np.eye(8, dtype=np.float32))}
-    mixed = [len(set((batch.rows // 10).tolist())) for batch in pack(domains, 10, "tour", 1, 0)]
+    mixed = [len(set((batch.rows // 10).tolist())) for batch in pack(domains, 10, 1, 0)]
     assert max(mixed) <= 2, "a batch begins anywhere, so it may hold the end of one cluster and the start of the next"
 
 
@@ -63,79 +62,48 @@ def test_a_tour_begins_anywhere():
     assert {int(_tour(centroids, np.random.default_rng(seed))[0]) for seed in range(60)} == set(range(5))
 
 
-@pytest.mark.parametrize("order", ["random", "tour"])
-def test_a_row_holds_shuffled_pairs_cluster_after_cluster(order):
-    """The sort is stable: pairs of a cluster stay in shuffled order on every machine."""
+def expected_batches(found, size, seed, epoch):
+    """Shuffled pairs cluster after cluster along the tour, cut from a random start, one step at a time."""
+    random = random_stream(seed, "pairs of an epoch", epoch, 0)
+    shuffled = random.permutation(len(found.assignment)).tolist()
+    rank = {int(cluster): number for number, cluster in enumerate(_tour(found.centroids, random))}
+    row = sorted(shuffled, key=lambda pair: rank[int(found.assignment[pair])])
+    start = int(random.integers(len(row)))
+    row = row[start:] + row[:start]
+    return [row[begin : begin + size] for begin in range(0, len(row) // size * size, size)]
+
+
+def test_batches_are_cut_from_the_tour_of_the_clusters_from_a_random_start_and_wrap_around():
     found = clusters_of(2000, 7)
-    row = _row(found, order, np.random.default_rng(5))
-    random = np.random.default_rng(5)
-    shuffled = random.permutation(2000).tolist()
-    clusters = _tour(found.centroids, random) if order == "tour" else random.permutation(7)
-    rank = {int(cluster): number for number, cluster in enumerate(clusters)}
-    assert row.tolist() == sorted(shuffled, key=lambda pair: rank[int(found.assignment[pair])])
-
-
-def test_clusters_are_in_random_order_or_along_a_tour():
-    angles = np.linspace(0, np.pi, 9)  # a fan: each cluster is nearest to its two neighbours
-    found = Clusters(np.repeat(np.arange(9), 4), np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32))
-    orders = {"random": set(), "tour": set()}
-    for order, seen in orders.items():
-        for seed in range(40):
-            row = _row(found, order, np.random.default_rng(seed))
-            seen.add(tuple(found.assignment[row[::4]].tolist()))
-    assert len(orders["random"]) == 40
-    for seen in orders["tour"]:
-        assert seen == tuple(greedy_tour(found.centroids, seen[0]))
+    batches = [batch.rows.tolist() for batch in pack({"d": found}, 8, 1, 2)]
+    assert sorted(batches) == sorted(expected_batches(found, 8, 1, 2))
 
 
 def test_all_pairs_are_left_out_about_equally_often():
     domains, epochs, n, batch_size = {"d": clusters_of(30, 1)}, 400, 30, 8
     absent = Counter()
     for epoch in range(epochs):
-        seen = {row for batch in pack(domains, batch_size, "random", 1, epoch) for row in batch.rows.tolist()}
+        seen = {row for batch in pack(domains, batch_size, 1, epoch) for row in batch.rows.tolist()}
         absent.update(set(range(n)) - seen)
     expected = epochs * (n % batch_size) / n
     assert all(abs(absent[pair] - expected) < 4.5 * expected**0.5 for pair in range(n))
 
 
-@pytest.mark.parametrize("order", ["random", "tour"])
-def test_a_row_begins_at_any_place_of_its_clusters(order):
+def test_a_row_begins_at_any_place_of_its_clusters():
     """Otherwise the same clusters would be divided in every epoch."""
     domains = {"d": Clusters(np.repeat(np.arange(3), 10), np.eye(3, dtype=np.float32))}
-    batches = [batch for epoch in range(60) for batch in pack(domains, 10, order, 1, epoch)]
+    batches = [batch for epoch in range(60) for batch in pack(domains, 10, 1, epoch)]
     sizes = {int((batch.rows // 10 == cluster).sum()) for batch in batches for cluster in range(3)}
     assert sizes == set(range(11))
-
-
-@pytest.mark.parametrize("order", ["random", "tour"])
-def test_batches_are_cut_from_a_random_start_and_wrap_around(order):
-    found = clusters_of(50, 5)
-    random = random_stream(1, "pairs of an epoch", 2, 0)
-    row = _row(found, order, random).tolist()
-    start = int(random.integers(50))
-    row = row[start:] + row[:start]
-    expected = [row[begin : begin + 8] for begin in range(0, 48, 8)]
-    assert sorted(batch.rows.tolist() for batch in pack({"d": found}, 8, order, 1, 2)) == sorted(expected)
-
-
-def test_small_clusters_share_a_batch_with_their_neighbours_on_a_tour():
-    angles = np.linspace(0, np.pi, 16)
-    found = Clusters(np.repeat(np.arange(16), 4), np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32))
-
-    def spread(order):
-        batches = [batch for epoch in range(20) for batch in pack({"d": found}, 8, order, 1, epoch)]
-        return np.mean([np.ptp(found.assignment[batch.rows]) for batch in batches])
-
-    assert spread("tour") < spread("random") / 2
 
 
 def test_domains_are_packed_independently_and_mixed():
     """Two domains with the same clusters have their pairs in different orders, and their batches are mixed."""
     domains = {name: clusters_of(64, 4) for name in ("a", "b")}
-    batches = pack(domains, 8, "random", 1, 0)
+    batches = pack(domains, 8, 1, 0)
     rows = {name: sorted(batch.rows.tolist() for batch in batches if batch.domain == name) for name in domains}
     assert rows["a"] != rows["b"]
-    names = [[batch.domain for batch in pack(domains, 8, "random", 1, epoch)] for epoch in range(20)]
+    names = [[batch.domain for batch in pack(domains, 8, 1, epoch)] for epoch in range(20)]
     assert all(sorted(order) == ["a"] * 8 + ["b"] * 8 for order in names)
     assert len(set(map(tuple, names))) == 20, "batches are shuffled in every epoch"
 
@@ -144,7 +112,7 @@ def test_packing_depends_only_on_seed_and_epoch():
     domains = {name: clusters_of(64, 4) for name in ("a", "b")}
 
     def packed(given, seed, epoch):
-        return [(batch.domain, batch.rows.tolist()) for batch in pack(given, 8, "tour", seed, epoch)]
+        return [(batch.domain, batch.rows.tolist()) for batch in pack(given, 8, seed, epoch)]
 
     assert packed(domains, 1, 0) == packed(dict(reversed(domains.items())), 1, 0)
     assert len({str(packed(domains, seed, epoch)) for seed in range(3) for epoch in range(3)}) == 9
@@ -155,28 +123,4 @@ def test_batches_stand_in_the_order_that_their_own_random_stream_draws():
     domains = {f"d{number}": clusters_of(4, 1) for number in range(9)}
     for seed, epoch in ((1, 0), (2, 0), (1, 3)):
         drawn = random_stream(seed, "batches of an epoch", epoch).permutation(9)
-        assert [batch.domain for batch in pack(domains, 4, "tour", seed, epoch)] == [f"d{number}" for number in drawn]
-
-
-WEIGHTED = [(0.001, 1, 1), (0.5, 5, 1), (1.0, 10, 1), (2.0, 20, 2), (2.5, 25, 3)]
-
-
-@pytest.mark.parametrize(("weight", "n_batches", "most"), WEIGHTED)
-def test_a_weight_multiplies_the_batches_of_a_domain(weight, n_batches, most):
-    domains = {"d": clusters_of(83, 7), "other": clusters_of(40, 3)}
-    batches = pack(domains, 8, "tour", 1, 0, {"d": weight})
-    of_domain = [batch for batch in batches if batch.domain == "d"]
-    assert len(of_domain) == n_batches and len(batches) == n_batches + 5
-    assert max(Counter(row for batch in of_domain for row in batch.rows.tolist()).values()) == most
-    again = pack(domains, 8, "tour", 1, 1, {"d": weight})
-    assert len(again) == len(batches), "every epoch has as many steps"
-
-
-def test_other_domains_are_packed_as_without_weights():
-    domains = {"d": clusters_of(83, 7), "other": clusters_of(40, 3)}
-    plain, weighted = (pack(domains, 8, "tour", 1, 0, weights) for weights in ({}, {"d": 3.0}))
-
-    def rows(batches):
-        return sorted(batch.rows.tolist() for batch in batches if batch.domain == "other")
-
-    assert rows(plain) == rows(weighted)
+        assert [batch.domain for batch in pack(domains, 4, seed, epoch)] == [f"d{number}" for number in drawn]

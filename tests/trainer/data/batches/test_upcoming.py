@@ -12,7 +12,7 @@ import pytest
 import torch
 from batches import make_batch
 
-from trainer.data.batches.upcoming import upcoming
+from trainer.data.batches.upcoming import by_processes, upcoming
 from trainer.data.training_batch import Tokens
 from trainer.run.log import read_log
 
@@ -26,32 +26,31 @@ def tensors(batch):
         yield from (part.ids, part.mask) if isinstance(part, Tokens) else [] if part is None else [part]
 
 
-@pytest.mark.parametrize("n_workers", [None, 0, 1, 3])
-def test_the_batches_do_not_depend_on_the_number_of_workers(n_workers):
+WAYS = {"chosen": upcoming, "processes": lambda make, steps: by_processes(make, steps, 2)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_batches_do_not_depend_on_how_they_are_prepared(way):
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    found = list(upcoming(lambda step: make_batch(step + 3), range(2, 9), n_workers))
+    found = list(WAYS[way](lambda step: make_batch(step + 3), range(2, 9)))
     assert len(found) == 7
     for step, batch in zip(range(2, 9), found, strict=True):
         for one, other in zip(tensors(batch), tensors(make_batch(step + 3)), strict=True):
             assert torch.equal(one, other)
     assert torch.equal(torch.rand(2), expected), "no random number of the steps is used"
+    assert list(WAYS[way](make_batch, range(0))) == []
 
 
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_an_error_in_a_batch_reaches_the_run(n_workers):
+@pytest.mark.parametrize("way", WAYS)
+def test_an_error_in_a_batch_reaches_the_run(way):
     def fail(step):
         raise ValueError(f"the pairs of step {step}")
 
     with pytest.raises(ValueError, match="the pairs of step 4") as caught:
-        next(upcoming(fail, range(4, 6), n_workers))
+        next(WAYS[way](fail, range(4, 6)))
     assert caught.traceback and not active_children(), "the workers end although the traceback is kept"
-
-
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_without_steps_there_are_no_batches(n_workers):
-    assert list(upcoming(make_batch, range(0), n_workers)) == []
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def recipe_file(tmp_path, tiny_checkpoint):
         model = {{ start = "{tiny_checkpoint}" }}
         batches = {{ size = 8, context_size = 8, cluster_size = 8 }}
         learning = {{ steps = 100000, micro_batch = 8 }}
-        run = {{ out = "{tmp_path}/out", workers = 2 }}
+        run = {{ out = "{tmp_path}/out" }}
         """
     )
     return tmp_path / "recipe.toml"
@@ -91,9 +90,15 @@ def is_alive(pid):
 def test_a_signal_to_the_process_group_ends_all_workers(recipe_file, number, code):
     """Ctrl-C and schedulers signal every process of a group."""
     out = recipe_file.parent / "out"
+    program = (
+        "import sys; import trainer.data.batches.stream as stream; from trainer.__main__ import main\n"
+        "from trainer.data.batches.upcoming import by_processes\n"
+        "stream.upcoming = lambda make, steps: by_processes(make, steps, 2)\n"
+        f"sys.exit(main([{str(recipe_file)!r}]))"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "trainer", str(recipe_file)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -110,7 +115,7 @@ def test_a_signal_to_the_process_group_ends_all_workers(recipe_file, number, cod
     _, messages = process.communicate()
     assert process.returncode == code
     if number != signal.SIGKILL:
-        assert messages.splitlines()[-1].startswith("Stopped. To continue: ")
+        assert messages.splitlines()[-1].startswith("Stopped. The state is saved")
         assert (out / "state.pt").exists()
     deadline = time.monotonic() + 60
     while any(map(is_alive, workers)) and time.monotonic() < deadline:

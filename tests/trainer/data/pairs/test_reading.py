@@ -7,8 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdesearch.errors import InputError, SourceError
-from trainer.data.pairs.beir import _read_judgements as read_judgements
-from trainer.data.pairs.beir import read_queries
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import Pair, domain_files, read_pairs, read_passages
 from trainer.data.pairs.writing import new_pair_files
@@ -45,26 +43,34 @@ def test_a_long_document_has_one_pair_per_question(tmp_path):
     assert pairs == [Pair("second?", "two", document_id="book", place=1), Pair("q", "d", document_id="x", place=3)]
     (domain,) = prepare([file], tmp_path / "work")
     assert domain.take([0, 1]) == pairs
-    for wrong in (
-        {"questions": [{"text": "none?", "chunk": -1}]},
-        {"chunks": ["one"]},
-        {"chunks": None},
-        {"questions": 3},
-    ):
-        with pytest.raises(SourceError, match="1 is not a long document"):
-            list(read_pairs(write(file, [book | wrong])))
-    for place in (-1, 1.5, "first"):
-        with pytest.raises(SourceError, match="1 has a `place` that is not a whole number from 0"):
-            list(read_pairs(write(file, [placed | {"place": place}])))
 
 
-@pytest.mark.parametrize(
-    ("line", "named"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
-)
-def test_a_bad_line_is_named(tmp_path, line, named):
+BOOK = '"doc_id": "b", "chunks": ["one", "two"]'
+PAIR = '"query": "q", "document": "d"'
+
+BROKEN = {
+    "{oops": "not JSON",
+    "[]": "not a JSON object",
+    '{"query": 1}': r"not as expected: .*\$\.query`\. Correct or remove the line\.",
+    '{"query": "q"}': "missing required field `document`",
+    f'{{{PAIR}, "place": -1}}': r"\$\.place",
+    f'{{{PAIR}, "place": true}}': r"\$\.place",
+    f'{{{PAIR}, "negatives": [null]}}': r"\$\.negatives\[0\]",
+    f'{{{PAIR}, "negative_1": null}}': r"\$\.negatives\[0\]",
+    f'{{{PAIR}, "scores": [1, 2, 3]}}': "not one number for the document",
+    f'{{{PAIR}, "scores": [NaN]}}': r"\$\.scores\[0\]",
+    f'{{{PAIR}, "scores": [1e300]}}': r"\$\.scores\[0\]",  # float32 cannot tell neighbours apart
+    f'{{{BOOK}, "questions": 3}}': r"\$\.questions",
+    f'{{{BOOK}, "questions": [{{"text": "q", "chunk": -1}}]}}': r"\$\.questions\[0\]\.chunk",
+    f'{{{BOOK}, "questions": [{{"text": "q", "chunk": 2}}]}}': "no chunk 2",
+}
+
+
+@pytest.mark.parametrize("line", BROKEN)
+def test_a_bad_line_is_named(tmp_path, line):
     file = tmp_path / "d.jsonl"
-    file.write_text('{"query": "q", "document": "d"}\n' + line)
-    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{named}"):
+    file.write_text(f"{{{PAIR}}}\n" + line)
+    with pytest.raises(SourceError, match=rf"d\.jsonl:2 .*{BROKEN[line]}"):
         list(read_pairs(file))
 
 
@@ -92,25 +98,6 @@ def test_a_damaged_pair_file_is_named(tmp_path, name):
         list(read_pairs(tmp_path / name))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_pipes_and_folders_with_the_name_of_a_pair_file_are_refused_and_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe.jsonl")
-    os.mkfifo(tmp_path / "queries.jsonl")
-    (tmp_path / "qrels").mkdir()
-    os.mkfifo(tmp_path / "qrels" / "test.tsv")
-    (tmp_path / "folder.jsonl").mkdir()
-    for read in (
-        lambda: prepare([tmp_path / "pipe.jsonl"], tmp_path / "work"),
-        lambda: list(read_pairs(tmp_path / "pipe.jsonl")),
-        lambda: read_queries(tmp_path),
-        lambda: read_judgements(tmp_path / "qrels" / "test.tsv", {}, {}),
-    ):
-        with pytest.raises(SourceError, match="is not a plain file"):
-            read()
-    with pytest.raises(SourceError, match=r"folder\.jsonl is a folder"):
-        prepare([tmp_path / "folder.jsonl"], tmp_path / "work")
-
-
 def test_only_pairs_of_the_chosen_groups_are_used(tmp_path):
     file = tmp_path / "code.jsonl"
     groups = ["scipy+scipy:a.py", "ansible+ansible:b.py", None]
@@ -134,62 +121,22 @@ def test_spaces_around_texts_are_left_out(tmp_path):
     assert [(pair.query, pair.document, pair.negatives) for pair in read_pairs(file)] == [("q", "d", ("d", "e"))]
 
 
-def test_a_domain_to_leave_out_that_does_not_exist_is_refused_with_those_that_do(tmp_path):
-    for name in ("cats", "dogs"):
-        (tmp_path / f"{name}.jsonl").write_text('{"query": "a", "document": "b"}')
-    assert domain_files([tmp_path], ["cats"]) == [tmp_path / "dogs.jsonl"]
-    with pytest.raises(SourceError, match=r"`leave_out` names catz, .* Name some of: cats, dogs\."):
-        domain_files([tmp_path], ["catz"])
-    with pytest.raises(SourceError, match=r"`leave_out` names every domain"):
-        domain_files([tmp_path], ["cats", "dogs"])
-
-
-@pytest.mark.parametrize("scores", ["[1]", "[1, 2, 3]", '["1", 2]', "[true, 2]", "[NaN, 2]", "3"])
-def test_scores_must_be_one_number_for_each_text(tmp_path, scores):
-    file = tmp_path / "d.jsonl"
-    file.write_text(f'{{"query": "q", "document": "d", "negatives": ["n"], "scores": {scores}}}')
-    with pytest.raises(SourceError, match=r"d\.jsonl:1 has `scores` that are not one number for the document"):
-        list(read_pairs(file))
-    file.write_text(file.read_text().replace(scores, "[3, -1.5]"))
-    assert [pair.scores for pair in read_pairs(file)] == [(3.0, -1.5)]
-
-
-@pytest.mark.parametrize("score", ["1e300", "-1e8", "1" + 400 * "0"])
-def test_scores_that_float32_cannot_tell_apart_are_refused(tmp_path, score):
-    file = tmp_path / "d.jsonl"
-    file.write_text(f'{{"query": "q", "document": "d", "negatives": ["n"], "scores": [{score}, 1]}}')
-    with pytest.raises(SourceError, match=r"d\.jsonl:1 has `scores` that are not from -16,777,216 to 16,777,216"):
-        list(read_pairs(file))
-
-
-def test_a_negative_without_text_is_named_by_its_column(tmp_path):
-    file = write(tmp_path / "d.jsonl", [{"anchor": "q", "positive": "d", "negative_1": "n", "negative_2": None}])
-    with pytest.raises(SourceError, match=r"d\.jsonl:1 has no text in `negative_2`"):
-        list(read_pairs(file))
-
-
 def test_halves_of_surrogate_pairs_become_question_marks(tmp_path):
     file = write(tmp_path / "d.jsonl", [{"query": "a \ud800", "document": "\udc00 b", "negatives": ["\ud800"]}])
     assert list(read_pairs(file)) == [Pair("a ?", "? b", ("?",))]
     assert list(read_passages(file)) == [["? b"]]
 
 
-def test_a_place_is_a_number(tmp_path):
-    file = write(tmp_path / "d.jsonl", [{"query": "a", "document": "b", "place": True}])
-    with pytest.raises(SourceError, match="`place` that is not a whole number"):
-        list(read_pairs(file))
-
-
 def test_paths_without_pairs_are_named_without_keys_of_a_recipe(tmp_path):
     with pytest.raises(SourceError, match=r"no pair file or folder .*none\. Check the path\."):
         domain_files([tmp_path / "none"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match=r"There is no pair file in .*empty\. Name \.jsonl"):
+    with pytest.raises(SourceError, match=r"There is no pair file\. Name \.jsonl"):
         domain_files([tmp_path / "empty"])
 
 
 def test_written_pairs_are_read_as_they_were(tmp_path):
     pairs = [Pair("a", "b", ("n",), "book", (1.5, 0.5), 3, "g"), Pair("c", "d", document_id="book"), Pair("e", "f")]
-    with new_pair_files(tmp_path / "out", []) as write_domain:
-        file = write_domain("mined", pairs)
-    assert list(read_pairs(file)) == pairs
+    with new_pair_files(tmp_path / "out", []) as (write_domain, _):
+        write_domain("mined", pairs)
+    assert list(read_pairs(tmp_path / "out" / "mined.jsonl.gz")) == pairs

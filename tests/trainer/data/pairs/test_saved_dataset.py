@@ -82,14 +82,3 @@ def test_damaged_data_sets_are_named(tmp_path):
     datasets.DatasetDict({"test": datasets.Dataset.from_dict(COLUMNS)}).save_to_disk(str(tmp_path / "two"))
     with pytest.raises(SourceError, match="a data set without a split `train`"):
         domain_files([tmp_path / "two"])
-
-
-def test_times_that_python_does_not_have_are_not_read(tmp_path):
-    days, micros = pa.array([2**31 - 1], pa.date32()), pa.array([2**62], pa.timestamp("us", "Foo/Bar"))
-    table = pa.table({"query": ["q"], "document": ["d"], "day": days, "when": micros})
-    pq.write_table(table, tmp_path / "one.parquet")
-    assert list(read_pairs(tmp_path / "one.parquet")) == [Pair("q", "d")]
-    nested = pa.table({"query": ["q"], "document": ["d"], "in": pa.StructArray.from_arrays([days], ["day"])})
-    pq.write_table(nested, tmp_path / "two.parquet")
-    with pytest.raises(SourceError, match=r"two\.parquet is not a readable Parquet file"):
-        list(read_pairs(tmp_path / "two.parquet"))

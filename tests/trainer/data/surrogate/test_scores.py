@@ -1,8 +1,6 @@
 import math
 import re
 from collections import Counter
-from contextlib import suppress
-from functools import partial
 
 import bm25s
 import numpy as np
@@ -13,9 +11,9 @@ from hypothesis import strategies as st
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import StorageError
-from trainer.data.pairs.reading import Pair
+from trainer.data import store
 from trainer.data.surrogate import word_scores
-from trainer.data.surrogate.scores import SHARD, Surrogate, surrogate_vectors
+from trainer.data.surrogate.scores import Surrogate, surrogate_vectors
 from trainer.data.surrogate.word_scores import WordScores
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
@@ -71,60 +69,40 @@ def test_rare_words_score_higher():
 def test_hard_negatives_have_surrogate_scores_of_their_own():
     random = np.random.default_rng(0)
     queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
-    counts = [2, 0, 1, 0, 3]
     domain = [f"word{n} the" for n in range(11)]  # five documents, six hard negatives
-    lexical = WordScores.fit(domain)
-    known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], lexical)
-    rows = np.array([4, 0, 1])
-    pairs = [Pair("word4", "d", ("n",) * 2), Pair("word8 word5", "d", ("n",) * 2), Pair("the", "d")]
-    used = [4, 0, 1, 8, 9, 5, 6]  # of the fifth pair's three hard negatives, two are used
-    wanted = queries[rows] @ np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]]).T
-    view = known.view(rows, pairs)
+    known = Surrogate(queries, documents, negatives, WordScores.fit(domain))
+    rows, chosen, texts = np.array([4, 0, 1]), np.array([3, 4, 0, 1]), ["word4", "word8 word5", "the"]
+    used = [4, 0, 1, 8, 9, 5, 6]
+    view = known.view(rows, chosen, texts)
+    wanted = queries[rows] @ np.concatenate([documents[rows], negatives[chosen]]).T
     np.testing.assert_allclose(view.scores("dense", slice(None)), wanted, rtol=1e-5)
-    by_words = [[bm25(pair.query, domain[row], domain) for row in used] for pair in pairs]
+    by_words = [[bm25(text, domain[row], domain) for row in used] for text in texts]
     np.testing.assert_allclose(view.scores("text", slice(None)), by_words, rtol=1e-5)
     np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
-    part = known.take([0, 4]).view(np.array([1]), [Pair("word7", "d", ("n",))])
-    np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)
-    assert part.scores("text", slice(None))[0] == pytest.approx([0, bm25("word7", domain[8], domain)])
 
 
-def test_an_interruption_between_two_batches_of_a_shard_repeats_none_and_changes_no_vector(
-    tmp_path, tiny_checkpoint, monkeypatch
-):
-    encoder = load_encoder(tiny_checkpoint)
-    monkeypatch.setattr(encoder._runtime, "tokens_per_batch", 64)
-    texts = [" ".join(["the cat"] * (1 + number % 7)) + f" {number}" for number in range(60)]
-    n_batches = len(list(encoder.stream(texts, "document", None)))
-    expected = surrogate_vectors("one", texts, "document", encoder, tmp_path / "whole", lambda _: None)
-    computed = []
-    original = encoder._checked
-    monkeypatch.setattr(encoder, "_checked", lambda *given: computed.append(1) or original(*given))
+def test_vectors_of_a_run_that_was_stopped_are_completed_block_by_block(tmp_path, tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr(store, "BLOCK", 20)
+    encoder, texts = load_encoder(tiny_checkpoint), [f"the cat {number}" for number in range(50)]
+    done = []
 
-    def stop_after_two(n, calls):
-        calls.append(n)
-        if len(calls) == 3:  # the first call is about what is stored
+    def stop_in_the_second_block(n):
+        done.append(n)
+        if sum(done) > 20:
             raise KeyboardInterrupt
 
-    found = None
-    while found is None:
-        calls = []
-        with suppress(KeyboardInterrupt):
-            advance = partial(stop_after_two, calls=calls)
-            found = surrogate_vectors("one", texts, "document", encoder, tmp_path / "slots", advance)
-    assert len(computed) == n_batches > 4
-    np.testing.assert_array_equal(found, expected)
-    assert not list((tmp_path / "slots").glob("*.part.npz"))
+    with pytest.raises(KeyboardInterrupt):
+        surrogate_vectors("pairs", texts, "document", encoder, tmp_path, stop_in_the_second_block)
+    left = []
+    vectors = surrogate_vectors("pairs", texts, "document", encoder, tmp_path, left.append)
+    assert sum(left) == 30, "the first block is not computed again"
+    np.testing.assert_allclose(vectors, encoder.encode(texts, "document", None), atol=1e-6)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize("n_bytes", [100, 4 * 16 * (SHARD + 10)])
-def test_vectors_that_a_full_disk_stops_are_completed_later(tmp_path, tiny_checkpoint, n_bytes):
-    encoder = load_encoder(tiny_checkpoint)
-    texts = [f"the cat {number}" for number in range(SHARD + 40)]
-    with (
-        files_of_at_most(n_bytes),
-        pytest.raises(StorageError, match=r"npy cannot be written \("),
-    ):
+def test_vectors_that_a_full_disk_stops_are_completed_later(tmp_path, tiny_checkpoint):
+    encoder, texts = load_encoder(tiny_checkpoint), [f"the cat {number}" for number in range(50)]
+    with files_of_at_most(100), pytest.raises(StorageError, match=r"cannot be written \("):
         surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
     vectors = surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
     np.testing.assert_allclose(vectors, encoder.encode(texts, "document", None), atol=1e-6)

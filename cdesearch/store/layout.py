@@ -1,0 +1,73 @@
+"""The names of the files of an index, and the commands that messages advise for it."""
+
+import re
+import shlex
+from pathlib import Path
+
+from cdesearch.store.place import BucketAddress, Place
+
+FOLDER = ".cdesearch"
+CURRENT = "CURRENT"  # the file that names the live generation
+GENERATIONS = "generations"
+CHECKSUMS = "checksums.json"  # of a generation; written last
+PLAN = "plan.json"  # of a build; it is removed after the checksums have been written
+MARKER = "INDEX"  # written first; a folder without it is never written to
+FORMAT = 7
+MARK = f"cdesearch index\nformat {FORMAT}\n"
+KNOWN_FILES = (  # every file that cdesearch writes beside the generations
+    MARKER,
+    ".gitignore",
+    "lock",
+    "lock.holder",
+    "generations.json",
+    "generations.json.new",
+    CURRENT,
+    f"{CURRENT}.new",
+)
+
+_NAME = re.compile(r"[0-9a-f]{12}")
+
+
+def is_generation_name(name: object) -> bool:
+    """Whether this is a name of the form that generations have."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def index_of(file: Path) -> Path:
+    """The index folder that contains `file`, which is beside the generations or in one of them."""
+    for generation in file.parents:
+        if is_generation_name(generation.name) and generation.parent.name == GENERATIONS:
+            return generation.parent.parent
+    return file.parent
+
+
+def rebuild_command(place: Place, **changed: str | None) -> str:
+    """The command that rebuilds the index in `place` with its own settings, except for those that are `changed`.
+
+    `model="default"` stands for `--model default`, and `plain=None` for `--plain`. The command reads the settings of
+    the index. If these are lost, see `lost_settings_remedy`.
+    """
+    options = ((f"--{name.replace('_', '-')}", value) for name, value in changed.items())
+    named = "".join(f" {option}" if value is None else f" {option} {shlex.quote(value)}" for option, value in options)
+    return f"`cdesearch index --rebuild{named} --index {shlex.quote(str(place))}`"
+
+
+def rebuild_remedy(place: Place) -> str:
+    """The remedy for a damaged index in `place`, whose settings can be read."""
+    return f"Run {rebuild_command(place)}."
+
+
+def lost_settings_remedy(place: Place) -> str:
+    """The remedy for an index in `place` whose settings cannot be read."""
+    command = f"`cdesearch index --rebuild PATH --index {shlex.quote(str(place))}`"
+    return f"Run {command}, with PATH the folder that is indexed, and with --model if it had another than the default."
+
+
+def repair_command(place: Place) -> str:
+    """The command that mends the index at `place`."""
+    return f"cdesearch doctor --repair --index {shlex.quote(str(place))}"
+
+
+def damage_remedy(place: Place) -> str:
+    """The remedy for an index whose files are damaged. One in a bucket has no earlier generation to mend it with."""
+    return rebuild_remedy(place) if isinstance(place, BucketAddress) else f"Run `{repair_command(place)}`."

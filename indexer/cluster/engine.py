@@ -1,0 +1,241 @@
+"""Read and embed on a Ray cluster. The machine that runs the build joins the results, as it does without one."""
+
+import platform
+import socket
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from cdesearch.context.context import EncodingContext
+from cdesearch.context.vectors import Floats
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import Device, load_encoder
+from cdesearch.errors import CdesearchError, ClusterError, InputError, ModelError
+from cdesearch.models.endpoint_model import EndpointModel
+from cdesearch.progress import Progress
+from indexer.cluster.session import Session, connected
+from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.spool import KEY, Chunks, Spool
+from indexer.files.outcome import Source
+from indexer.read_files import FilesRead, read_files
+from indexer.settings import Options, Settings
+from indexer.workers.pool import Pool, Reading
+
+GROUP_BYTES = 8_000_000  # of files that one task reads, which takes seconds; a task costs half a second
+GROUP_FILES = 1_000
+AHEAD = 2  # windows that a worker has been given, so that it does not wait for the next one
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelToLoad:
+    """The model as the build has opened it."""
+
+    path: Path | None  # None: the model that ships
+    device: Device
+    is_plain: bool
+    fingerprint: str
+    precision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Texts that are embedded together, with their keys."""
+
+    keys: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+
+class OnCluster:
+    """Reads groups of files in tasks, and embeds windows of chunks in workers with a model."""
+
+    def __init__(self, session: Session, settings: Settings, encoder: Encoder, device: Device) -> None:
+        assert not isinstance(settings.model, EndpointModel)
+        self._session = session
+        on_gpus: Device = "cuda" if session.n_gpus and device == "auto" else device
+        self._model = ModelToLoad(settings.model, on_gpus, settings.plain, encoder.fingerprint, encoder.precision)
+
+    def read(self, sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
+        """Read files into `spool`, in their order, and close it."""
+        import ray
+
+        task: Any = ray.remote(max_retries=RETRIES)(read_group)
+        shared, read = ray.put(reading), FilesRead()
+        groups = results(lambda group: task.remote(group, shared), groups_of(sources), 2 * self._session.n_workers)
+        for group, (batches, of_group) in groups:
+            for batch in batches:
+                spool.add(batch)
+            read.records += of_group.records
+            read.files += of_group.files
+            read.columns |= of_group.columns
+            advance(len(group))
+        spool.close()
+        return read
+
+    def embed(
+        self,
+        spool: Chunks,
+        unchanged: Container[str],
+        cache: EmbeddingCache,
+        encoder: Encoder,  # noqa: ARG002 (each worker loads its own)
+        context: EncodingContext,
+        advance: Advance,
+    ) -> Iterator[None]:
+        """Embed every text of documents that are not `unchanged`; yields whenever vectors are stored in `cache`."""
+        import ray
+
+        on_gpus = self._model.device == "cuda"
+        n_workers = self._session.n_gpus if on_gpus else self._session.n_workers
+        actor: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=int(on_gpus))
+        workers = [actor(Embedder).remote(self._model) for _ in range(n_workers)]
+        turns, shared = cycle(workers), ray.put(context)
+        windows = _windows_to_embed(spool, unchanged, cache)
+        for window, vectors in results(
+            lambda window: next(turns).embed.remote(window.texts, shared), windows, AHEAD * n_workers
+        ):
+            cache.add(dict(zip(window.keys, vectors, strict=True)))
+            advance(len(window.keys))
+            yield
+        for worker in workers:
+            ray.kill(worker)
+
+
+class Embedder:
+    """A worker that embeds texts with its own copy of the model."""
+
+    def __init__(self, model: ModelToLoad) -> None:
+        self._model = model
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        """The model, which is loaded in the first task: Ray would report an error in `__init__` as a dead worker."""
+        model = self._model
+        encoder = load_encoder(model.path, model.device, fetch=False, plain=model.is_plain)
+        encoder.limit_threads(1)  # there is a worker for each core
+        found = encoder.fingerprint, encoder.precision
+        if found != (model.fingerprint, model.precision) and model.device != "cuda":
+            raise ModelError(
+                "A machine of the cluster has another model, or another export of it, than this machine.",
+                "Name a --model folder on a file system that all machines mount at the same path.",
+            )
+        return encoder
+
+    def embed(self, texts: list[str], context: EncodingContext) -> Floats:
+        """The vectors (n, d) of documents."""
+        return self._encoder.encode(texts, "document", context)
+
+
+def groups_of(sources: Sequence[Source]) -> Iterator[list[Source]]:
+    """Divide files into groups that one task reads, in their order."""
+    group: list[Source] = []
+    n_bytes = 0
+    for source in sources:
+        if group and (n_bytes + source.size > GROUP_BYTES or len(group) == GROUP_FILES):
+            yield group
+            group, n_bytes = [], 0
+        group.append(source)
+        n_bytes += source.size
+    if group:
+        yield group
+
+
+def read_group(group: list[Source], reading: Reading) -> tuple[list[pa.RecordBatch], FilesRead]:
+    """The chunks of a group of files, and their outcome; raises ClusterError if this machine does not see the files."""
+    top = group[0].top or group[0].file.parent
+    if not top.exists():
+        raise ClusterError(
+            f"The machine {platform.node()} of the cluster does not see {top}.",
+            "Put the files on a file system that all machines mount at the same path.",
+        )
+    with TemporaryDirectory(prefix="cdesearch-") as folder:
+        spool = Spool(Path(folder, "chunks.arrow"))
+        with Pool(1) as pool:  # a process of its own, because a hostile file may crash it or fill the memory
+            read = read_files(group, reading, pool, spool, lambda _: None)
+        return [window.drop_columns([KEY]) for window in spool.windows()], read
+
+
+def _windows_to_embed(spool: Chunks, unchanged: Container[str], cache: EmbeddingCache) -> Iterator[Window]:
+    """The texts of each window of chunks that have no vector yet and are not in an earlier window."""
+    asked: set[str] = set()
+    for rows in spool.windows(["document_id", KEY, "text"]):
+        columns = (rows[name].to_pylist() for name in rows.schema.names)
+        texts = {key: text for document, key, text in zip(*columns, strict=True) if document not in unchanged}
+        todo = [key for key in cache.missing(texts) if key not in asked]
+        asked.update(todo)
+        if todo:
+            yield Window(todo, [texts[key] for key in todo])
+
+
+@contextmanager
+def cluster_engine(options: Options, settings: Settings, encoder: Encoder, progress: Progress) -> Iterator[OnCluster]:
+    """The engine for one build; raises ClusterError, and InputError for a model with which a cluster cannot build."""
+    if isinstance(settings.model, EndpointModel):
+        raise InputError("A model on a server cannot be used with --engine ray.", "Leave --engine out.")
+    if encoder.joins_chunks:
+        raise InputError(
+            "A model that reads the chunks of a document together cannot be used with --engine ray.",
+            "Leave --engine out, or choose another model.",
+        )
+    progress.stage("Connecting to the cluster", None)
+    with connected(options.address, options.workers) as session:
+        if options.device == "cuda" and not session.n_gpus:
+            raise InputError("The cluster has no GPU.", "Leave --device out.")
+        yield OnCluster(session, settings, encoder, options.device)
+
+
+HEAD_SECONDS = 10.0  # in which the head of the cluster must answer
+WAIT_SECONDS = 1.0  # between two looks for signals such as Ctrl-C
+# After the death of a process or machine. Ray also restarts a worker that needs too much memory, so there is a limit.
+RETRIES = 5
+CONTINUES = "The same command continues, and reuses every finished embedding."
+
+Input = TypeVar("Input")
+
+
+def results(submit: Callable[[Input], Any], inputs: Iterable[Input], at_once: int) -> Iterator[tuple[Input, Any]]:
+    """Each input with the result of its task, in order; `submit` begins a task, of which `at_once` run at a time.
+
+    An input is taken only when its task begins. Raises CdesearchError.
+    """
+    waiting = iter(inputs)
+    running = deque((one, submit(one)) for one in islice(waiting, at_once))
+    while running:
+        one, task = running.popleft()
+        result = _result_of(task)
+        running.extend((new, submit(new)) for new in islice(waiting, 1))
+        yield one, result
+
+
+def _result_of(task: Any) -> Any:
+    """The result of a task; raises what the task has raised, and ClusterError if its worker died again and again."""
+    import ray
+
+    try:
+        while not ray.wait([task], timeout=WAIT_SECONDS)[0]:
+            _check_head(ray.get_runtime_context().gcs_address)
+        return ray.get(task)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, CdesearchError | OSError):  # such as that of a full disk, as on one machine
+            raise error.cause from None
+        raise (error.cause if isinstance(error.cause, Exception) else error) from error
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise ClusterError(f"A worker of the cluster has failed {RETRIES + 1} times ({reason}).", CONTINUES) from None
+
+
+def _check_head(address: str) -> None:
+    """Raise ClusterError if the head of the cluster has ended. Ray itself would end this process after a minute."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), HEAD_SECONDS).close()
+    except OSError:
+        raise ClusterError(f"The head of the cluster, {address}, does not answer any more.", CONTINUES) from None

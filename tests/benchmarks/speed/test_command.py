@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from benchmarks.machine import peak_memory
+from benchmarks.speed.command import speed
+from benchmarks.speed.runs import in_process
+from benchmarks.speed.serving import CLIENTS
+from cdesearch.errors import InputError
+
+
+@pytest.fixture
+def figures(tmp_path, corpus):
+    """Runs one suite of `speed` at the smallest size, and returns its figures by name."""
+
+    def measured(only, **options):
+        speed(
+            corpus, **{"documents": 20, "rounds": 1, "sizes": "200", "chunks": 300} | options, only=only, out=tmp_path
+        )
+        (file,) = tmp_path.glob(f"speed-{only}-*.json")
+        return {one["name"]: one for one in json.loads(file.read_text())["figures"]}
+
+    return measured
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", ["index", "context", "search", "memory", "update"])
+def test_a_suite_is_measured(figures, suite):
+    assert all(one["value"] > 0 for one in figures(suite).values())
+
+
+@pytest.mark.slow
+def test_a_query_through_a_server_takes_less_time_than_one_without(figures, monkeypatch):
+    monkeypatch.setattr("benchmarks.speed.searching.cold_measurements.__defaults__", (3,))
+    found = figures("cold")
+    assert found["cold query through a server"]["value"] < found["the same without a server"]["value"]
+
+
+@pytest.mark.slow
+def test_a_server_is_measured_under_load(figures):
+    found = figures("serving", rate=20, seconds=2)
+    values = {name: one["value"] for name, one in found.items()}
+    detail = found["search inside the server p50"]["detail"]
+    assert (detail["chunks"], detail["clients"], detail["answers"]) == (300, CLIENTS, 40)
+    assert values["errors"] == 0
+    assert 0 < values["served at 20/s p50"] <= values["served at 20/s p95"] <= values["served at 20/s p99"]
+    assert 0.5 < values["memory after the warm-up"] < 2
+
+
+def test_the_memory_of_a_process_is_that_of_its_own_call():
+    here = bytearray(1_000_000_000)
+    assert in_process(peak_memory) < len(here) < peak_memory()
+
+
+def test_a_process_that_is_ended_is_reported_with_a_remedy():
+    with pytest.raises(InputError, match="Free memory, or name smaller sizes"):
+        in_process(_end)
+
+
+def _end():
+    import os
+    import signal
+
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,163 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from running_server import running_server, wait_until
+from served_pages import damage, update
+
+from cdesearch.child_process import python_module, same_modules
+from cdesearch.serve import updates
+from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.updates import MAX_LINES, UpdateRuns, Watcher, update_command
+
+FOLDER = Path("somewhere") / ".cdesearch"
+PATIENCE = 1.0  # seconds, several times as long as a watcher needs to report a change
+
+
+@contextmanager
+def running(code):
+    """An update that runs a program of Python instead of the command."""
+    runs = UpdateRuns(lambda folder: [sys.executable, "-u", "-c", code, str(folder)])
+    assert runs.start(FOLDER)
+    yield runs
+    runs.close()
+
+
+LONG = "import sys\nfor n in range(99): print('line', n)\nprint(sys.argv[1], file=sys.stderr)"
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "lines"),
+    [
+        (LONG, "done", [f"line {n}" for n in range(100 - MAX_LINES, 99)] + [str(FOLDER)]),
+        ("raise SystemExit('error: the disk is full')", "failed", ["error: the disk is full"]),
+    ],
+)
+def test_the_end_of_the_output_is_kept(code, state, lines):
+    with running(code) as runs:
+        wait_until(lambda: runs.latest(FOLDER).ended is not None)
+        assert runs.latest(FOLDER).state == state and list(runs.latest(FOLDER).lines) == lines
+
+
+def test_one_update_runs_at_a_time_and_is_stopped_with_the_server():
+    with running("import time\ntime.sleep(600)") as runs:
+        assert not runs.start(Path("other")) and runs.latest(Path("other")) is None
+        assert runs.latest(FOLDER).state == "running"
+        runs.close()
+        assert runs.latest(FOLDER).state == "failed"
+        assert runs.start(FOLDER)
+
+
+@pytest.mark.parametrize("imported", ["typer", "cdesearch"])
+def test_an_update_runs_the_command_and_no_code_of_the_working_directory(tmp_path, monkeypatch, imported):
+    assert update_command(FOLDER)[1:] == ["-P", "-m", "cdesearch", "index", "--index", str(FOLDER)]
+    docs = tmp_path / "docs"
+    (docs / imported).mkdir(parents=True)
+    (docs / imported / "__init__.py").write_text("open('executed', 'w')")
+    monkeypatch.chdir(docs)
+    runs = UpdateRuns()
+    assert runs.start(docs / ".cdesearch")
+    wait_until(lambda: runs.latest(docs / ".cdesearch").ended is not None)
+    runs.close()
+    assert not (docs / "executed").exists()
+    assert "error: There is no index in" in " ".join(runs.latest(docs / ".cdesearch").lines)
+
+
+@contextmanager
+def watching(folder):
+    with ServedIndexes.open([folder]) as indexes:
+        watcher = Watcher(indexes)
+        try:
+            wait_until(lambda: watcher.processes)
+            yield indexes[None], watcher
+        finally:
+            watcher.close()
+
+
+def has(served, words):
+    served.searcher.refresh()
+    return served.index.documents.count_rows(f"title = '{words}'") > 0
+
+
+@pytest.mark.slow
+def test_a_changed_file_is_found_without_a_command(own_pages, capfd):
+    with running_server([own_pages], ServeSettings(watch=True)) as server:
+        (own_pages / "new.md").write_text("xylophone")
+        wait_until(lambda: [hit["path"] for hit in server.json("search", q="xylophone", k=1)["hits"]] == ["new.md"])
+        (own_pages / "new.md").unlink()
+        wait_until(lambda: server.json("status")["indexes"][0]["documents"] == 6)
+    assert "own: Updated: 7 documents" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_process_that_was_killed_is_started_again_and_ends_with_the_server(own_pages, monkeypatch):
+    monkeypatch.setattr(updates, "RETRY_SECONDS", 0.05)
+    with watching(own_pages) as (served, watcher):
+        (killed,) = watcher.processes
+        killed.kill()
+        wait_until(lambda: killed.poll() is not None and watcher.processes != [killed])
+        (own_pages / "new.md").write_text("# Xylophone\n\nIt is made of wood.")
+        wait_until(lambda: has(served, "Xylophone"))
+        (process,) = watcher.processes
+    assert process.wait(0.1) is not None
+
+
+@pytest.mark.slow
+def test_the_process_ends_when_a_killed_server_leaves_it_alone(own_pages):
+    command = python_module("cdesearch.serve.updates", str(own_pages / ".cdesearch"), "advise")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=same_modules(), text=True, **pipes) as process:
+        (own_pages / "new.md").write_text("xylophone")
+        assert process.stdout.readline().startswith("Updated: 7 documents")
+        os.kill(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+        time.sleep(PATIENCE)
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+@pytest.mark.slow
+def test_an_index_that_cannot_be_updated_is_reported_once(own_pages, tiny_checkpoint, monkeypatch, capfd):
+    monkeypatch.setattr(updates, "RETRY_SECONDS", 0.05)
+    with ServedIndexes.open([own_pages]) as indexes:
+        update(own_pages, tiny_checkpoint, 1)
+        damage(own_pages)
+        watcher = Watcher(indexes)
+        shown = ""
+
+        def is_shown():
+            nonlocal shown
+            shown += capfd.readouterr().err
+            return "doctor" in shown
+
+        wait_until(is_shown)
+        time.sleep(3 * PATIENCE)
+        watcher.close()
+    assert (shown + capfd.readouterr().err).count("doctor") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refreshes", [True, False])
+def test_a_context_that_no_longer_fits_is_renewed_if_the_server_may(own_pages, refreshes):
+    def status():
+        return server.json("status")["indexes"][0]
+
+    with running_server([own_pages], ServeSettings(watch=True, refreshes=refreshes)) as server:
+        before = status()
+        more = own_pages.parent / "more"
+        more.mkdir()
+        for number in range(6 * before["chunks"]):
+            (more / f"{number}.md").write_text(f"engine {number} and stone")
+        more.rename(own_pages / "more")
+        wait_until(lambda: status()["documents"] > before["documents"])
+        if refreshes:
+            wait_until(lambda: status()["context_fingerprint"] != before["context_fingerprint"])
+        else:
+            time.sleep(3 * PATIENCE)
+            assert status()["context_fingerprint"] == before["context_fingerprint"]

@@ -1,0 +1,41 @@
+"""The locked packages are those that pyproject.toml asks for."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+REPOSITORY = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def pins(*files: str) -> set[tuple[str, str]]:
+    texts = [(REPOSITORY / "requirements" / file).read_text(encoding="utf-8") for file in files]
+    return {(name, version) for text in texts for name, version in re.findall(r"^([\w.-]+)==([\w.+]+)", text, re.M)}
+
+
+def asked(extras: list[str]) -> Iterator[Requirement]:
+    """What cdesearch needs with these extras, which may name other extras of it."""
+    project = PYPROJECT["project"]
+    groups = [project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)]
+    for requirement in map(Requirement, sum(groups, PYPROJECT["dependency-groups"]["build"])):
+        if requirement.name == "cdesearch":
+            yield from asked(sorted(requirement.extras))
+        else:
+            yield requirement
+
+
+@pytest.mark.parametrize(("files", "extras"), [(["serve.txt"], ["serve"]), (["dev.txt", "torch.txt"], ["mutants"])])
+def test_a_version_is_locked_for_every_dependency(files, extras):
+    locked = pins(*files)
+    for requirement in asked(extras):
+        versions = [version for name, version in locked if name == canonicalize_name(requirement.name)]
+        assert versions and all(map(requirement.specifier.contains, versions)), f"Run `make lock`: {requirement}"
+
+
+def test_the_tests_run_with_the_versions_of_the_demo():
+    assert pins("serve.txt") <= pins("dev.txt")

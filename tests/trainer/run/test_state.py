@@ -1,0 +1,93 @@
+"""The state of a run: what differs or is damaged is refused in one line that names it."""
+
+import pickle
+from dataclasses import replace
+
+import pytest
+import torch
+from batches import make_student
+from file_size_limit import files_of_at_most
+from msgspec.structs import replace as changed
+
+from cdesearch.errors import InputError, StorageError
+from trainer.recipe import check_recipe
+from trainer.run.state import BEST, STATE, Progress, Running, load_best, load_state, save_best, save_state
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of a tiny student whose token embeddings are frozen, as in a recipe."""
+    values = {"data": {"pairs": ["p"]}, "model": {"start": "s"}, "run": {"out": tmp_path}}
+    model, head = make_student()
+    model.second_stage.backbone.tokens.requires_grad_(False)
+    trained = [parameter for parameter in (*model.parameters(), *head.parameters()) if parameter.requires_grad]
+    modules, optimizer = {"model": model, "head": head}, torch.optim.AdamW(trained)
+    recipe = check_recipe(values, tmp_path)
+    return Running(
+        tmp_path, recipe, {"start": "1"}, modules, optimizer, ("learning.steps", "run.out"), Progress(step=3)
+    )
+
+
+class Foreign:
+    """An object that torch refuses to load."""
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "garbage": lambda content: b"\x80garbage" * 99,
+    "cut off": lambda content: content[: len(content) // 2],
+    "a foreign pickle": lambda content: pickle.dumps(Foreign()),
+    "a flipped bit, with which torch loads another number": lambda content: (
+        content[: len(content) // 2] + bytes([content[len(content) // 2] ^ 1]) + content[len(content) // 2 + 1 :]
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(("name", "load"), [(STATE, load_state), (BEST, load_best)])
+def test_a_damaged_file_is_named(run, name, load, damage):
+    save_state(run)
+    save_best(run)
+    file = run.folder / name
+    file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    with pytest.raises(StorageError, match=rf"{name} cannot be read\. Copy it again") as raised:
+        load(run)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("change", [{"recipe": None}, {"modules": None}, {"optimizer": {}}, {"progress": [1]}])
+def test_a_state_with_an_impossible_value_is_refused(run, change):
+    save_state(run)
+    torch.save(torch.load(run.folder / STATE) | change, run.folder / STATE)
+    with pytest.raises(StorageError, match=r"state\.pt cannot be read\. Copy it again, or set another run\.out\."):
+        load_state(run)
+
+
+def test_a_state_continues_only_with_what_it_was_started_with(run, tmp_path):
+    with pytest.raises(InputError, match=r"has no state\.pt to resume"):
+        load_state(run)
+    save_state(run)
+    again = replace(run, progress=Progress())
+    load_state(again)
+    assert again.progress == run.progress
+    learning = changed(run.recipe.learning, rate=0.1, steps=7)
+    with pytest.raises(InputError, match=r"another recipe: learning\.rate: 2e-05 -> 0\.1\."):
+        load_state(replace(run, recipe=changed(run.recipe, learning=learning)))
+    load_state(replace(run, recipe=changed(run.recipe, learning=changed(run.recipe.learning, steps=7))))
+    with pytest.raises(InputError, match=r"The start differs from what .* was started with"):
+        load_state(replace(run, digests={"start": "2"}))
+    torch.save(torch.load(run.folder / STATE) | {"recipe": '{"modle": {}}'}, run.folder / STATE)
+    with pytest.raises(InputError, match=r"was started by another version or command: .* there is no modle"):
+        load_state(run)
+
+
+def test_a_full_disk_keeps_the_last_state(run):
+    with files_of_at_most(10_000), pytest.raises(StorageError, match=r"no earlier state\. .* without --resume"):
+        save_state(run)
+    save_state(run)
+    run.progress.step = 4
+    with files_of_at_most(10_000), pytest.raises(StorageError, match="the previous state is kept"):
+        save_state(run)
+    assert [file.name for file in run.folder.glob("state*")] == ["state.pt"]
+    load_state(run)
+    assert run.progress.step == 3

@@ -1,0 +1,212 @@
+"""The state of a run on disk, with which it continues bit for bit: weights, optimizer, random numbers, and its recipe.
+
+    run.out/state.pt       what the next step depends on
+    run.out/best.pt        the trained weights with the lowest held-out loss
+
+The folder can be copied to another machine. Pairs and models may have other paths there: their digests are compared.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b, file_digest
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from warnings import catch_warnings
+from zipfile import ZipFile
+
+import torch
+from msgspec import Struct
+from torch import Tensor, nn
+
+from cdesearch.errors import CdesearchError, InputError, ModelError, StorageError
+from trainer.execution.distributed import world
+from trainer.recipe_file import differences, parse_recipe, to_plain
+from trainer.replacing import mend, replacing
+
+STATE = "state.pt"
+BEST = "best.pt"
+START_FILES = ("config.json", "tokenizer.json", "sentence_bert_config.json", "model.safetensors")
+ANOTHER = "Resume with the same recipe, or set another run.out."
+
+
+@dataclass(slots=True)
+class Progress:
+    """The steps taken, the seconds that they took, and the lowest held-out loss so far."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best_step: int = 0
+    best_loss: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a state holds: the recipe of a run, the digests of what it reads, and what is trained."""
+
+    folder: Path
+    recipe: Struct
+    digests: Mapping[str, str]
+    modules: Mapping[str, nn.Module]
+    optimizer: torch.optim.Optimizer
+    may_change: tuple[str, ...]  # settings that may differ on resume
+    progress: Progress = field(default_factory=Progress)
+
+
+def save_state(run: Running) -> None:
+    """Replace the state; a full disk or a kill leaves the old one intact. Raises StorageError."""
+    progress = run.progress
+    state = {
+        "recipe": json.dumps(to_plain(run.recipe)),
+        "digests": dict(run.digests),
+        "processes": world(),
+        "progress": [progress.step, progress.seconds, progress.best_step, progress.best_loss],
+        "optimizer": run.optimizer.state_dict(),
+        "random": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "modules": {name: trained_tensors(module) for name, module in run.modules.items()},
+    }
+    _write(run.folder / STATE, state)
+
+
+def load_state(run: Running) -> None:
+    """Restore the state; raises StorageError if it is damaged, and InputError if it is that of another run."""
+    check_state(run.folder)
+    file = run.folder / STATE
+    state = _read(file)
+    with readable(file):
+        check_recipe(run.folder, run.recipe, run.may_change, state["recipe"])
+        if changed := sorted(name for name, digest in run.digests.items() if state["digests"].get(name) != digest):
+            raise InputError(
+                f"The {changed[0]} differs from what {run.folder} was started with.",
+                "Restore it, or set another run.out.",
+            )
+        if state["processes"] != world():
+            raise InputError(
+                f"{run.folder} was started with another number of processes, {state['processes']}.",
+                f"Run it with `torchrun --nproc-per-node {state['processes']}`, or set another run.out.",
+            )
+        for name, module in run.modules.items():
+            _load_trained(run.folder, module, state["modules"][name])
+        run.optimizer.load_state_dict(state["optimizer"])
+        torch.set_rng_state(state["random"])
+        if torch.cuda.is_available() and state["cuda"]:
+            torch.cuda.set_rng_state_all(state["cuda"])
+        progress = run.progress
+        progress.step, progress.seconds, progress.best_step, progress.best_loss = state["progress"]
+
+
+def check_recipe(folder: Path, recipe: Struct, may_change: tuple[str, ...], stored: str | None = None) -> None:
+    """Raise InputError if the recipe of a run, by default that of its state, differs in what may not change."""
+    stored = _read(folder / STATE)["recipe"] if stored is None else stored
+    try:
+        before = parse_recipe(type(recipe), json.loads(stored), folder / STATE, ANOTHER)
+    except InputError as error:
+        raise InputError(f"{folder} was started by another version or command: {error.cause}", ANOTHER) from None
+    changed = [change for change in differences(before, recipe) if not change.startswith(may_change)]
+    if changed:
+        raise InputError(f"{folder} was started with another recipe: {'; '.join(changed)}.", ANOTHER)
+
+
+def check_state(folder: Path) -> None:
+    """Raise InputError if the folder of a run has no state."""
+    if not (folder / STATE).is_file():
+        raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
+
+
+def save_best(run: Running) -> None:
+    """Write the trained weights with the lowest held-out loss so far; raises StorageError."""
+    _write(run.folder / BEST, {name: trained_tensors(module) for name, module in run.modules.items()})
+
+
+def load_best(run: Running) -> None:
+    """Restore the weights that `save_best` wrote last; raises StorageError."""
+    state = _read(run.folder / BEST)
+    with readable(run.folder / BEST):
+        for name, module in run.modules.items():
+            _load_trained(run.folder, module, state[name])
+
+
+def digest_of_start(folder: Path) -> str:
+    """A digest of the files of a start, whatever its path; raises ModelError."""
+    digest = blake2b(digest_size=16)
+    try:
+        for file in (folder / name for name in START_FILES):
+            if file.is_file():
+                with file.open("rb") as stream:
+                    digest.update(file.name.encode() + file_digest(stream, "blake2b").digest())
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be read ({error.strerror}).", "Copy it again.") from None
+    return digest.hexdigest()
+
+
+def first_not_finite(modules: Mapping[str, nn.Module]) -> str | None:
+    """The name of the first tensor with NaN or an infinite number; None if there is none."""
+    for module_name, module in modules.items():
+        for name, tensor in module.state_dict().items():
+            if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+                return f"{module_name}.{name}"
+    return None
+
+
+def check_start(source: Path | None, modules: Mapping[str, nn.Module]) -> None:
+    """Raise ModelError, which names the `source` of the modules, if a weight that a run begins with is not finite."""
+    if broken := first_not_finite(modules):
+        raise ModelError(f"{source} has numbers that are not finite ({broken}).", "Copy it again, or name another one.")
+
+
+def trained_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """The tensors that training changes; frozen parameters are those of the start."""
+    frozen = _frozen(module)
+    return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
+
+
+@contextmanager
+def readable(file: Path) -> Iterator[None]:
+    """Raise StorageError if the block fails, whatever the reason: a damaged file can make torch raise any exception."""
+    try:
+        yield
+    except (CdesearchError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise StorageError(f"{file} cannot be read.", "Copy it again, or set another run.out.") from error
+
+
+def _load_trained(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    found = module.load_state_dict(tensors, strict=False)
+    if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
+        raise InputError(f"{folder} has the state of another model ({min(others)}).", "Set another run.out.")
+
+
+def _frozen(module: nn.Module) -> set[str]:
+    return {name for name, parameter in module.named_parameters() if not parameter.requires_grad}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The values that `_write` wrote, by name, on the CPU; raises StorageError."""
+    with readable(file):
+        content = BytesIO(file.read_bytes())
+        if ZipFile(content).testzip() is not None:  # torch does not compare the checksums of what it loads
+            raise ValueError
+        content.seek(0)
+        with catch_warnings(action="ignore"):  # torch explains at length what it does not load
+            return dict(torch.load(content, map_location="cpu", weights_only=True))
+
+
+def _write(target: Path, state: dict[str, Any]) -> None:
+    """Replace the file `target`; raises StorageError."""
+    content = BytesIO()
+    torch.save(state, content)
+    try:
+        with replacing(target) as stream:
+            stream.write(content.getbuffer())
+    except OSError as error:
+        has_state = (target.parent / STATE).exists()
+        raise StorageError(
+            f"The state cannot be written to {target.parent} ({error.strerror});"
+            f" {'the previous state is kept' if has_state else 'there is no earlier state'}.",
+            f"{mend(error)}, and run again {'with' if has_state else 'without'} --resume.",
+        ) from error
