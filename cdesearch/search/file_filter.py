@@ -88,9 +88,6 @@ class FileFilter:
         if self.paths is not None:
             yield path_condition(*self.paths)
         if self.suffixes is not None:
-            wrong = next((suffix for suffix in self.suffixes if not _SUFFIX.fullmatch(suffix)), None)
-            if wrong is not None:
-                raise QueryError(f"{wrong:.20} is not the end of a file name.", "Use letters and digits, such as py.")
             has_suffix = rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)}){_COMPRESSED}$')"
             yield f"{has_suffix} OR path IN ({', '.join(map(quoted, scripts))})" if scripts else has_suffix
 
@@ -104,9 +101,11 @@ def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
 
     A suffix of a type is a type as well, such as `xlsx` of `sheet`. A name that begins with a dot is any suffix alone.
     """
-    unknown = next((one for one in types if one not in TYPES and one not in _SUFFIXES and one[:1] != "."), None)
-    if unknown is not None:
-        raise QueryError(f"There is no file type {unknown:.40}.", f"The types are {', '.join(TYPES)}.")
+    for one in types:
+        if one[:1] == "." and not _SUFFIX.fullmatch(one[1:]):
+            raise QueryError(f"{one:.20} is not the end of a file name.", "Use letters and digits, such as .py.")
+        if one[:1] != "." and one not in TYPES and one not in _SUFFIXES:
+            raise QueryError(f"There is no file type {one:.40}.", f"The types are {', '.join(TYPES)}.")
     return tuple(dict.fromkeys(end for one in types for end in TYPES.get(one, one.removeprefix(".")).split()))
 
 

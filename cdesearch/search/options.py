@@ -125,7 +125,14 @@ EXCLUSIVE = {
 
 
 def with_options(function: Function, parameters: Iterable[Parameter]) -> Function:
-    """Return a function that libraries take for one with these parameters instead of its `**` parameter."""
-    own = [one for one in signature(function).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    function.__signature__ = Signature([*own, *parameters])  # type: ignore[attr-defined] # what `signature` returns
+    """Return a function that libraries take for one with these parameters instead of its `**` parameter.
+
+    They follow its own parameters without a default.
+    """
+    before = signature(function)
+    own = [one for one in before.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    first = [one for one in own if one.default is Parameter.empty]
+    rest = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own if one not in first]
+    after = Signature([*first, *parameters, *rest], return_annotation=before.return_annotation)
+    function.__signature__ = after  # type: ignore[attr-defined] # which `signature` returns
     return function
