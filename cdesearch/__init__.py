@@ -15,11 +15,11 @@ cdesearch.open(["docs", "notes"]).search("...")  # several indexes as one
 
 TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` would delay every start
 if TYPE_CHECKING:
-    from cdesearch.api import BuildReport, OpenIndex, UnreadFile, build
+    from cdesearch.api import OpenIndex, OpenIndexes, build
     from cdesearch.api import open as open  # exported, although not by `import *`
+    from cdesearch.builders import BuildReport, UnreadFile
     from cdesearch.encode.embedder import Embedder
     from cdesearch.errors import CdesearchError
-    from cdesearch.opened import OpenIndexes
     from cdesearch.search.result import SearchResult
     from cdesearch.store.schema import Chunk, Hit
 
@@ -40,15 +40,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BuildReport": "cdesearch.api",
+    "BuildReport": "cdesearch.builders",
     "CdesearchError": "cdesearch.errors",
     "Chunk": "cdesearch.store.schema",
     "Embedder": "cdesearch.encode.embedder",
     "Hit": "cdesearch.store.schema",
     "OpenIndex": "cdesearch.api",
-    "OpenIndexes": "cdesearch.opened",
+    "OpenIndexes": "cdesearch.api",
     "SearchResult": "cdesearch.search.result",
-    "UnreadFile": "cdesearch.api",
+    "UnreadFile": "cdesearch.builders",
     "build": "cdesearch.api",
     "open": "cdesearch.api",
 }

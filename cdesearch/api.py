@@ -1,56 +1,112 @@
 """The Python API: build an index, open it, search it, and keep it up to date."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from asyncio import wrap_future
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, overload
+from types import MappingProxyType
+from typing import Any, Literal, Self, Unpack, overload
 
-from cdesearch.builders import builder
+from cdesearch.builders import BUILDER, BuildReport
 from cdesearch.encode.load import Device
-from cdesearch.errors import InputError, SourceError
+from cdesearch.errors import InputError, QueryError, SourceError
 from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, with_details
-from cdesearch.opened import OpenIndexes, Searchable
+from cdesearch.search.options import Mode
+from cdesearch.search.request import Filters, K, SearchRequest, request_of
+from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
-from cdesearch.search.several import SeveralSearcher
+from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 from cdesearch.store.place import Place, parse_place
 from cdesearch.store.vector_format import VectorKind
 
+ASYNCHRONOUS = 4  # searches of `asearch` that run at the same time; the others wait
 Folders = list[str] | list[Path] | list[str | PathLike[str]] | tuple[str | PathLike[str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadFile:
-    """A file that a run could not read, or only in part, or that is no longer in the index."""
+class _Opened:
+    """What one open index and several have in common."""
 
-    path: str  # relative to the indexed folder
-    reason: str
+    def __init__(self, searched: Searcher | Together) -> None:
+        self._searched = searched
+        self._threads = ThreadPoolExecutor(ASYNCHRONOUS, thread_name_prefix="cdesearch-async")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
+        self._threads.shutdown()
+        self._searched.close()
+
+    def search(
+        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+    ) -> SearchResult:
+        """Return the `k` best chunks, best first, as a sequence of hits.
+
+        `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
+        then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
+        one of several, are searched. A glob is relative to the indexed folder, like `chunk.path`. `type` is a type of
+        files such as "md", or several, and `since` an age or a date. Hits whose `confidence`, the estimated probability
+        that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for an invalid argument,
+        and IndexStateError for an index that cannot be used.
+        """
+        return self.search_many([query], k, mode, **filters)[0]
+
+    def search_many(
+        self, queries: Sequence[str | SearchRequest], k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+    ) -> list[SearchResult]:
+        """Return for each query what `search` returns, in less time than with a call for each.
+
+        All queries are answered from one generation. With the default model the results are exactly the same; with
+        models that are not quantised, scores may differ by rounding. Raises what `search` raises.
+        """
+        if isinstance(queries, str):
+            raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
+        requests = [request_of(query, k, mode, **filters) for query in queries]
+        self._bring_up_to_date()
+        return self._searched.search_many(requests)
+
+    async def asearch(
+        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+    ) -> SearchResult:
+        """Return what `search` returns, without blocking the event loop: the search runs in a thread.
+
+        A search that is cancelled before it starts is not run. One that is running ends in its thread, and its result
+        is dropped. Raises what `search` raises.
+        """
+        try:
+            later = self._threads.submit(self.search, query, k, mode, **filters)
+        except RuntimeError:  # the threads have ended
+            raise QueryError("This index has been closed.", "Open it again.") from None
+        return await wrap_future(later)
+
+    def _bring_up_to_date(self) -> None:
+        self._searched.reload()
 
 
-@dataclass(frozen=True, slots=True)
-class BuildReport:
-    """What a run of `build` or `OpenIndex.update` has done, and what the index contains since."""
+class OpenIndexes(_Opened):
+    """Several indexes that are searched as one. Close them with `close`, or use them in a `with` block.
 
-    changed: bool  # whether any document has changed
-    documents: int
-    documents_without_text: int  # among `documents`
-    chunks: int
-    embedded: int  # texts that went through the model in this run
-    indexed_files: int
-    ignored_files: int
-    skipped: tuple[UnreadFile, ...]  # files that could not be read
-    read_in_part: tuple[UnreadFile, ...]  # files that are indexed without the lines that could not be read
-    dropped: tuple[UnreadFile, ...]  # files that still exist, but are no longer in the index
-    seconds: float
-    size_bytes: int  # on disk
-    advice: str | None  # a line if a new context is advised (`refresh_context`)
+    The attribute `index` of each hit is the name of its index, and `copies` are the hits of other indexes with the same
+    text. `path` is relative to the indexed folder of each index. If one of the indexes cannot be searched, the call
+    raises its error. Threads and newer generations are as for `OpenIndex`.
+    """
+
+    @property
+    def indexes(self) -> Mapping[str, Index]:
+        """The newest open generation of each index, by name."""
+        return MappingProxyType(dict(self._searched.indexes))
 
 
-class OpenIndex(Searchable):
+class OpenIndex(_Opened):
     """An index that is open for searching. Close it with `close`, or use it in a `with` block.
 
     Any number of threads may use it. Every call uses the newest generation of the index, so the next call after an
@@ -89,9 +145,9 @@ class OpenIndex(Searchable):
         self._searcher.reload()
         encoder = self._searcher.loaded_encoder
         options = self._options | {"index": self.index.place, "refresh_context": refresh_context, "wait": wait}
-        report = _run([], encoder=encoder, **options)
+        report = BUILDER.folder([], columns={}, encoder=encoder, max_file_size=None, **options)
         self._searcher.reload()
-        return _shown(report)
+        return report
 
     def reload(self) -> bool:
         """Open the newest generation if it is newer than the open one, and return whether it was.
@@ -104,7 +160,7 @@ class OpenIndex(Searchable):
         self._searcher.reload()
         if self._update_if_stale:
             with self._updating:
-                line = builder("quick")(self.index, **self._options, encoder=self._searcher.loaded_encoder)
+                line = BUILDER.quick(self.index, **self._options, encoder=self._searcher.loaded_encoder)
             if line:
                 warnings.warn(line, stacklevel=3)
             self._searcher.reload()
@@ -142,7 +198,7 @@ def open(
             raise InputError(
                 cause, "Open each index by itself to update it." if folder else "Name at least one folder."
             )
-        return OpenIndexes(SeveralSearcher.open(open_each(map(_place, folder)), device, named))
+        return OpenIndexes(Together.open(open_each(map(_place, folder)), device, named))
     index = Index.open(None if folder is None else _place(folder))
     return OpenIndex(Searcher(index, device=device, model=named), device, named, update_if_stale=update_if_stale)
 
@@ -185,7 +241,7 @@ def build(
     read completely, after the other files have been indexed. Raises CdesearchError.
     """
     named = with_details(None if model is None else _model(model), model_name, query_prefix, document_prefix)
-    report = _run(
+    report = BUILDER.folder(
         [_place(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
         index=None if index is None else _place(index),
@@ -207,39 +263,11 @@ def build(
         workers=workers,
         wait=wait,
     )
-    shown = _shown(report)
     if strict:
-        _check_all_read(shown)
+        _check_all_read(report)
     if isinstance(named, EndpointModel) and not named.url:
         named = None  # the index names the server, and now also what was named here
-    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=shown)
-
-
-def _run(paths: Sequence[Place], *, columns: dict[str, str | None] | None = None, **options: Any) -> Any:
-    """Build or update an index without output, and return the `Report` of the package that builds indexes."""
-    return builder("folder")(paths, columns=columns or {}, **({"max_file_size": None} | options))
-
-
-def _shown(report: Any) -> BuildReport:
-    return BuildReport(
-        changed=report.changed,
-        documents=report.n_documents,
-        documents_without_text=report.n_without_text,
-        chunks=report.n_chunks,
-        embedded=report.embedded,
-        indexed_files=report.n_files["indexed"],
-        ignored_files=report.n_files["ignored"],
-        skipped=_unread(report.skipped),
-        read_in_part=_unread(report.in_part),
-        dropped=_unread(report.dropped),
-        seconds=report.seconds,
-        size_bytes=report.size_bytes,
-        advice=report.advice,
-    )
-
-
-def _unread(files: Sequence[Any]) -> tuple[UnreadFile, ...]:
-    return tuple(UnreadFile(file.path, file.reason) for file in files)
+    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=report)
 
 
 def _check_all_read(report: BuildReport) -> None:

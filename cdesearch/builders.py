@@ -1,13 +1,104 @@
-"""Find the functions of the package that builds indexes.
+"""What the package that builds indexes offers to this one.
 
 That package imports this one, so its functions are found through the entry-point group `cdesearch.builders`.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from cdesearch.encode.encoder import Encoder
+    from cdesearch.encode.load import Device
+    from cdesearch.models.endpoint_model import Model
+    from cdesearch.store.index import Index
+    from cdesearch.store.manifest import Manifest
+    from cdesearch.store.place import Place
 
 
-def builder(name: str) -> Any:
-    """Return the function or class that is registered as `name`."""
-    (entry,) = entry_points(group="cdesearch.builders", name=name)
-    return entry.load()
+@dataclass(frozen=True, slots=True)
+class UnreadFile:
+    """A file that a run could not read, or only in part, or that is no longer in the index."""
+
+    path: str  # relative to the indexed folder
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a run of `build` or `OpenIndex.update` has done, and what the index contains since."""
+
+    changed: bool  # whether any document has changed
+    documents: int
+    documents_without_text: int  # among `documents`
+    chunks: int
+    embedded: int  # texts that went through the model in this run
+    indexed_files: int
+    ignored_files: int
+    skipped: tuple[UnreadFile, ...]  # files that could not be read
+    read_in_part: tuple[UnreadFile, ...]  # files that are indexed without the lines that could not be read
+    dropped: tuple[UnreadFile, ...]  # files that still exist, but are no longer in the index
+    seconds: float
+    size_bytes: int  # on disk
+    advice: str | None  # a line if a new context is advised (`refresh_context`)
+    place: "Place"  # of the index
+
+
+class Tools(Protocol):
+    """A loaded model and a pool of processes, which all updates of `keep_up` use."""
+
+    def close(self) -> None:
+        """End the processes."""
+
+
+class Builder(Protocol):
+    """The functions that build indexes and keep them up to date. Each is registered under its own name."""
+
+    def folder(
+        self,
+        paths: "Sequence[Place]",
+        *,
+        columns: dict[str, str | None],
+        encoder: "Encoder | None" = None,
+        **options: Any,
+    ) -> BuildReport:
+        """Build or update the index of files and folders without output; `options` are those of `cdesearch.build`."""
+
+    def changes(self, index: "Index") -> dict[str, int]:
+        """Return how many files are `new`, `modified` and `deleted` since the last run."""
+
+    def quick(
+        self,
+        index: "Index",
+        *,
+        device: "Device" = "auto",
+        model: "Model | None" = None,
+        encoder: "Encoder | None" = None,
+    ) -> str | None:
+        """Update the index if that takes less than a second; otherwise return a line about the pending changes."""
+
+    def stale(self, manifest: "Manifest") -> str | None:
+        """Return a sentence that says why the context no longer describes the corpus; None if it does."""
+
+    def unpacked(self, file: Path) -> bytes:
+        """Return the contents of a compressed file; raises InputError."""
+
+    def keep_up(
+        self, folder: "Place", tools: "Tools", say: Callable[[str], None], stop: Event, refresh: Any = "advise"
+    ) -> None:
+        """Update the index in a folder whenever its files change, until `stop` is set."""
+
+    def warm(self) -> "Tools":
+        """Return tools for `keep_up`."""
+
+
+class _EntryPoints:
+    def __getattr__(self, name: str) -> Any:
+        (entry,) = entry_points(group="cdesearch.builders", name=name)
+        return entry.load()
+
+
+BUILDER = cast(Builder, _EntryPoints())

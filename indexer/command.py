@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from cdesearch.builders import BuildReport, UnreadFile
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
@@ -14,6 +15,7 @@ from cdesearch.store.vector_format import VectorKind
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
+    from indexer.files.outcome import Skipped
     from indexer.settings import Options
     from indexer.summary import Report
 
@@ -213,7 +215,7 @@ def build_quietly(
     max_file_size: str | int | None,
     encoder: "Encoder | None" = None,
     **options: Any,
-) -> "Report":
+) -> BuildReport:
     """Build or update the index of `paths` silently. `options` are fields of Options; `encoder` is a loaded model."""
     from cdesearch.progress import Silent
     from indexer.build import build
@@ -223,7 +225,27 @@ def build_quietly(
 
     limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
     given = Options(columns=Columns(**columns), max_file_bytes=limit, **options)
-    return build(paths, given, Silent(), Given(encoder))
+    report = build(paths, given, Silent(), Given(encoder))
+    return BuildReport(
+        changed=report.changed,
+        documents=report.n_documents,
+        documents_without_text=report.n_without_text,
+        chunks=report.n_chunks,
+        embedded=report.embedded,
+        indexed_files=report.n_files["indexed"],
+        ignored_files=report.n_files["ignored"],
+        skipped=_unread(report.skipped),
+        read_in_part=_unread(report.in_part),
+        dropped=_unread(report.dropped),
+        seconds=report.seconds,
+        size_bytes=report.size_bytes,
+        advice=report.advice,
+        place=report.place,
+    )
+
+
+def _unread(files: "Sequence[Skipped]") -> tuple[UnreadFile, ...]:
+    return tuple(UnreadFile(file.path, file.reason) for file in files)
 
 
 def _bytes(size: str) -> int:

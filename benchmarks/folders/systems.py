@@ -10,7 +10,7 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.folders.questions import DEPTH, Passage
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.fused import Fused
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.schema import Chunk
 from indexer.formats.records import PART

@@ -18,7 +18,7 @@ from benchmarks.systems.product import index_texts
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.result import ANSWERABLE, SearchResult
 from cdesearch.search.searcher import Searcher
 

@@ -17,11 +17,9 @@ from benchmarks.measurement import RESULTS, Measurement, make_results_folder, me
 from benchmarks.measures import measure_run
 from benchmarks.systems.product import index_texts
 from cdesearch.errors import InputError
-from cdesearch.search.confidence import BY_COSINE, BY_WORDS
-from cdesearch.search.reader import Mode
-from cdesearch.search.result import SearchResult
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
-from cdesearch.search.several import SeveralSearcher
+from cdesearch.search.together import Together
 from cdesearch.store.schema import Hit
 
 CUTOFF = 10
@@ -48,7 +46,7 @@ def several(
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/several"),
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Compare several indexes that are searched as one with one index, and with their hits merged by confidence."""
+    """Compare several indexes that are searched as one with one index of all documents."""
     if len(data) < 2:
         raise InputError("One domain is one index.", "Name two or more.")
     make_results_folder(out)
@@ -87,20 +85,17 @@ def _measurements(corpora: Corpora) -> list[Measurement]:
 def _figures(
     name: str, sets: Sequence[Dataset], whole: Searcher, parts: Sequence[Searcher], mode: Mode
 ) -> Iterator[Measurement]:
-    """Measure one index, the indexes searched as one, and the hits of each index alone, merged by confidence."""
+    """Measure one index of all documents, and the indexes searched as one."""
     runs: dict[str, dict[tuple[str, str], list[Hit]]] = {}
-    together = SeveralSearcher({str(number): part for number, part in enumerate(parts)})
+    together = Together({str(number): part for number, part in enumerate(parts)})
     for one in sets:
         for query, text in one.queries.items():
-            every = [part.search(text, CUTOFF, mode) for part in parts]
             answers = {
                 "one index": list(whole.search(text, CUTOFF, mode)),
-                "candidates ranked together": list(together.search(text, CUTOFF, mode)),
-                "merged by confidence": _by_confidence(every, mode)[:CUTOFF],
+                "merged by confidence": list(together.search(text, CUTOFF, mode)),
             }
             for system, hits in answers.items():
                 runs.setdefault(system, {})[one.name, query] = hits
-    together.end_threads()
     for system, run in runs.items():
         scores = np.concatenate([_scores(one, run) for one in sets])
         wrong = [
@@ -118,16 +113,3 @@ def _figures(
 def _scores(dataset: Dataset, run: Mapping[tuple[str, str], Sequence[Hit]]) -> np.ndarray:
     ranked = {query: [str(hit.chunk.record) for hit in run[dataset.name, query]] for query in dataset.queries}
     return measure_run(dataset.judgements, ranked, [MEASURE])[MEASURE]
-
-
-def _by_confidence(results: Sequence[SearchResult], mode: Mode) -> list[Hit]:
-    """Merge by the confidence that hits would have at the same rank. Hits of one index keep their order."""
-    weight = (BY_WORDS if mode == "text" else BY_COSINE).rank
-    keyed: list[tuple[float, Hit]] = []
-    for result in results:
-        least = float("inf")
-        for hit in result:
-            chance = min(max(hit.confidence or 0.0, 1e-9), 1 - 1e-9)
-            least = min(least, float(np.log(chance / (1 - chance)) - weight * np.log(hit.rank)))
-            keyed.append((least, hit))
-    return [hit for _, hit in sorted(keyed, key=lambda pair: -pair[0])]

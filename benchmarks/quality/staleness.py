@@ -19,7 +19,7 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.search.drift import measure_drift
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 

@@ -14,7 +14,7 @@ from benchmarks.measurement import Measurement
 from benchmarks.speed.material import Material, search_queries
 from benchmarks.speed.runs import in_turns, timed
 from benchmarks.speed.synthetic import grow, source_index
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cdesearch.cli.named_index import IndexOption
-from cdesearch.cli.nearest_index import note_outer_index
+from cdesearch.cli.query import note_outer_index
 from cdesearch.errors import LanguageModelError
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import counted, print_json
@@ -65,12 +65,12 @@ def ask(
     from cdesearch.answer.extract import CorpusView
     from cdesearch.cli.answers import AnswerPrinter, answer_as_json
     from cdesearch.cli.hits.passage_lines import best_row, query_words
-    from cdesearch.cli.typed_path import globs_of_all
     from cdesearch.search.passages import fit_passages
+    from cdesearch.search.request import SearchRequest
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened)
-    result = searcher.search(text, k, path=globs_of_all(path, opened) if path else None)
+    result = searcher.search(SearchRequest(text, k, path=tuple(path or ()), is_typed=True))
     encoder, words = searcher.encoder, query_words(text)
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     printer = None if as_json else AnswerPrinter(searcher.index.root)

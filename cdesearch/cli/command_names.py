@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from cdesearch.errors import InputError
+from cdesearch.search.options import VALUED
 
 OWN = ("query", "ask", "eval", "status", "models", "trust", "open", "completion")
 # The commands that other packages register when cdesearch is installed, with the extra that each needs.
@@ -26,10 +27,6 @@ SYNONYMS = {"search": "query"}  # names that other programs use for the same com
 COMPLETING = "_CDESEARCH_COMPLETE"  # the environment variable with which a shell asks for completions
 ABOUT = ("--help", "-h", "--version")  # options without a command
 HELP = ("help", "--help", "-h")
-
-# The options of a query with a value, and those without. They may precede the words of a query.
-VALUED = ("-k", "-C", "--mode", "--path", "--type", "--since", "--index", "--model", "--format", "--min-confidence")
-FLAGS = ("--full", "--json", "--group", "--no-group", "--no-pager", "--open", "--rerank", "--update")
 
 
 def registered_commands() -> list[EntryPoint]:

@@ -21,6 +21,7 @@ from cdesearch.terminal import printable
 PROJECT_FILE = ".cdesearch.toml"
 USER_FILE = "config.toml"
 TRUSTED = "trusted-projects"  # in the user's file, above its sections: folders whose files may set every option
+NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 MAX_BYTES = 64_000
 REMEDY = "Correct or remove this file. `cdesearch config` checks all of it."
 

@@ -1,10 +1,9 @@
 """The values that configuration files give to the options of a command.
 
-Everything follows from the options that the command declares: each has the key under which a file sets it, and its own
+Everything follows from the options that a command declares: each has the key under which a file sets it, and its own
 conversion checks the value. A new option needs nothing here.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -14,10 +13,19 @@ from typing import Any
 import typer
 
 from cdesearch.cli.command_names import command_names
-from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
+from cdesearch.cli.config_files import (
+    NEVER_OF_PROJECTS,
+    TRUSTED,
+    ConfigFile,
+    check_sections,
+    config_files,
+    did_you_mean,
+    user_file,
+)
 from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import DEFAULT_NAME
+from cdesearch.search.options import EXCLUSIVE
 from cdesearch.store.place import BucketAddress, Place, absolute, parse_place
 from cdesearch.store.trust import real
 from cdesearch.terminal import printable
@@ -28,15 +36,8 @@ TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "m
     f"{kind}-column" for kind in ("text", "id", "title", "document")
 }
 PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
-NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
 KEPT_OPTIONS = frozenset({"include", "exclude"})  # an index keeps their values until an empty value removes them
-EXCLUDES = {
-    "json": "format",
-    "format": "json",
-}  # the same option in two forms; the more important file decides
-MAX_VALUES = 1_000  # of an option that may be repeated; each is checked as if it were typed
-MAX_TEXT = 4_000  # characters of a value
 SHOWN = 300  # characters of a message that repeats a value
 PROBE = "a value that no list of choices contains"
 
@@ -93,7 +94,7 @@ def settings_of(name: str, command: Any, files: Iterable[ConfigFile], given: Ite
     found: dict[str, Setting] = {}
     taken = set(given)
     for file in files:
-        taken |= {EXCLUDES[key] for key in taken & EXCLUDES.keys() if key not in found or found[key].value}
+        taken |= {EXCLUSIVE[key] for key in taken & EXCLUSIVE.keys() if key not in found or found[key].value}
         for key, value in file.sections.get(name, {}).items():
             if key not in options:
                 raise InputError(
@@ -126,34 +127,27 @@ class _Value:
             if self.file.is_restricted and self.key in NEVER_OF_PROJECTS:
                 raise self._not_of_a_project()
             return value
-        values = value if isinstance(value, list) else [value]
-        if len(values) > MAX_VALUES:
-            raise self._error(f"has more than {MAX_VALUES:,} values")
         if isinstance(value, list) and not self.option.multiple:
             raise self._error("takes one value, not a list")
+        values = value if isinstance(value, list) else [value]
         if not values and self.key in KEPT_OPTIONS:
             return [""]
-        checked = [self._placed(one, self._text(one)) for one in values]
+        checked = [self._checked(one) for one in values]
         return checked if self.option.multiple else checked[0]
 
-    def _text(self, value: object) -> str:
-        """Return the value as it would be typed."""
+    def _checked(self, value: object) -> str | int | float:
+        """Return a single value; a relative path becomes one that is relative to the file."""
         if isinstance(value, bool) or not isinstance(value, str | int | float | date):
             raise self._error("must be a text or a number")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise self._error("must be a finite number")
-        text = str(value)
-        if not text or "\x00" in text:
+        text = str(value)  # as it would be typed
+        if not text or "\0" in text:
             raise self._error("must not be empty" if not text else "contains a NUL character")
-        if len(text) > MAX_TEXT:
-            raise self._error(f"is longer than {MAX_TEXT:,} characters")
-        return text
-
-    def _placed(self, value: object, text: str) -> str | int | float:
-        """Return the value after it was checked; a relative path becomes one that is relative to the file."""
-        converted = self._converted(text)
-        if isinstance(converted, int | float) != isinstance(value, int | float):
-            raise self._error("must be a text, in quotes" if isinstance(value, int | float) else "must be a number")
+        try:
+            converted = self._converted(text)
+        except UsageError as error:
+            cause = usage_error(error, self.section).cause
+            shown = printable(cause)[:SHOWN].removesuffix(".")
+            raise self._error(f"is not accepted: {shown}") from None
         if isinstance(value, int | float):
             return value
         is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
@@ -163,17 +157,12 @@ class _Value:
         return self._path(text) if isinstance(converted, Path | BucketAddress) else text
 
     def _converted(self, text: str) -> Any:
-        try:
-            found = self.option.process_value(self.context, [text] if self.option.multiple else text)
-        except UsageError as error:
-            cause = usage_error(error, self.section).cause
-            shown = printable(cause)[:SHOWN].removesuffix(".")
-            raise self._error(f"is not accepted: {shown}") from None
+        found = self.option.process_value(self.context, [text] if self.option.multiple else text)
         return found[0] if self.option.multiple else found
 
     def _takes_any_text(self) -> bool:
         try:
-            self.option.process_value(self.context, [PROBE] if self.option.multiple else PROBE)
+            self._converted(PROBE)
         except UsageError:
             return False
         return True
@@ -208,6 +197,20 @@ class _Value:
         )
 
 
+def _before_words(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments before `--`, after which all are words."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _is_given(option: Any, arguments: Sequence[str]) -> bool:
+    """Return whether the option is on the command line.
+
+    The result is also true if the value of another option has the same form. The option then keeps its default.
+    """
+    names = (*option.opts, *option.secondary_opts)
+    return any(argument in names or argument.partition("=")[0] in names for argument in _before_words(arguments))
+
+
 def shown_defaults(settings: Mapping[str, Setting], command: Any) -> list[tuple[str, Any, str]]:
     """Return every option with its value and the place from which it comes: a file, the environment, or "default"."""
     context = typer.Context(command)
@@ -222,17 +225,3 @@ def shown_defaults(settings: Mapping[str, Setting], command: Any) -> list[tuple[
         else:
             rows.append((key, option.default, "default"))
     return rows
-
-
-def _before_words(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the arguments before `--`, after which all are words."""
-    return arguments[: arguments.index("--")] if "--" in arguments else arguments
-
-
-def _is_given(option: Any, arguments: Sequence[str]) -> bool:
-    """Return whether the option is on the command line.
-
-    The result is also true if the value of another option has the same form. The option then keeps its default.
-    """
-    names = (*option.opts, *option.secondary_opts)
-    return any(argument in names or argument.partition("=")[0] in names for argument in _before_words(arguments))

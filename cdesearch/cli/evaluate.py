@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdesearch.cli.asked_questions import AutoOption, QuestionsOption, chosen_questions
-from cdesearch.cli.model_option import ModelOption
-from cdesearch.cli.named_index import IndexOption
+from cdesearch.cli.named_index import IndexOption, ModelOption
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 

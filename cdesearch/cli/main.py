@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Collection
+from inspect import Parameter
 from typing import Annotated, Any, Literal
 
 import typer
@@ -12,25 +14,24 @@ from cdesearch.cli.command_names import (
     ABOUT,
     COMPLETING,
     command_names,
+    first_word,
     meant_command,
     registered_commands,
     with_command,
 )
-from cdesearch.cli.completion import complete_queries, completion
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.evaluate import evaluate
-from cdesearch.cli.hits.open_hit import open_hit
-from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
-from cdesearch.cli.named_index import INDEX_HELP, FolderArgument, IndexOption, check_one_index, named_index
-from cdesearch.cli.nearest_index import note_outer_index
+from cdesearch.cli.named_index import FolderArgument, IndexOption, check_one_index, named_index
 from cdesearch.cli.pager import NoPagerOption, paged
-from cdesearch.cli.probability import parse_probability
-from cdesearch.cli.query_options import MAX_CONTEXT, Format, QueryOptions
+from cdesearch.cli.query import note_outer_index
+from cdesearch.cli.query_options import QueryOptions
 from cdesearch.cli.trust import trust
-from cdesearch.cli.usage import UsageError, check_not_empty, usage_error
+from cdesearch.cli.usage import UsageError, check_not_empty, parse_probability, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
+from cdesearch.models.endpoint_model import parse_model
 from cdesearch.search.file_filter import TYPES
+from cdesearch.search.options import OPTIONS, Option, with_options
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.store.place import parse_place
 from cdesearch.terminal import print_json, printable
@@ -57,113 +58,43 @@ def _about(version: Annotated[bool, typer.Option("--version", help="Show the ver
         raise typer.Exit
 
 
-@app.command()
 def query(
-    context: typer.Context,
-    words: Annotated[list[str], typer.Argument(help="What to search for.")],
-    k: Annotated[
-        int | None,
-        typer.Option("-k", min=1, help="Number of hits. Default: 5 on a terminal, otherwise 10.", show_default=False),
-    ] = None,
-    mode: Annotated[Literal["hybrid", "rerank", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
-    rerank: Annotated[
-        bool,
-        typer.Option(
-            "--rerank", help="Compare the best hits with the query word by word. Slower. The same as --mode rerank."
-        ),
-    ] = False,
-    path: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GLOB",
-            help="Search only files that match this glob, such as 'docs/**/*.{md,rst}'. It may be relative to the"
-            " indexed folder (as in --json), relative to the working directory (as in hits), or absolute. Repeat it to"
-            " allow several.",
-        ),
-    ] = None,
-    type: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Search only files of this type, such as py, md or pdf. Repeat it to allow several.",
-            autocompletion=lambda incomplete: [name for name in TYPES if name.startswith(incomplete)],
-        ),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Search only files that were modified since then: 12h, 7d or 2w ago, or a date."
-        ),
-    ] = None,
-    min_confidence: Annotated[
-        float,
-        typer.Option(
-            parser=parse_probability,
-            metavar="P",
-            help="Leave out hits whose confidence, the probability that they are relevant, is less than P, such as 0.3"
-            " or 30%.",
-            show_default=False,
-        ),
-    ] = 0.0,
-    index: Annotated[
-        list[Any] | None,  # of Place, because typer knows no unions
-        typer.Option(
-            metavar="<path>", parser=parse_place, help=f"{INDEX_HELP} Repeat it to search several indexes as one."
-        ),
-    ] = None,
-    model: ModelOption = None,
-    full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
-    lines: Annotated[int, typer.Option("-C", min=0, max=MAX_CONTEXT, help="Lines of context around each passage.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    format: Annotated[
-        Format | None,
-        typer.Option(
-            help="json is the same as --json. jsonl prints one JSON object for each hit. grep prints path:line:text,"
-            " with line 1 if the format has no lines. llm prints compact passages for a language model.  [default:"
-            " text]",
-            show_default=False,
-        ),
-    ] = None,
-    group: Annotated[
-        bool | None,
-        typer.Option(
-            "--group/--no-group", help="Group the hits of one file. Default: only on a terminal.", show_default=False
-        ),
-    ] = None,
-    no_pager: NoPagerOption = False,
-    opens: Annotated[
-        bool, typer.Option("--open", help="Open the best hit, as `cdesearch open` does, instead of printing hits.")
-    ] = False,
-    update: Annotated[
-        bool, typer.Option("--update", help="Bring the index up to date first if that takes less than a second.")
-    ] = False,
+    called: typer.Context, words: Annotated[list[str], typer.Argument(help="What to search for.")], **given: Any
 ) -> None:
     """Search the index."""
     from cdesearch.cli.query import run_query
 
-    if as_json and format not in (None, "json"):
-        raise InputError(f"Both --json and --format {format} are given.", "Use only one of them.")
-    options = QueryOptions(
-        " ".join(words),
-        k,
-        "rerank" if rerank else mode,
-        tuple(path or ()),
-        tuple(type or ()),
-        since,
-        tuple(index or ()),
-        model,
-        full,
-        lines,
-        "json" if as_json else format or "text",
-        group,
-        not no_pager,
-        opens,
-        update,
-        min_confidence,
-    )
-    code = run_query(options, context.obj)  # the object is the command whose name resembles the first word, or None
+    # The object is the command whose name resembles the first word, or None.
+    code = run_query(QueryOptions.of(" ".join(words), given), called.obj)
     if code:
         raise typer.Exit(code)
+
+
+def _parameter(option: Option) -> Parameter:
+    """Return an option of a query as typer reads it."""
+    types = {"number": int, "share": float, "text": str, "choice": Literal[option.choices], "flag": bool}
+    parsers = {"share": parse_probability, "place": parse_place, "model": parse_model}
+    kind: Any = types.get(option.kind, Any)
+    default = False if option.kind == "flag" and len(option.names) == 1 else option.default
+    described = typer.Option(
+        option.flags,
+        help=f"{option.help} {option.more}".rstrip(),
+        min=option.least,
+        max=option.most,
+        metavar=option.metavar,
+        parser=parsers.get(option.kind),
+        show_default=option.default is not None and option.kind != "share",
+        autocompletion=_complete_type if option.field == "type" else None,
+    )
+    kind = list[kind] | None if option.is_repeated else kind | None if default is None and kind is not Any else kind
+    return Parameter(option.field, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described])
+
+
+def _complete_type(incomplete: str) -> list[str]:
+    return [name for name in TYPES if name.startswith(incomplete)]
+
+
+app.command("query")(with_options(query, map(_parameter, OPTIONS)))
 
 
 @app.command()
@@ -206,8 +137,35 @@ app.command("models")(models)
 app.command("ask")(ask)
 app.command("eval")(evaluate)
 app.command("trust")(trust)
-app.command("open")(open_hit)
-app.command("completion")(completion)
+
+
+@app.command("open")
+def open_hit(
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the hit.")] = 1,
+) -> None:
+    """Open a hit of the last query on a terminal in your editor.
+
+    The editor is $VISUAL or $EDITOR. PDF, HTML and office files are opened with the program of the system.
+    """
+    from cdesearch.cli.hits.opening import open_place, remembered
+
+    open_place(remembered(number))
+
+
+@app.command()
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish", "powershell"], typer.Argument(help="The shell.")],
+) -> None:
+    """Print a script for the completion of commands.
+
+    bash and zsh: add the line `eval "$(cdesearch completion bash)"` (or zsh) to ~/.bashrc or ~/.zshrc.
+    fish: run `cdesearch completion fish > ~/.config/fish/completions/cdesearch.fish`.
+    """
+    import typer.completion
+
+    functions: Any = typer.completion  # its type information leaves these functions out
+    script = functions.get_completion_script(prog_name="cdesearch", complete_var=COMPLETING, shell=shell)
+    sys.stdout.write(f"{script}\n")
 
 
 def run() -> int | None:
@@ -217,7 +175,7 @@ def run() -> int | None:
 
         functions: Any = typer.completion  # its type information leaves this function out
         functions.completion_init()
-        complete_queries(command_names())
+        _complete_queries(command_names())
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] in (["index"], ["mine"]):
@@ -241,6 +199,26 @@ def run() -> int | None:
             raise _not_a_command(meant, f"A query needs an index. {error}") from None
         raise
     return code
+
+
+def _complete_queries(commands: Collection[str]) -> None:
+    """If the line to complete names none of the `commands`, let it be completed as a query.
+
+    A shell passes the line in an environment variable, and bash also the number of the word at the cursor.
+    """
+    for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS"):
+        program, _, line = os.environ.get(name, "").partition(" ")
+        cursor = os.environ.get("COMP_CWORD", "")
+        words = line.split()[: int(cursor) if cursor.isdecimal() else None]
+        is_between = len(words) < int(cursor) if cursor.isdecimal() else line[-1:].isspace()
+        before, incomplete = (words, "") if is_between else (words[:-1], "".join(words[-1:]))
+        first = first_word(before)
+        is_option = bool(before) or incomplete.startswith("-")
+        is_query = is_option if first is None else before[first] not in {*commands, "help"}
+        if is_query:
+            os.environ[name] = f"{program} query {line}"
+            if cursor.isdecimal():
+                os.environ["COMP_CWORD"] = str(int(cursor) + 1)
 
 
 def _not_a_command(meant: str, remedy: str = "") -> InputError:

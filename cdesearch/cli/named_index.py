@@ -1,4 +1,4 @@
-"""Find out which index a command opens. `--index` names it, or in commands without a query also the argument."""
+"""Which index a command opens, and with which model: the options and the argument that name them."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,12 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from cdesearch.errors import IndexNotFoundError, InputError
+from cdesearch.models.endpoint_model import parse_model
+from cdesearch.search.options import VALUED
 from cdesearch.store.finding import chosen_place, find_index
 from cdesearch.store.guard import check_enterable
 from cdesearch.store.layout import CURRENT, GENERATIONS, MARKER
 from cdesearch.store.place import BucketAddress, Place, on_disk, parse_place
 
-INDEX_HELP = "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward."
 FolderArgument = Annotated[
     Any,  # a Place, because typer knows no unions
     # Typer's own check that a path can be read names no remedy. Opening the index does.
@@ -22,7 +23,19 @@ FolderArgument = Annotated[
         help="A folder, or the address of an index. The nearest index in the folder or above it is opened.",
     ),
 ]
-IndexOption = Annotated[Any, typer.Option("--index", metavar="<path>", parser=parse_place, help=INDEX_HELP)]
+IndexOption = Annotated[Any, typer.Option("--index", metavar="<path>", parser=parse_place, help=VALUED["--index"].help)]
+
+# The type is Any because typer knows no unions; `parse_model` returns a Path or an EndpointModel.
+ModelOption = Annotated[
+    Any,
+    typer.Option(
+        "--model",
+        parser=parse_model,
+        metavar="MODEL",
+        help=VALUED["--model"].help,
+        show_default=False,
+    ),
+]
 
 
 def check_one_index(app: typer.Typer, arguments: Sequence[str]) -> None:

@@ -1,41 +1,65 @@
-"""The arguments and options of one query."""
+"""The arguments and options of one query on the command line, as typer or the quick parser has read them."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Any
 
+from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
+from cdesearch.search.options import OPTIONS, PARAMETERS, Format
+from cdesearch.search.request import K, SearchRequest
 from cdesearch.store.place import Place
 
-if TYPE_CHECKING:
-    from cdesearch.search.reader import Mode
-
-Format = Literal["text", "json", "jsonl", "grep", "llm"]
-K = 10
 K_TERMINAL = 5  # so that the best hit stays visible
-MAX_CONTEXT = 50  # lines; a server returns at most so many chunks on each side
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """The arguments and options of one query."""
+    """What to search for, and how the hits are printed."""
 
-    text: str
-    k: int | None = None  # None: K_TERMINAL for people on a terminal, otherwise K
-    mode: "Mode" = "hybrid"
-    paths: tuple[str, ...] = ()  # the patterns as the user typed them; one must match
-    types: tuple[str, ...] = ()  # names of types of files
-    since: str | None = None  # an age or a date as the user typed it
-    indexes: tuple[Place, ...] = ()  # none: the nearest index upward; several are searched as one
+    request: SearchRequest
+    index: tuple[Place, ...] = ()  # none: the nearest index upward; several are searched as one
     model: Model | None = None
     full: bool = False
     context: int = 0  # lines around each passage
-    format: "Format" = "text"
+    format: Format = "text"
     group: bool | None = None  # None: only on a terminal
-    has_pager: bool = True
-    opens: bool = False  # whether the best hit is opened instead of printing the hits
+    no_pager: bool = False
+    open: bool = False  # whether the best hit is opened instead of printing the hits
     update: bool = False  # whether the index is brought up to date first, if that is quick
-    min_confidence: float = 0.0  # hits with a lower confidence are left out
+
+    @classmethod
+    def of(cls, text: str, given: Mapping[str, Any]) -> "QueryOptions":
+        """Return the options of a query from the values of `OPTIONS` by their fields; None stands for no value.
+
+        Raises InputError for options that contradict each other, and QueryError.
+        """
+        values = {field: value for field, value in given.items() if value is not None}
+        for option in OPTIONS:
+            if option.stands_for is not None and values.pop(option.field, False):
+                field, value = option.stands_for
+                other = next(one for one in OPTIONS if one.field == field)
+                if values.get(field, other.default) not in (other.default, value):
+                    raise InputError(
+                        f"Both {option.flags} and {other.flags} {values[field]} are given.", "Use only one of them."
+                    )
+                values[field] = value
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        search = {one.field: values.pop(one.field) for one in PARAMETERS if one.field in values}
+        is_for_people = values.get("format", "text") == "text" and sys.stdout.isatty()
+        search.setdefault("k", K_TERMINAL if is_for_people else K)
+        options = cls(SearchRequest(text, is_typed=True, **search), **values)
+        options._check()
+        return options
+
+    def _check(self) -> None:
+        if self.context and self.format not in ("text", "grep"):
+            raise InputError(f"-C has no effect on --format {self.format}.", "Use it with text or grep.")
+        if self.group and self.format != "text":
+            raise InputError(f"--group has no effect on --format {self.format}.", "Omit one of them.")
+        if self.open and self.format != "text":
+            raise InputError(f"Both --open and --format {self.format} are given.", "Use only one of them.")
 
     @property
     def is_for_people(self) -> bool:
@@ -48,14 +72,10 @@ class QueryOptions:
         return self.format == "text" and (self.is_for_people if self.group is None else self.group)
 
     @property
-    def n_shown(self) -> int:
-        """How many hits or groups are shown."""
-        return self.k if self.k is not None else K_TERMINAL if self.is_for_people else K
-
-    @property
     def filters(self) -> str:
         """The options that restrict the files, as the user may have typed them."""
-        since = [] if self.since is None else [f"--since {self.since}"]
+        request = self.request
+        since = [] if request.since is None else [f"--since {request.since}"]
         return ", ".join(
-            [*(f"--path {path}" for path in self.paths), *(f"--type {name}" for name in self.types), *since]
+            [*(f"--path {one}" for one in request.path), *(f"--type {one}" for one in request.type), *since]
         )

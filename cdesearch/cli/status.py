@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
-from cdesearch.builders import builder
+from cdesearch.builders import BUILDER
 from cdesearch.errors import ModelError
 from cdesearch.languages.shares import described
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
@@ -117,7 +117,7 @@ def _drift(index: Index) -> str:
     if not manifest.is_complete:
         return "not measured: the index is not complete"
     drift = measure_drift(index).standard_errors if manifest.drift is None else manifest.drift
-    reason = builder("stale")(replace(manifest, drift=drift))
+    reason = BUILDER.stale(replace(manifest, drift=drift))
     if reason is None:
         return describe(drift)
     where = shlex.quote(str(index.place))
@@ -147,5 +147,4 @@ def _is_unread(file: FileRecord) -> bool:
 
 def _changes(index: Index) -> dict[str, int]:
     """Return how many files are new, modified and deleted since the last run."""
-    found: dict[str, int] = builder("changes")(index)
-    return found
+    return BUILDER.changes(index)

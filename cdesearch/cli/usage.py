@@ -1,4 +1,4 @@
-"""Convert typer's errors for invalid options and arguments into one sentence with a remedy."""
+"""Read what users type: errors of typer in one sentence with a remedy, and probabilities, which typer cannot read."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import typer
 
 from cdesearch.errors import InputError
+
+PROBABILITY = "a number from 0 to 1, or a percentage such as 30%"
 
 # Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -63,3 +65,18 @@ def _number(error: Any) -> str | None:
         return None
     found = f"not {str(typed)[:40]}" if str(typed).strip() else "but it is empty"
     return f"{error.param.get_error_hint().strip(chr(39))} must be {wanted}, {found}"
+
+
+def parse_probability(given: str | float) -> float:
+    """Return the probability that is typed as 0.3 or 30%, or is a number of a configuration file.
+
+    Raises typer's error for anything else.
+    """
+    number = str(given).strip()
+    try:
+        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        value = float("nan")
+    if not 0 <= value <= 1:
+        raise typer.BadParameter(f"must be {PROBABILITY}, not {number[:40]}")
+    return value

@@ -19,8 +19,7 @@ from cdesearch.search.exact import SATURATION
 from cdesearch.search.fusion import Scores
 from cdesearch.search.lexical import text_search
 from cdesearch.search.reader import GenerationReader
-from cdesearch.search.spellings import without_accents
-from cdesearch.search.word_forms import is_form_of
+from cdesearch.search.word_forms import is_form_of, without_accents
 from cdesearch.store.schema import Chunk
 
 MAX_DOCUMENT = 5_000  # chunks of a document whose vectors are read

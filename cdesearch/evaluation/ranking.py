@@ -22,10 +22,11 @@ from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.fusion import Candidates, EvidenceFusion, Scores
-from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.nearest import RowIds
-from cdesearch.search.reader import GenerationReader, Query
+from cdesearch.search.reader import GenerationReader
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank
+from cdesearch.search.searcher import ModelLoader
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
 
@@ -73,7 +74,7 @@ class Asking:
         return found
 
     def _asked(self, question: Question, vector: Floats) -> Asked:
-        rows, candidates = self.reader.candidates(Query(question.text, RERANKED, "hybrid"), vector)
+        rows, candidates = self.reader.candidates(SearchRequest(question.text, RERANKED), vector)
         condition = f"id IN ({', '.join(map(quoted, sorted(question.answers)))})"
         table = read_table(self.index, self.index.async_chunks.query().where(condition).select(["id"]).with_row_id())
         right: RowIds = table["_rowid"].to_numpy()

@@ -7,7 +7,7 @@ from pydantic import PrivateAttr
 from cdesearch.api import OpenIndex
 from cdesearch.api import open as open_index
 from cdesearch.integrations import extra
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 
 with extra("langchain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -36,7 +36,7 @@ class CdesearchRetriever(BaseRetriever):
         *,
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 (LangChain passes it by name)
     ) -> list[Document]:
-        hits = self._open.search(query, self.k, self.mode, self.path)
+        hits = self._open.search(query, self.k, self.mode, path=self.path)
         return [
             Document(
                 id=hit.chunk.id,

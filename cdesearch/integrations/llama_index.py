@@ -2,7 +2,7 @@
 
 from cdesearch.api import open as open_index
 from cdesearch.integrations import extra
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 
 with extra("llama-index"):
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -21,7 +21,7 @@ class CdesearchRetriever(BaseRetriever):
         self._path = path
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = self._open.search(query_bundle.query_str, self._k, self._mode, self._path)
+        hits = self._open.search(query_bundle.query_str, self._k, self._mode, path=self._path)
         return [
             NodeWithScore(
                 node=TextNode(

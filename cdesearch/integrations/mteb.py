@@ -10,7 +10,7 @@ from weakref import finalize
 import cdesearch
 from cdesearch.api import OpenIndex
 from cdesearch.integrations import extra
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import Mode
 
 with extra("mteb"):
     from mteb.models import ModelMeta

@@ -14,8 +14,7 @@ import numpy as np
 
 from cdesearch.context.vectors import Floats
 from cdesearch.search.fusion import MIN_NULL_SIZE
-from cdesearch.search.spellings import without_accents
-from cdesearch.search.word_forms import STEM, UNSPACED, pieces, word_stem
+from cdesearch.search.word_forms import STEM, UNSPACED, pieces, without_accents, word_stem
 from cdesearch.store.schema import Hit
 
 # Function words of English questions. They do not show what a question is about, and are rare in many documents.

@@ -1,16 +1,83 @@
-"""Describe the languages of an index, which of them its model does not read, and which model does."""
+"""The languages of an index: how much of it, and of a query, is in a language that its model does not read."""
 
-from cdesearch.languages.known import LANGUAGES, names_of
-from cdesearch.languages.shares import described, percentage, text_language, unread
-from cdesearch.models.catalog import models_reading
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cdesearch.languages.detection import function_words, language_of, words_by_script
+from cdesearch.languages.known import ENGLISH, LANGUAGES, LATIN, names_of
+from cdesearch.languages.shares import described, ignored_words, percentage, text_language, unread
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_command
+from cdesearch.store.manifest import Manifest
 
+JUDGED = 10  # the chunks with the highest BM25 scores, whose languages are detected
+CORPUS_WORDS = 1.0  # the languages of these chunks count as so many words of the query
 FREQUENT = 0.1  # the share of the chunks from which on a language that full text does not stem is named
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Languages:
+    """The languages of a corpus and of its model, with which queries are judged."""
+
+    unread: dict[str, float]  # the shares of the chunks in languages that the model does not read
+    model: frozenset[str]  # the codes of the languages that the model reads
+    spoken: frozenset[str]  # those of the corpus and of the model
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "Languages":
+        """Return the languages of an index. Those of an older index, or of a model without a card, are not known."""
+        model = frozenset(manifest.model_languages)
+        return cls(unread(manifest.languages, model), model, model | manifest.languages.keys())
+
+    def blindness(self, query: str, texts: Sequence[str]) -> float:
+        """Return the estimated probability that the model does not read a query, from 0 to 1.
+
+        It is the share of words in unread languages among the words whose language shows: by their script, or because
+        they are function words. The chunks with the highest BM25 scores, `texts`, count as CORPUS_WORDS further words,
+        so that words without a language of their own have that of the chunks. 0 in a corpus that the model reads.
+        """
+        if not self.unread:
+            return 0.0
+        foreign, own = 0.0, 0.0
+        for script, amount in words_by_script(query).items():
+            if script is not LATIN:
+                is_read = bool(self.model & frozenset(script.languages))
+                foreign, own = foreign + (0 if is_read else amount), own + (amount if is_read else 0)
+        for code, amount in function_words(query, self.spoken & frozenset(LATIN.languages)).items():
+            is_read = code in self.model
+            foreign, own = foreign + (0 if is_read else amount), own + (amount if is_read else 0)
+        total = foreign + own + CORPUS_WORDS
+        return (foreign + CORPUS_WORDS * self._unread_share(texts)) / total
+
+    def _unread_share(self, texts: Sequence[str]) -> float:
+        languages = [code for text in texts[:JUDGED] if (code := language_of(text)) is not None]
+        if not languages:
+            return min(1.0, sum(self.unread.values()))
+        return sum(code in self.unread for code in languages) / len(languages)
+
+    def searched(self, query: str) -> str:
+        """Return a query without the function words of its language, which full text would search for.
+
+        Full text itself ignores only those of the main language, and only some of their forms. English queries stay
+        as they are, and so do queries without other words.
+        """
+        if self.spoken <= {ENGLISH}:
+            return query
+        counts = function_words(query, self.spoken)
+        language = max(counts, key=lambda code: (counts[code], code == ENGLISH, code), default=ENGLISH)
+        if language == ENGLISH:
+            return query
+        ignored = ignored_words(language)
+        kept = _WORD.sub(lambda match: " " if match[0].lower() in ignored else match[0], query)
+        return kept if _WORD.search(kept) else query
 
 
 def unread_languages(index: Index) -> str | None:
     """Say which share of the chunks the model does not read, and what helps; None if no such language is known."""
+    from cdesearch.models.catalog import models_reading  # which no query needs
+
     manifest = index.manifest
     missed = unread(manifest.languages, manifest.model_languages)
     if not missed:

@@ -159,35 +159,18 @@ def demands_phrases(query: str) -> bool:
     return len(query.split()) <= MAX_SEARCH_WORDS
 
 
-@dataclass(frozen=True, slots=True)
-class TermEvidence:
-    """The evidence of the use or of the definition of a term, which is added to BM25 scores."""
+def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> NDArray[np.float64]:
+    """Return the evidence (m,) of a term in texts that contain it, which is added to their BM25 scores.
 
-    term: ExactTerm
-    is_definition: bool
-    n_texts: int  # that use or define the term; the rarer, the more each of them counts
-    rows: NDArray[np.uint64]  # (m,) ids of the texts that contain the term
-    scores: NDArray[np.float64]  # (m,) added to their BM25 scores; 0 for a text without a definition
-
-
-def exact_evidence(
-    term: ExactTerm, rows: NDArray[np.uint64], bodies: Sequence[tuple[str, str]], n_chunks: int
-) -> tuple[TermEvidence, TermEvidence]:
-    """Return the evidence of the use and of the definition of a term in texts with the ids `rows` (m,).
-
-    A text is given as a pair of its headings and its body, of which only the body can be a definition. The texts are
-    those that contain the term, of a corpus of `n_chunks`.
+    A text is a pair of its headings and its body, of which only the body can define the term. The fewer of the
+    `n_chunks` chunks use or define it, the more each of them counts.
     """
     counts = [term.count(header) + term.count(body) for header, body in bodies]
     defined = [count > 0 and term.is_defined_in(body) for count, (_, body) in zip(counts, bodies, strict=True)]
-    n_whole, n_defined = sum(count > 0 for count in counts), sum(defined)
-    whole = 0.0 if term.is_one_word else idf(n_whole, n_chunks)
-    saturated = [whole * count * (SATURATION + 1) / (count + SATURATION) for count in counts]
-    definition = DEFINITION_WEIGHT * idf(n_defined, n_chunks) * np.array(defined, np.float64)
-    return (
-        TermEvidence(term, False, n_whole, rows, np.array(saturated, np.float64)),
-        TermEvidence(term, True, n_defined, rows, definition),
-    )
+    whole = 0.0 if term.is_one_word else idf(sum(count > 0 for count in counts), n_chunks)
+    used = [whole * count * (SATURATION + 1) / (count + SATURATION) for count in counts]
+    added: NDArray[np.float64] = np.array(used, np.float64)
+    return added + DEFINITION_WEIGHT * idf(sum(defined), n_chunks) * np.array(defined, np.float64)
 
 
 def idf(n_texts: int, n_chunks: int) -> float:

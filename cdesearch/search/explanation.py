@@ -10,14 +10,15 @@ from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import NotIndexedError, QueryError
+from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
-from cdesearch.search.query_language import Languages
-from cdesearch.search.reader import GenerationReader, Mode, Query
-from cdesearch.search.spellings import without_accents
-from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces
+from cdesearch.search.options import Mode
+from cdesearch.search.reader import GenerationReader
+from cdesearch.search.request import SearchRequest
+from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces, without_accents
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
 MAX_NEIGHBOURS = 5_000  # the document offset is not subtracted if the document has more chunks
@@ -81,9 +82,9 @@ class Explanation:
     k: int  # the number of hits that the search requested
 
 
-def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanation:
+def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Explanation:
     """Return the evidence for a chunk that `query` finds; raises QueryError if it is not among the candidates."""
-    index, encoder = reader.index, reader.encoder
+    query, index, encoder = reader.limited(query), reader.index, reader.encoder
     with index.checks.reporting_damage():
         found = _Found.of(reader, chunk_id)
         vector = encoder.encode([query.text], "query", index.context_for(encoder))[0]
@@ -163,12 +164,12 @@ def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vecto
     return float(own[at] @ vector)
 
 
-def _words(reader: GenerationReader, query: Query, found: _Found) -> tuple[Word, ...]:
+def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tuple[Word, ...]:
     """Explain each word of the query once, and then each term that the chunk contains as a whole.
 
     A BM25 score is a sum over words, so a search for one word alone yields the contribution of this word.
     """
-    condition = reader.files.of(query.files)
+    condition = reader.files.of(query.files_of(reader.index))
     exact = {term: exact_hits(reader.index, term, query.text, condition) for term in exact_terms(query.text)}
     spelled: dict[str, str] = {}
     times: dict[str, int] = {}

@@ -1,12 +1,20 @@
-"""Which files a search covers: those of certain paths, types and times of modification."""
+"""Which files a search covers: those of certain paths, types and times of modification.
+
+`FileFilter` says which, and `FileConditions` what that means in one generation of an index, as an SQL condition.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from cdesearch.errors import QueryError
-from cdesearch.search.documents import quoted
+from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.path_filter import path_condition
+
+if TYPE_CHECKING:
+    from cdesearch.store.index import Index
 
 _AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
 _SECONDS = re.compile(r"@-?[0-9]{1,12}")
@@ -80,9 +88,6 @@ class FileFilter:
         if self.paths is not None:
             yield path_condition(*self.paths)
         if self.suffixes is not None:
-            wrong = next((suffix for suffix in self.suffixes if not _SUFFIX.fullmatch(suffix)), None)
-            if wrong is not None:
-                raise QueryError(f"{wrong:.20} is not the end of a file name.", "Use letters and digits, such as py.")
             has_suffix = rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)}){_COMPRESSED}$')"
             yield f"{has_suffix} OR path IN ({', '.join(map(quoted, scripts))})" if scripts else has_suffix
 
@@ -94,12 +99,14 @@ ALL_FILES = FileFilter()
 def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
     """Return the suffixes of the named types of files; raises QueryError for an unknown type.
 
-    A suffix of a type is a type as well, such as `xlsx` of `sheet`.
+    A suffix of a type is a type as well, such as `xlsx` of `sheet`. A name that begins with a dot is any suffix alone.
     """
-    unknown = next((name for name in types if name not in TYPES and name not in _SUFFIXES), None)
-    if unknown is not None:
-        raise QueryError(f"There is no file type {unknown:.40}.", f"The types are {', '.join(TYPES)}.")
-    return tuple(dict.fromkeys(suffix for name in types for suffix in TYPES.get(name, name).split()))
+    for one in types:
+        if one[:1] == "." and not _SUFFIX.fullmatch(one[1:]):
+            raise QueryError(f"{one:.20} is not the end of a file name.", "Use letters and digits, such as .py.")
+        if one[:1] != "." and one not in TYPES and one not in _SUFFIXES:
+            raise QueryError(f"There is no file type {one:.40}.", f"The types are {', '.join(TYPES)}.")
+    return tuple(dict.fromkeys(end for one in types for end in TYPES.get(one, one.removeprefix(".")).split()))
 
 
 def time_of(text: str) -> int:
@@ -123,3 +130,52 @@ def time_of(text: str) -> int:
         raise QueryError(
             f"{text[:40]!r} is neither an age nor a date.", "Examples are 30min, 12h, 7d, 2w and 2026-11-01."
         ) from None
+
+
+class FileConditions:
+    """The conditions for filters in one generation. The times of its files are read once."""
+
+    def __init__(self, index: "Index") -> None:
+        self._index = index
+
+    def of(self, files: FileFilter) -> str | None:
+        """Return the condition for a filter; None if it allows every file. Raises QueryError and IndexStateError."""
+        conditions = [*files.conditions(self._scripts(files))]
+        if files.since is not None:
+            conditions.append(self._modified_since(files.since))
+        return " AND ".join(f"({condition})" for condition in conditions) or None
+
+    def has_file(self, files: FileFilter) -> bool:
+        """Return whether the filter allows any indexed file; raises QueryError and IndexStateError."""
+        query = self._index.async_chunks.query().where(self.of(files) or "true").select(["path"]).limit(1)
+        return bool(read_table(self._index, query).num_rows)
+
+    def _scripts(self, files: FileFilter) -> list[str]:
+        """Return the paths of the scripts that a filter of types allows because of their first lines."""
+        if files.script is None:
+            return []
+        chunks = self._index.async_chunks
+        found = read_table(self._index, chunks.query().where(WITHOUT_SUFFIX).select(["path"]).with_row_id())
+        if not found.num_rows:
+            return []
+        # A condition on the text would read the texts of all chunks.
+        texts = read_table(self._index, chunks.take_row_ids(found["_rowid"].to_pylist()).select(["path", "text"]))
+        return sorted({row["path"] for row in texts.to_pylist() if files.script.match(row["text"])})
+
+    def _modified_since(self, seconds: int) -> str:
+        """Return the condition for the files that were modified then or later.
+
+        The shorter list of paths is used: that of these files, or that of all others.
+        """
+        times = self._modified
+        newer = [path for path, mtime_ns in times if mtime_ns >= seconds * 10**9]
+        if len(newer) <= len(times) // 2:
+            return f"path IN ({', '.join(map(quoted, newer))})" if newer else "false"
+        older = [path for path, mtime_ns in times if mtime_ns < seconds * 10**9]
+        return f"path NOT IN ({', '.join(map(quoted, older))})" if older else "true"
+
+    @cached_property
+    def _modified(self) -> list[tuple[str, int]]:
+        """The path of every indexed file, with the time of its modification in nanoseconds."""
+        files = self._index.file_records()
+        return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]

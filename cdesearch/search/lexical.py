@@ -11,12 +11,11 @@ import numpy as np
 from cdesearch.languages.compounds import JOINING
 from cdesearch.languages.known import ARABIC, ENGLISH
 from cdesearch.languages.shares import ignored_words
-from cdesearch.search.arabic_forms import with_arabic_forms
+from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.exact import ExactTerm, TermEvidence, demands_phrases, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
-from cdesearch.search.query_language import Languages
-from cdesearch.search.spellings import with_other_spellings
+from cdesearch.search.word_forms import with_arabic_forms, with_other_spellings
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
 
@@ -39,21 +38,14 @@ class ExactHits:
     """The n chunks that contain a term as a whole."""
 
     table: "pa.Table"  # (n rows) `_rowid`, the columns of the search, and as `_score` the BM25 score of the whole query
-    evidence: Sequence[TermEvidence]  # of the same n chunks
-
-    @property
-    def added(self) -> Scores:
-        """The evidence (n,), which is added to the BM25 scores."""
-        added: Scores = np.sum([one.scores for one in self.evidence], axis=0)
-        return added
+    added: Scores  # (n,) the evidence of the term, which is added to the BM25 scores
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalHits:
     """The chunks with the highest lexical scores."""
 
-    table: "pa.Table"  # `_rowid`, the columns of the search, and `_score`
-    evidence: Sequence[TermEvidence]  # of names and phrases; `_score` is the sum of BM25 and this
+    table: "pa.Table"  # `_rowid`, the columns of the search, and `_score`: BM25 and the evidence of names and phrases
     is_complete: bool  # whether no other chunk may be a hit
 
 
@@ -72,7 +64,7 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     if not is_quoted(query) and not (is_found and demands_phrases(query)):
         phrases = []
     table = _with_exact(found, phrases, [*exact.values()], limit) if exact else found
-    return LexicalHits(table, [evidence for hits in exact.values() for evidence in hits.evidence], bool(phrases))
+    return LexicalHits(table, bool(phrases))
 
 
 def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
@@ -128,7 +120,7 @@ def exact_hits(
     kept = np.array([term.count(text) > 0 for text in texts], bool)
     table = found.drop_columns(["text", "place"]).filter(pa.array(kept))
     bodies = [body for body, is_kept in zip(bodies, kept, strict=True) if is_kept]
-    return ExactHits(table, exact_evidence(term, table["_rowid"].to_numpy(), bodies, index.manifest.n_chunks))
+    return ExactHits(table, exact_evidence(term, bodies, index.manifest.n_chunks))
 
 
 def _with_all_words(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.exact import TermEvidence
 from cdesearch.search.fusion import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
@@ -37,7 +36,6 @@ class Found:
     scores: Scores  # (n,)
     vectors: Floats  # (n, d), or (n, 0) if the query did not select them
     documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
-    evidence: Sequence[TermEvidence] = ()  # of names and phrases; lexical scores include it
     is_complete: bool = False  # whether no other chunk may be a hit
 
     @classmethod

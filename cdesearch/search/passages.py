@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from tokenizers import Tokenizer
 
+from cdesearch.search.documents import gap_between, lines_between
 from cdesearch.search.sentences import split_sentences
-from cdesearch.search.shingles import shingles_of
-from cdesearch.search.surroundings import gap_between, lines_between
+from cdesearch.search.word_forms import shingles_of
 from cdesearch.store.line_places import NO_PLACES, LinePlaces, value_at
 from cdesearch.store.schema import Chunk, Hit
 

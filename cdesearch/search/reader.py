@@ -5,7 +5,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,44 +13,20 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
+from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_table
-from cdesearch.search.exact import TermEvidence
-from cdesearch.search.file_conditions import FileConditions
-from cdesearch.search.file_filter import ALL_FILES, FileFilter
+from cdesearch.search.file_filter import FileConditions
 from cdesearch.search.fusion import Candidates, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
-from cdesearch.search.query_language import JUDGED, Languages
-from cdesearch.search.query_vectors import QueryVectors
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
 
-Mode = Literal["hybrid", "rerank", "dense", "text"]
 Output = TypeVar("Output")
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query with its options."""
-
-    text: str
-    k: int
-    mode: Mode
-    files: FileFilter = ALL_FILES
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """The n candidates of a query in one index, before they are ranked."""
-
-    rows: RowIds  # (n,)
-    candidates: Candidates  # in the modes `dense` and `text`, the scores of the other side are NaN
-    truncated_to: int | None = None  # as in `SearchResult`
-    is_complete: bool = False  # whether no other chunk may be a hit, because these contain a quoted phrase
-    evidence: Sequence[TermEvidence] = ()  # of names and phrases; the lexical scores include it
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +38,17 @@ class _Ranking:
     dense: Scores | None  # NaN for rows without a vector
     text: Scores | None  # NaN for rows that full text did not find
     noise: float  # the BM25 score that many chunks reach; 0 if full text was not searched or found nothing
+    is_complete: bool  # as in `SearchResult`
 
     @classmethod
     def best(
-        cls, k: int, rows: RowIds, scores: Scores, dense: Scores | None = None, text: Scores | None = None
+        cls,
+        k: int,
+        rows: RowIds,
+        scores: Scores,
+        dense: Scores | None = None,
+        text: Scores | None = None,
+        is_complete: bool = False,
     ) -> "_Ranking":
         """Rank the `k` highest scores. Ties are broken by the row id, so that a query always has the same hits."""
         top = np.lexsort((rows, -scores))[:k]
@@ -75,6 +58,7 @@ class _Ranking:
             dense=None if dense is None else dense[top],
             text=None if text is None else text[top],
             noise=0.0 if text is None else noise_of(text),
+            is_complete=is_complete,
         )
 
 
@@ -99,20 +83,29 @@ class GenerationReader:
         """Whether the model is loaded."""
         return "encoder" in vars(self)
 
-    def search(self, query: Query) -> SearchResult:
+    def search(self, query: SearchRequest) -> SearchResult:
         """Return the best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
         return self.search_many([query])[0]
 
-    def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
-        """Return for each query what `search` returns; the queries have the same mode and filter of files.
+    def search_many(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Return for each query what `search` returns; the queries differ only in their texts.
 
         The executor runs their parts in parallel, and the chunks of all hits are read at once.
         """
+        found = self._found([self.limited(query) for query in queries])
+        name, stage = self.index.generation.name, self.index.manifest.stage
+        return [replace(result, generation=name, stage=stage) for result in found]
+
+    def limited(self, query: SearchRequest) -> SearchRequest:
+        """Return the request for at most as many hits as there are chunks: LanceDB allocates memory for k rows."""
+        return replace(query, k=min(query.k, max(1, self.index.manifest.n_chunks)))
+
+    def _found(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
         mode = queries[0].mode
         if not self.index.manifest.n_chunks:  # all of its files were deleted
             return [SearchResult(()) for _ in queries]
         with self.index.checks.reporting_damage(), _offering_text():
-            condition = self.files.of(queries[0].files)
+            condition = self._condition(queries[0])
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
                 rankings = self._each(lambda query: self._rank_words(query, condition), queries)
@@ -122,7 +115,7 @@ class GenerationReader:
             rankings = self._rank_with_model(queries, condition)
             return self._judged(self._results(rankings, queries, self.encoder), queries, rankings)
 
-    def _reranked(self, queries: Sequence[Query], condition: str | None) -> list[SearchResult]:
+    def _reranked(self, queries: Sequence[SearchRequest], condition: str | None) -> list[SearchResult]:
         """The results of hybrid searches whose best hits are reranked."""
         deep = [replace(query, mode="hybrid", k=max(query.k, RERANKED)) for query in queries]
         encoder, reranked = self.encoder, []
@@ -133,7 +126,7 @@ class GenerationReader:
         return self._judged(reranked, queries, rankings)
 
     def _judged(
-        self, results: Sequence[SearchResult], queries: Sequence[Query], rankings: Sequence[_Ranking]
+        self, results: Sequence[SearchResult], queries: Sequence[SearchRequest], rankings: Sequence[_Ranking]
     ) -> list[SearchResult]:
         """The results with the confidence of their hits, which depends on the final rank of each."""
         scale = None if rankings[0].dense is None else self.scale
@@ -149,33 +142,8 @@ class GenerationReader:
             return None
         return CosineScale.of(self.index.context.sample_vectors)
 
-    def gather(self, query: Query, vectors: QueryVectors) -> Gathered:
-        """Return the candidates of a search, to be ranked with those of other indexes, which share `vectors`.
-
-        Those of the mode `rerank` are those of `hybrid`. Raises what `search` raises.
-        """
-        if not self.index.manifest.n_chunks:
-            return _without_model(Found(np.empty(0, np.uint64), np.empty(0), np.empty((0, 0), np.float32), ()))
-        with self.index.checks.reporting_damage(), _offering_text():
-            condition = self.files.of(query.files)
-            if query.mode == "text" or (query.mode != "dense" and self.index.manifest.n_vectors == 0):
-                return _without_model(self._lexical_hits(query, condition, []))
-            # Full text is searched while the model encodes.
-            searched = (
-                self._executor.submit(self._lexical_hits, query, condition, self._columns)
-                if query.mode != "dense"
-                else None
-            )
-            vector, truncated_to = vectors.of(query.text, self.encoder, self.index.context_for(self.encoder))
-            nearest = self._dense_hits(vector, query.k, condition)
-            if searched is not None:
-                words = searched.result()
-                rows, candidates = self._candidates(query, vector, nearest, words)
-                return Gathered(rows, candidates, truncated_to, words.is_complete, words.evidence)
-            null = (self.index.context.sample_vectors @ vector).astype(np.float64)
-            cosines = nearest.cosines(vector)
-            candidates = Candidates(cosines, np.full(len(cosines), np.nan), null)
-            return Gathered(nearest.rows, candidates, truncated_to)
+    def _condition(self, query: SearchRequest) -> str | None:
+        return self.files.of(query.files_of(self.index))
 
     def _each(self, function: Callable[..., Output], *values: Sequence[Any]) -> list[Output]:
         """Call a function for each value, in threads if there are several."""
@@ -187,11 +155,11 @@ class GenerationReader:
         """The columns that the fusion needs of every candidate."""
         return [*self.index.vectors.columns, *(["document_id"] if self.index.manifest.has_parts else [])]
 
-    def _rank_words(self, query: Query, condition: str | None) -> _Ranking:
+    def _rank_words(self, query: SearchRequest, condition: str | None) -> _Ranking:
         found = self._lexical_hits(query, condition, [])
-        return _Ranking.best(query.k, found.rows, found.scores, text=found.scores)
+        return _Ranking.best(query.k, found.rows, found.scores, None, found.scores, found.is_complete)
 
-    def _rank_with_model(self, queries: Sequence[Query], condition: str | None) -> list[_Ranking]:
+    def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
         is_hybrid = queries[0].mode == "hybrid"
@@ -202,7 +170,7 @@ class GenerationReader:
         vectors = encoder.encode_each([query.text for query in queries], "query", context)
         opened.result()
 
-        def rank(query: Query, vector: Floats, words: "Future[Found] | None") -> _Ranking:
+        def rank(query: SearchRequest, vector: Floats, words: "Future[Found] | None") -> _Ranking:
             nearest = self._dense_hits(vector, query.k, condition)
             if words is not None:
                 return self._fused(query, vector, nearest, words.result())
@@ -212,7 +180,7 @@ class GenerationReader:
         return self._each(rank, queries, list(vectors), words or [None] * len(queries))
 
     def _results(
-        self, rankings: Sequence[_Ranking], queries: Sequence[Query], encoder: Encoder | None
+        self, rankings: Sequence[_Ranking], queries: Sequence[SearchRequest], encoder: Encoder | None
     ) -> list[SearchResult]:
         """Read the hits of all rankings. `encoder` is the model that has read the queries, if one has."""
         chunks = self.chunks(np.unique(np.concatenate([ranking.rows for ranking in rankings])))
@@ -220,23 +188,23 @@ class GenerationReader:
         for query, ranking in zip(queries, rankings, strict=True):
             is_truncated = encoder is not None and encoder.truncates(query.text, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
-            results.append(SearchResult(_hits(ranking, chunks), most))
+            results.append(SearchResult(_hits(ranking, chunks), most, is_complete=ranking.is_complete))
         return results
 
-    def _fused(self, query: Query, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
+    def _fused(self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
         scores = self._fusion.scores(candidates)
-        return _Ranking.best(query.k, rows, scores, dense=candidates.dense, text=candidates.text)
+        return _Ranking.best(query.k, rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
 
-    def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
+    def candidates(self, query: SearchRequest, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
-        condition = self.files.of(query.files)
+        condition = self._condition(query)
         lexical = self._lexical_hits(query, condition, self._columns)
         nearest = self._dense_hits(vector, query.k, condition)
         return self._candidates(query, vector, nearest, lexical)
 
     def _candidates(
-        self, query: Query, vector: Floats, dense_hits: Found, lexical_hits: Found
+        self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found
     ) -> tuple[RowIds, Candidates]:
         if lexical_hits.is_complete:
             dense_hits = lexical_hits
@@ -274,12 +242,12 @@ class GenerationReader:
         """Return the nearest chunks, as many as the fusion needs."""
         return nearest_chunks(self.index, vector, self._fusion.dense_depth(k), condition, self._columns)
 
-    def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> Found:
+    def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """Return the chunks with the highest lexical scores, as many as the fusion needs."""
         limit = self._fusion.text_depth(query.k)
         hits = lexical_hits(self.index, query.text, condition, columns, limit)
         found = Found.from_table(self.index, hits.table, "_score")
-        return replace(found, evidence=hits.evidence, is_complete=hits.is_complete)
+        return replace(found, is_complete=hits.is_complete)
 
     def chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
         """Read chunks by their row ids; raises IndexDamagedError."""
@@ -302,11 +270,6 @@ def _offering_text() -> Iterator[None]:
         yield
     except ModelServerError as error:
         raise ModelServerError(error.cause, f"{error.remedy} Until then, search with --mode text.") from None
-
-
-def _without_model(words: Found) -> Gathered:
-    candidates = Candidates(np.full(len(words.rows), np.nan), words.scores, np.empty(0))
-    return Gathered(words.rows, candidates, is_complete=words.is_complete, evidence=words.evidence)
 
 
 def _hits(ranking: _Ranking, chunks: Mapping[int, Chunk]) -> tuple[Hit, ...]:

@@ -23,6 +23,8 @@ class SearchResult(Sequence[Hit]):
     seconds: float = field(default=0.0, compare=False)  # that the search took, with all queries of `search_many`
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
+    # whether no chunk of another index may be a hit, because these contain a phrase that the query demands
+    is_complete: bool = field(default=False, compare=False)
 
     @property
     def seems_answered(self) -> bool:

@@ -4,31 +4,39 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from numbers import Integral
+from itertools import groupby
 from threading import Lock
-from typing import Self, TypeVar, get_args
+from typing import Self, TypeVar, Unpack
+from weakref import WeakValueDictionary
 
 from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
-from cdesearch.encode.load import Device, default_tokenizer
-from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelServerError, QueryError
-from cdesearch.models.endpoint_model import Model
+from cdesearch.encode.load import Device, check_device, default_tokenizer, load_encoder
+from cdesearch.errors import (
+    CdesearchError,
+    IndexDamagedError,
+    IndexMismatchError,
+    IndexUntrustedError,
+    ModelServerError,
+    QueryError,
+)
+from cdesearch.models.endpoint_model import EndpointModel, Model
+from cdesearch.search.documents import DocumentReader, Surroundings, surroundings_of
 from cdesearch.search.explanation import Explanation, explain
-from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
-from cdesearch.search.model_loader import ModelLoader
-from cdesearch.search.query_vectors import QueryVectors
-from cdesearch.search.reader import Gathered, GenerationReader, Mode, Query
+from cdesearch.search.options import Mode
+from cdesearch.search.reader import GenerationReader
+from cdesearch.search.request import Filters, K, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
+from cdesearch.store.schema import Hit
 
 MANY = 64  # queries whose candidates are in memory at the same time
 CONFIRMING_SECONDS = 2  # the time between two attempts to open a generation that the user has not confirmed
 
 Answer = TypeVar("Answer")
-PathFilter = str | tuple[str, ...] | FileFilter | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,56 @@ class RefusedGeneration:
         A build confirms its model only after its generation has become live.
         """
         return isinstance(self.error, IndexUntrustedError) and time.monotonic() > self.tried + CONFIRMING_SECONDS
+
+
+class ModelLoader:
+    """Loads the models of indexes. Any number of threads may use it.
+
+    `model` is the model that the user names: a folder, an id that is in the cache, or the URL of a server. Without it,
+    the model that the index names is used if the user has confirmed it. A model stays loaded as long as its encoder is
+    referenced.
+    """
+
+    def __init__(self, device: Device = "auto", model: Model | None = None) -> None:
+        check_device(device)
+        self._device = device
+        self._model = model
+        self._loading = Lock()
+        self._loaded: WeakValueDictionary[tuple[str, str], Encoder] = WeakValueDictionary()  # by fingerprint and URL
+
+    def encoder_for(self, index: Index) -> Encoder:
+        """Return the model of an index.
+
+        Raises ModelError, IndexUntrustedError, and IndexMismatchError if another model built the index.
+        """
+        with self._loading:
+            url = self._url(index)
+            encoder = self._loaded.get((index.manifest.model_fingerprint, url))
+            if encoder is None:
+                if self._model is None:
+                    index.require_trust(folders=False)
+                plain = not index.manifest.added_context
+                encoder = load_encoder(self._model_of(index, url), self._device, fetch=False, plain=plain)
+                self._loaded[encoder.fingerprint, url] = encoder
+        index.check_encoder(encoder)
+        return encoder
+
+    def _url(self, index: Index) -> str:
+        """Return the URL of the server to ask; empty for a model that runs here."""
+        manifest = index.manifest
+        if isinstance(self._model, EndpointModel):
+            return self._model.url
+        return manifest.model or "" if self._model is None and manifest.served is not None else ""
+
+    def _model_of(self, index: Index, url: str) -> Model | None:
+        served = index.manifest.served
+        if url and served is not None:
+            return served.at(url)
+        if url:
+            raise IndexMismatchError(
+                "The index was not built by a model on a server.", "Leave --model out, or name the model that built it."
+            )
+        return self._model or index.model_to_open
 
 
 class Searcher:
@@ -89,6 +147,11 @@ class Searcher:
         return self._newest.index
 
     @property
+    def indexes(self) -> dict[str, Index]:
+        """The newest generation that is open; its hits have no name of an index."""
+        return {"": self.index}
+
+    @property
     def encoder(self) -> Encoder:
         """The model of the newest generation that is open.
 
@@ -109,73 +172,58 @@ class Searcher:
         """The model of the newest generation that is open, if it is loaded."""
         return self._newest.encoder if self._newest.has_encoder else None
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None) -> SearchResult:
-        """Return the `k` best chunks, best first.
+    def search(
+        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+    ) -> SearchResult:
+        """Return the best chunks, best first, for a request or for what the arguments mean.
 
-        `path` is a glob relative to the indexed folder, a tuple of globs of which one must match, or a filter. If
-        updates have removed the generation that was open, the newest generation is opened and searched. Raises
-        QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be used.
+        If updates have removed the generation that was open, the newest generation is opened and searched. Raises
+        QueryError for an invalid request, and IndexStateError for an index that cannot be used.
         """
-        return self.search_many([query], k, mode, path)[0]
+        return self.search_many([request_of(query, k, mode, **filters)])[0]
 
     def search_many(
         self,
-        queries: Sequence[str],
-        k: int = 10,
+        queries: Sequence[str | SearchRequest],
+        k: int = K,
         mode: Mode = "hybrid",
-        path: PathFilter = None,
+        **filters: Unpack[Filters],
     ) -> list[SearchResult]:
         """Return for each query what `search` returns, all from one generation. Scores may differ by rounding.
 
-        The parts of up to MANY queries are computed in parallel. The time of a result is that of all queries together.
-        Raises what `search` raises.
+        The parts of up to MANY queries that differ only in their texts are computed in parallel. The time of a result
+        is that of all queries together. Raises what `search` raises.
         """
         started = time.perf_counter()
-        for query in queries:
-            check_query(query, k, mode, path)
-        files = filter_of(path)
+        requests = [request_of(query, k, mode, **filters) for query in queries]
 
         def answer(reader: GenerationReader) -> list[SearchResult]:
-            manifest = reader.index.manifest
-            most = max(1, manifest.n_chunks)  # LanceDB allocates memory for k rows, so k is limited
-            asked = [Query(query, min(k, most), mode, files) for query in queries]
-            groups = (asked[start : start + MANY] for start in range(0, len(asked), MANY))
-            found = [result for group in groups for result in reader.search_many(group)]
-            name = reader.index.generation.name
-            return [replace(result, generation=name, stage=manifest.stage) for result in found]
+            alike = (list(group) for _, group in groupby(requests, lambda one: replace(one, text="-")))
+            groups = (group[start : start + MANY] for group in alike for start in range(0, len(group), MANY))
+            return [result for group in groups for result in reader.search_many(group)]
 
         results = self._ask(answer)
         seconds = time.perf_counter() - started
-        return [replace(result, seconds=seconds) for result in results]
+        return [
+            replace(result, seconds=seconds).confident(request.min_confidence)
+            for result, request in zip(results, requests, strict=True)
+        ]
 
-    def explain(
-        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None
-    ) -> Explanation:
-        """Explain why the search with these arguments found a chunk, given by its id.
+    def explain(self, chunk: str, request: SearchRequest) -> Explanation:
+        """Explain why the search found a chunk, given by its id.
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
-        check_query(query, k, mode, path)
-        files = filter_of(path)
+        return self._ask(lambda reader: explain(reader, request, chunk))
 
-        def answer(reader: GenerationReader) -> Explanation:
-            most = max(1, reader.index.manifest.n_chunks)
-            return explain(reader, Query(query, min(k, most), mode, files), chunk)
+    def has_file(self, request: SearchRequest) -> bool:
+        """Return whether the filters of a request allow any indexed file; raises QueryError and IndexStateError."""
+        return self._ask(lambda reader: reader.files.has_file(request.files_of(reader.index)))
 
-        return self._ask(answer)
-
-    def has_file(self, path: PathFilter) -> bool:
-        """Return whether `path`, as in `search`, allows any indexed file; raises QueryError and IndexStateError."""
-        return self._ask(lambda reader: reader.files.has_file(filter_of(path)))
-
-    def gather(self, query: Query, vectors: QueryVectors) -> tuple[GenerationReader, Gathered]:
-        """Return the candidates of a search as `GenerationReader.gather`, and the reader of their chunks."""
-
-        def answer(reader: GenerationReader) -> tuple[GenerationReader, Gathered]:
-            most = max(1, reader.index.manifest.n_chunks)
-            return reader, reader.gather(replace(query, k=min(query.k, most)), vectors)
-
-        return self._ask(answer)
+    def around(self, hit: Hit, count: int) -> Surroundings:
+        """Return the text of at most `count` chunks before and after a hit; raises IndexStateError."""
+        document = self.read(lambda index: DocumentReader(index).document(hit.chunk.document_id))
+        return surroundings_of(document, hit.chunk.id, count)
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
@@ -277,29 +325,6 @@ def _newest_index(index: Index) -> Index:
 def _warm(reader: GenerationReader) -> None:
     """Search once. Without the server that computes vectors, words can be searched, and later queries ask it again."""
     try:
-        reader.search(Query("a", 1, "hybrid"))
+        reader.search(SearchRequest("a", 1))
     except ModelServerError:
-        reader.search(Query("a", 1, "text"))
-
-
-def filter_of(path: PathFilter) -> FileFilter:
-    """Return the filter that the argument `path` of `Searcher.search` stands for."""
-    return path if isinstance(path, FileFilter) else FileFilter((path,) if isinstance(path, str) else path)
-
-
-def check_query(query: str, k: int, mode: str, path: PathFilter) -> None:
-    """Raise QueryError if an argument of `Searcher.search` is invalid."""
-    kinds = (("query", query, str), ("path", path, str | tuple | FileFilter | None), ("k", k, Integral))
-    for name, value, kind in kinds:
-        if not isinstance(value, kind):
-            wanted, example = ("a whole number", "k=10") if name == "k" else ("a text", f'{name}="docs"')
-            given = "a text" if isinstance(value, str) else type(value).__name__
-            raise QueryError(f"{name} must be {wanted}, not {given}.", f"For example: {example}.")
-    if not query.strip().strip('"“”').strip():
-        raise QueryError("The query is empty.", "Type some words.")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # surrogates stand for bytes that are not UTF-8
-        raise QueryError("The query is not valid Unicode.", "Encode it in UTF-8.")
-    if k < 1:
-        raise QueryError(f"{k} is not a number of hits.", "Ask for at least one.")
-    if mode not in get_args(Mode):
-        raise QueryError(f"There is no mode {mode}.", f"Use one of {', '.join(get_args(Mode))}.")
+        reader.search(SearchRequest("a", 1, "text"))

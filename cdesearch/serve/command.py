@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch.cli.exits import raise_on_signal
-from cdesearch.cli.model_option import ModelOption
-from cdesearch.cli.named_index import named_index
-from cdesearch.cli.nearest_index import note_outer_index
+from cdesearch.cli.named_index import ModelOption, named_index
+from cdesearch.cli.query import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 from tokenizers import Tokenizer
@@ -10,12 +10,10 @@ from tokenizers import Tokenizer
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.file_filter import FileFilter
-from cdesearch.search.model_loader import ModelLoader
-from cdesearch.search.reader import Mode
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
-from cdesearch.search.searcher import Searcher
-from cdesearch.search.several import SeveralSearcher
+from cdesearch.search.searcher import ModelLoader, Searcher
+from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import free_name
 from cdesearch.store.place import BucketAddress, Place
@@ -26,7 +24,6 @@ REFRESH_SECONDS = 0.25  # the time between two readings of the file that names t
 ALL = "*"  # stands for all indexes where clients name one, unless a folder has this name
 
 Answer = TypeVar("Answer")
-Filters = FileFilter | Mapping[str, FileFilter] | None  # one for all indexes, or one for each by its name
 _log = logging.getLogger(__name__)
 
 
@@ -66,16 +63,13 @@ class ServedIndex:
         """Return the index of a hit, which is this one."""
         return self
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: Filters = None) -> SearchResult:
-        """Return the `k` best chunks, best first, from the files that `files` allows.
+    def search(self, request: SearchRequest) -> SearchResult:
+        """Return the best chunks, best first; raises QueryError, and IndexStateError for one that cannot be used."""
+        return self.searcher.search(request)
 
-        Raises QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
-        """
-        return self.searcher.search(query, k, mode, files[self.name] if isinstance(files, Mapping) else files)
-
-    def has_file(self, files: Filters) -> bool:
-        """Return whether the filter allows any indexed file."""
-        return self.searcher.has_file(files[self.name] if isinstance(files, Mapping) else files)
+    def has_file(self, request: SearchRequest) -> bool:
+        """Return whether the filters of a request allow any indexed file."""
+        return self.searcher.has_file(request)
 
     def status(self) -> tuple[dict[str, Any], CdesearchError | None]:
         """What `cdesearch status` shows, and why the newest generation cannot be used; empty if it cannot be read."""
@@ -92,9 +86,9 @@ class ServedIndex:
 class ServedTogether:
     """Two or more of the open indexes of a server that are searched as one. Any number of threads may use it."""
 
-    def __init__(self, members: Sequence[ServedIndex], searcher: SeveralSearcher) -> None:
+    def __init__(self, members: Sequence[ServedIndex]) -> None:
         self.members = tuple(members)
-        self._searcher = searcher
+        self._searcher = Together({member.name: member.searcher for member in members})
 
     @property
     def name(self) -> str:
@@ -115,16 +109,13 @@ class ServedTogether:
         """Return the index of a hit."""
         return next(member for member in self.members if member.name == hit.index)
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: Filters = None) -> SearchResult:
-        """Return the `k` best chunks of these indexes, as `SeveralSearcher.search`."""
-        return self._searcher.search(query, k, mode, self._each(files))
+    def search(self, request: SearchRequest) -> SearchResult:
+        """Return the best chunks of these indexes, as `Together.search`."""
+        return self._searcher.search(request)
 
-    def has_file(self, files: Filters) -> bool:
-        """Return whether the filters allow any indexed file."""
-        return self._searcher.has_file(self._each(files))
-
-    def _each(self, files: Filters) -> dict[str, FileFilter | None]:
-        return {one.name: files[one.name] if isinstance(files, Mapping) else files for one in self.members}
+    def has_file(self, request: SearchRequest) -> bool:
+        """Return whether the filters of a request allow any indexed file."""
+        return self._searcher.has_file(request)
 
 
 class ServedIndexes:
@@ -135,7 +126,6 @@ class ServedIndexes:
 
     def __init__(self, indexes: Sequence[ServedIndex]) -> None:
         self._indexes = {index.name: index for index in indexes}
-        self._together = SeveralSearcher({index.name: index.searcher for index in indexes})
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._refresh, name="cdesearch-refresh", daemon=True)
         self._watcher.start()
@@ -172,7 +162,6 @@ class ServedIndexes:
         """Wait for the running searches, and end the threads."""
         self._closing.set()
         self._watcher.join()
-        self._together.end_threads()
         for served in self:
             served.searcher.close()
 
@@ -192,7 +181,7 @@ class ServedIndexes:
         """
         every = self.names if ALL in names and ALL not in self._indexes else tuple(dict.fromkeys(names))
         members = [self[name] for name in every or (None,)]
-        return members[0] if len(members) == 1 else ServedTogether(members, self._together)
+        return members[0] if len(members) == 1 else ServedTogether(members)
 
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from cdesearch import __version__
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import print_error
-from cdesearch.cli.server_client import running_server
 from cdesearch.errors import CdesearchError, IndexNotFoundError
+from cdesearch.service import running_server
 from cdesearch.store.place import Place
 from cdesearch.store.server_address import (
     ServerRecord,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from cdesearch.builders import builder
+from cdesearch.builders import BUILDER
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import TERMINATED, print_error, raise_on_signal
 from cdesearch.errors import CdesearchError
@@ -179,9 +179,9 @@ def _follow(folder: Path, refresh: str) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     stop = threading.Event()
     threading.Thread(target=_wait_for_end, args=(stop,), daemon=True).start()
-    tools = builder("warm")()
+    tools = BUILDER.warm()
     try:
-        builder("keep_up")(folder, tools, typer.echo, stop, refresh)
+        BUILDER.keep_up(folder, tools, typer.echo, stop, refresh)
     except CdesearchError as error:
         return print_error(str(error), error.exit_code)
     except KeyboardInterrupt:

@@ -19,6 +19,7 @@ from cdesearch.cli.hits.opening import open_place
 from cdesearch.cli.hits.passage_lines import best_line, query_words
 from cdesearch.cli.hits.render import TAB, Shown, as_percentage, further, heading
 from cdesearch.errors import CdesearchError
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, printable
 from cdesearch.tui.preview import Preview, preview_of
@@ -131,7 +132,8 @@ class SearchApp(App[None]):
             self._report(error)
 
     def _shown(self) -> Shown:
-        return Shown(self._query, self._searcher.index.root)
+        root = self._searcher.index.root
+        return Shown(self._query, lambda _: root)
 
     @work(thread=True, group="warm")
     def _warm(self) -> None:
@@ -146,7 +148,7 @@ class SearchApp(App[None]):
         try:
             if query.strip():
                 self._searcher.refresh()
-                result = search_for_groups(lambda k: self._searcher.search(query, k), GROUPS)
+                result = search_for_groups(lambda k: self._searcher.search(SearchRequest(query, k)), GROUPS)
                 groups = group_hits(result.hits, GROUPS)
         except CdesearchError as error:
             self.call_from_thread(self._report, error)

@@ -4,8 +4,7 @@ import importlib.util
 
 import typer
 
-from cdesearch.cli.model_option import ModelOption
-from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.cli.named_index import FolderArgument, IndexOption, ModelOption, named_index
 from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start
 

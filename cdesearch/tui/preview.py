@@ -8,8 +8,7 @@ from rich.text import Text
 
 from cdesearch.cli.hits.passage_lines import Line, query_words, shown_lines, word_spans
 from cdesearch.cli.hits.render import TAB
-from cdesearch.search.documents import DocumentReader
-from cdesearch.search.surroundings import surroundings_of
+from cdesearch.search.documents import DocumentReader, surroundings_of
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import printable

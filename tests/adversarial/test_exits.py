@@ -137,7 +137,9 @@ def test_a_defect_is_one_line_that_says_how_to_see_the_traceback(indexed, tmp_pa
         assert shows or (run.returncode, len(run.stderr.splitlines())) == (70, 1)
 
 
-@pytest.mark.parametrize("moment", ["cdesearch.cli.plain_query", "cdesearch.search.searcher", "lancedb", "onnxruntime"])
+@pytest.mark.parametrize(
+    "moment", ["cdesearch.cli.query_options", "cdesearch.search.searcher", "lancedb", "onnxruntime"]
+)
 def test_ctrl_c_at_any_moment_exits_with_130_without_a_traceback(indexed, moment):
     """The process interrupts itself when it begins to import the module `moment`."""
     program = (

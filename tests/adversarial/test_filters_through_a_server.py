@@ -9,10 +9,10 @@ from command import cdesearch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdesearch.cli.server_client import ask_server
 from cdesearch.errors import QueryError
-from cdesearch.search.file_filter import FileFilter
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
+from cdesearch.service import open_service
 from cdesearch.store.index import Index
 
 pytestmark = [
@@ -44,13 +44,15 @@ PIECES = [
 ]
 
 globs = st.sampled_from(NAMES) | st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
-suffixes = st.sampled_from(["md", "py", "PY", "txt", "gz", "MD", "ü", "_", "md|py", ".", "", "m" * 21, "md\n"])
+suffixes = st.sampled_from(["md", "py", ".PY", "txt", ".gz", ".MD", ".ü", "._", ".md|py", ".", "..", "." * 21, ".md\n"])
 times = st.integers(-2 * 10**9, 10**11) | st.sampled_from([day * DAY for day in range(len(NAMES))])
-filters = st.builds(
-    FileFilter,
-    st.none() | st.lists(globs, max_size=3).map(tuple),
-    st.none() | st.lists(suffixes, min_size=1, max_size=3).map(tuple),
-    st.none() | times,
+filters = st.fixed_dictionaries(
+    {},
+    optional={
+        "path": st.lists(globs, max_size=3).map(tuple),
+        "type": st.lists(suffixes, min_size=1, max_size=3).map(tuple),
+        "since": times.map("@{}".format),
+    },
 )
 
 
@@ -71,10 +73,10 @@ def searched(tmp_path_factory, tiny_checkpoint):
             yield index, searcher
 
 
-def directly(searcher, mode, files):
+def directly(searcher, request):
     """The hits of a search in this process; None if the filter is not accepted."""
     try:
-        return searcher.search("moon", 100, mode, files).hits
+        return searcher.search(request).hits
     except QueryError:
         return None
 
@@ -89,9 +91,10 @@ def described(hit):
 @given(filters, st.sampled_from(["text", "text", "hybrid", "dense"]))
 def test_a_filter_has_the_same_hits_through_a_server(searched, files, mode):
     index, searcher = searched
-    through, expected = ask_server(index, "moon", 100, mode, files), directly(searcher, mode, files)
-    if expected is None or files.paths == ():
-        assert through is None  # the caller searches directly, which reports the reason
+    request = SearchRequest("moon", 100, mode, **files)
+    through, expected = open_service({"": index})._asked(request), directly(searcher, request)
+    if expected is None:
+        assert through is None  # a search in this process reports the reason
     else:
         assert through is not None
         assert [described(hit) for hit in through.hits] == [described(hit) for hit in expected]
@@ -100,6 +103,6 @@ def test_a_filter_has_the_same_hits_through_a_server(searched, files, mode):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_name_of_a_file_is_a_filter_for_this_file(searched, name):
     index, searcher = searched
-    files = FileFilter((f"/{name}",))
-    for result in (ask_server(index, "moon", 100, "text", files), searcher.search("moon", 100, "text", files)):
+    request = SearchRequest("moon", 100, "text", (f"/{name}",))
+    for result in (open_service({"": index})._asked(request), searcher.search(request)):
         assert name in [hit.chunk.path for hit in result.hits]

@@ -335,7 +335,7 @@ def test_two_servers_of_a_model_of_the_same_name_are_each_asked_for_their_own_in
     run(docs, server)
     with serving(server.encode) as second:
         run(docs, second, index=tmp_path / "second")
-        from cdesearch.search.model_loader import ModelLoader
+        from cdesearch.search.searcher import ModelLoader
 
         models = ModelLoader()
         searchers = [Searcher(Index(folder), models) for folder in (docs / ".cdesearch", tmp_path / "second")]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from cdesearch.search.result import SearchResult
-from cdesearch.search.shingles import shingles_of
+from cdesearch.search.word_forms import shingles_of
 from cdesearch.store.schema import Hit
 
 SAME = 0.9  # two texts are the same if they share at least this part of all their shingles

@@ -1,23 +1,32 @@
-"""Open the file of a hit: in the user's editor at the line of the hit, or with the program of the system for the type.
+"""Remember where the hits of the last query on a terminal are, and open one of them.
 
-No command is run by a shell. The path is always absolute, so that it cannot be read as an option.
+A file is opened in the user's editor at the line of the hit, or with the program of the system for its type. No command
+is run by a shell, and a path is always absolute, so that it cannot be read as an option. What is remembered is in a
+folder that nobody else can enter: paths and lines, but neither the query nor text of documents.
 """
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from cdesearch.cli.hits.last_hits import HitPlace
-from cdesearch.cli.hits.unpacking import unpacked_copy
-from cdesearch.errors import InputError
+from cdesearch.builders import BUILDER
+from cdesearch.cli.hits.render import HitPlace
+from cdesearch.errors import CdesearchError, InputError
+from cdesearch.store.guard import read_small
 from cdesearch.store.place import absolute
+from cdesearch.store.server_address import is_private
 from cdesearch.store.trust import real
 
+FILE = "hits.json"
+UNPACKED = "unpacked"  # the folder of the copy of a compressed file, which stays because some editors return early
 VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends
 # Files of these types are opened with the program of the system, because an editor does not show their text.
 VIEWED = {
@@ -40,6 +49,55 @@ _RUN = {
     "app", "appref-ms", "bat", "cmd", "com", "command", "cpl", "desktop", "exe", "hta", "jar", "js", "jse", "lnk",
     "msc", "msi", "pif", "ps1", "reg", "scr", "sh", "url", "vb", "vbe", "vbs", "ws", "wsf", "wsh"
 }  # fmt: skip
+_NONE = InputError(
+    "No hits of an earlier query are known.",
+    "Run `cdesearch query WORDS` on a terminal first, not in a pipe.",
+)
+
+
+def state_folder() -> Path:
+    """Return the folder of the user for the state of this program, which may not exist yet."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "cdesearch" / "state"
+    configured = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (configured if configured.is_absolute() else Path.home() / ".local" / "state") / "cdesearch"
+
+
+def remember(places: Sequence[HitPlace]) -> None:
+    """Store the places of hits, best first. If the folder cannot be written or is not private, nothing is stored."""
+    with suppress(OSError, RuntimeError, UnicodeError):  # a RuntimeError if there is no home folder
+        folder = state_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_private(folder):
+            return
+        fresh = folder / f"{FILE}.{os.getpid()}"
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump([asdict(place) for place in places], file)
+        fresh.replace(folder / FILE)
+
+
+def remembered(number: int) -> HitPlace:
+    """Return the place of a hit of the last query, counted from 1; raises InputError if there is none."""
+    try:
+        folder = state_folder()
+        values = json.loads(read_small(folder / FILE)) if is_private(folder) else None
+        places = [HitPlace(**value) for value in values or ()]
+    except (OSError, RuntimeError, ValueError, TypeError, RecursionError, CdesearchError):
+        raise _NONE from None
+    if not places or not all(map(_is_possible, places)):
+        raise _NONE
+    if not 1 <= number <= len(places):
+        raise InputError(
+            f"The last query on a terminal has no hit {number}.", f"Its hits have the numbers 1 to {len(places)}."
+        )
+    return places[number - 1]
+
+
+def _is_possible(place: HitPlace) -> bool:
+    is_text = isinstance(place.root, str) and isinstance(place.path, str)
+    is_text = is_text and (place.anchor is None or isinstance(place.anchor, str))
+    return is_text and (place.line is None or (type(place.line) is int and place.line >= 0))
 
 
 def open_place(place: HitPlace) -> None:
@@ -50,7 +108,7 @@ def open_place(place: HitPlace) -> None:
     """
     file = _checked(place)
     if _suffix(file) in PACKED:
-        file = unpacked_copy(file)
+        file = _unpacked_copy(file)
     editor = None if _suffix(file) in VIEWED else _editor()
     if editor is not None:
         _edit(editor_command(editor, file, place.line))
@@ -137,3 +195,22 @@ def _view(command: list[str]) -> None:
 
 def _not_started(command: list[str], error: OSError) -> InputError:
     return InputError(f"{command[0]} cannot be started ({error.strerror}).", "Set EDITOR to the name of your editor.")
+
+
+def _unpacked_copy(file: Path) -> Path:
+    """Return a read-only copy of the contents, in a folder that only the user can enter; raises InputError."""
+    contents = BUILDER.unpacked(file)
+    state = state_folder()
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_private(state):
+            raise InputError(f"Other users can enter {state}.", "Deny them the access, or unpack the file yourself.")
+        folder = state / UNPACKED
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        copy = folder / file.stem
+        copy.write_bytes(contents)
+        copy.chmod(0o400)
+    except OSError as error:
+        raise InputError(f"{state} cannot be written ({error.strerror}).", "Unpack the file yourself.") from None
+    return copy

@@ -5,9 +5,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cdesearch.search.spellings import without_accents
-from cdesearch.search.surroundings import NOTHING, Surroundings
-from cdesearch.search.word_forms import UNSPACED, piece_spans, pieces, without_article, word_stem
+from cdesearch.search.documents import NOTHING, Surroundings
+from cdesearch.search.word_forms import UNSPACED, piece_spans, pieces, without_accents, without_article, word_stem
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
 

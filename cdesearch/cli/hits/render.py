@@ -1,19 +1,19 @@
-"""Format hits as text, and convert them to JSON."""
+"""Format hits as text and as JSON, and print them: as plain lines, in the form of grep, or styled for a terminal."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from cdesearch.cli.hits.grouping import HitGroup
-from cdesearch.cli.hits.last_hits import HitPlace
 from cdesearch.cli.hits.passage_lines import Line, best_line, best_row, query_words, shown_lines
+from cdesearch.search.documents import NOTHING, Surroundings
 from cdesearch.search.result import SearchResult
-from cdesearch.search.surroundings import NOTHING, Surroundings
 from cdesearch.store.copies import original_place
-from cdesearch.store.schema import Hit
+from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import printable
 
 MOST_PLACES = 5  # that the line about further hits of a document names, those of the best hits
@@ -24,11 +24,21 @@ TAB = 4  # the number of spaces that replace a tab, which would break the indent
 
 
 @dataclass(frozen=True, slots=True)
+class HitPlace:
+    """The place of a hit."""
+
+    root: str  # the indexed folder, an absolute path
+    path: str  # relative to it
+    line: int | None = None
+    anchor: str | None = None  # the id of the element at which a browser can open it
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """What is shown of the hits of a query."""
 
     query: str
-    root: Path | Mapping[str, Path]  # the folder to which the paths of the hits are relative, or that of each index
+    root_of: Callable[[Hit], Path]  # the folder to which the path of a hit is relative
     full: bool = False  # whether whole chunks are shown instead of passages
     context: int = 0  # lines around the passage
     around: Callable[[Hit], Surroundings] = lambda _: NOTHING  # the text around a hit, for `context`
@@ -46,10 +56,6 @@ class Shown:
         """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
         line = best_line(self.passage(hit), query_words(self.query))
         return HitPlace(str(self.root_of(hit)), hit.chunk.path, line.number, hit.chunk.anchor_at(line.row))
-
-    def root_of(self, hit: Hit) -> Path:
-        """Return the folder to which the path of a hit is relative."""
-        return self.root[hit.index or ""] if isinstance(self.root, Mapping) else self.root
 
     def row(self, hit: Hit) -> int:
         """Return the line of the chunk whose place is shown: that of its passage with most words of the query."""
@@ -200,3 +206,62 @@ def further(shown: Shown, group: HitGroup) -> Iterator[str]:
         noun = f"{'file' if len(paths) > len(group.same) else 'document'}{'s' * (len(group.same) > 1)}"
         places = ", ".join(_place(shown, hit) for hit in group.same)
         yield f"same text in {len(group.same)} other {noun}: {places}"
+
+
+def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
+    """Print hits without styles. Lines are indented below the heading of a hit."""
+    for rank, group in enumerate(groups, start=1):
+        sys.stdout.write("".join(f"{line}\n" for line in _plain_lines(shown, rank, group)))
+
+
+def nothing_found(query: str) -> str:
+    """Return the line that is shown instead of hits."""
+    from cdesearch.search.exact import is_quoted
+
+    if is_quoted(query):
+        return "No hits: no passage contains the words in quotation marks. Without these marks, similar ones are found."
+    return "No hits."
+
+
+def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
+    """Yield the lines of one hit as `show_styled` would print them without styles."""
+    yield "".join(heading(shown, rank, group.best))
+    below = (
+        *trail(shown, group.best),
+        *(printable(shortened(line, full=shown.full)) for line in shown.lines(group.best)),
+        *further(shown, group),
+    )
+    yield from (f"{' ' * INDENT}{line}" for line in below)
+    yield ""
+
+
+def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
+    """Print one line for each hit, `path:line:text`, which editors understand.
+
+    The line is 1 if the format has no lines. A record, a sheet, a page or an anchor is in brackets before the text.
+    Lines of context have `-` instead of `:`, as those of grep do.
+    """
+    for number, hit in enumerate(hits):
+        if number and shown.context:
+            sys.stdout.write("--\n")
+        lines = shown.lines(hit)
+        best = best_line(lines, query_words(shown.query))
+        at = lines.index(best) if best in lines else 0
+        kept = lines[max(0, at - shown.context) : at + shown.context + 1] or [best]
+        for line in kept:
+            mark = ":" if line is best else "-"
+            place = _grep_place(hit.chunk, line, shown.root_of(hit), mark)
+            sys.stdout.write(f"{place}{printable(shortened(line, full=shown.full).rstrip())}\n")
+
+
+def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
+    """Return what precedes the text of a line in the form of grep."""
+    row = max(0, line.row)
+    number = chunk.line_at(row) if line.number is None else line.number
+    parts = record_names(chunk, chunk.cells_at(row))
+    if chunk.page is not None:
+        parts.append(f"page {chunk.page}")
+    elif number is None and (anchor := chunk.anchor_at(row)) is not None:
+        parts.append(f"#{anchor}")
+    within = f"[{', '.join(parts)}] " if parts else ""
+    return printable(f"{os.path.relpath(root / chunk.path)}{mark}{number or 1}{mark}{within}")

@@ -8,13 +8,11 @@ from typing import Any, Literal
 
 from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
-from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import InputError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.fence import Fence
-from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
-from cdesearch.search.reader import Mode
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.search.sentences import split_sentences
 from cdesearch.search.word_forms import pieces, word_stem
@@ -24,68 +22,46 @@ from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
-MAX_K = 50
 MAX_RANK = 500  # cursors end at this rank, because later passages are hardly relevant to the query
 MAX_SNIPPET = 240  # characters
 
 Detail = Literal["low", "normal", "full"]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What to find, in which files, and how."""
-
-    text: str
-    k: int = 10
-    path: str | None = None
-    type: str | None = None
-    since: str | None = None
-    mode: Mode = "hybrid"
-    detail: Detail = "normal"
-
-    def files(self, index: Index) -> FileFilter:
-        """The files of an index that are searched; raises QueryError."""
-        return FileFilter(
-            None if self.path is None else globs_of(self.path, index),
-            None if self.type is None else suffixes_of((self.type,)),
-            None if self.since is None else time_of(self.since),
-        )
-
-    @property
-    def filters(self) -> str:
-        """The filters as part of a sentence; empty if there are none."""
-        given = {"path": self.path, "type": self.type, "time": self.since}
-        return ", ".join(f"the {noun} {value:.200}" for noun, value in given.items() if value is not None)
-
-
-def search(indexes: ServedIndexes, index: str | None, query: Query, part: Part) -> Answer:
+def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, detail: Detail, part: Part) -> Answer:
     """The passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
     served = indexes.together([] if index is None else [index])
-    call = query.text, query.mode, query.path, query.type, query.since
+    call = (replace(request, k=1),)
     offset = part.start(served, call)
-    files = {member.name: query.files(member.index) for member in served.members}
-    result = served.search(query.text, offset + query.k + 1, query.mode, files)
-    hits = result.hits[offset : offset + query.k]
-    if not hits and not offset and query.filters and not served.has_file(files):
+    result = served.search(replace(request, k=offset + request.k + 1))
+    hits = result.hits[offset : offset + request.k]
+    if not hits and not offset and request.has_filter and not served.has_file(request):
         raise InputError(
-            f"No indexed file matches {query.filters}.",
+            f"No indexed file matches {_filters(request)}.",
             f"Paths and globs are relative to {_roots(served)}. The tool `outline` lists folders and files.",
         )
-    notes = tuple(_notes(result, query, offset))
-    page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), notes, query.detail == "low")
-    return _fitted(page, query, Budget(part.max_tokens, served.tokenizer))
+    notes = tuple(_notes(result, request, detail, offset))
+    page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), notes, detail == "low")
+    return _fitted(page, request.text, detail, Budget(part.max_tokens, served.tokenizer))
 
 
-def _notes(result: SearchResult, query: Query, offset: int) -> Iterator[str]:
+def _notes(result: SearchResult, request: SearchRequest, detail: Detail, offset: int) -> Iterator[str]:
     if result.truncated_to is not None:
         yield (
             f"The query is longer than {result.truncated_to} tokens. The model read only its start, but full text"
             " used all of its words."
         )
-    if result.stage != "complete" and query.mode != "text":
+    if result.stage != "complete" and request.mode != "text":
         yield f"The index is not complete yet ({result.stage}): passages without a vector are found by words."
-    if result.hits and not offset and not result.seems_answered and query.detail != "low":  # a low budget has no room
+    if result.hits and not offset and not result.seems_answered and detail != "low":  # a low budget has no room
         yield "Nothing here seems to answer that."
+
+
+def _filters(request: SearchRequest) -> str:
+    """The filters as part of a sentence."""
+    given = [("path", one) for one in request.path] + [("type", one) for one in request.type]
+    given += [] if request.since is None else [("time", request.since)]
+    return ", ".join(f"the {noun} {value:.200}" for noun, value in given)
 
 
 def _roots(served: ServedIndex | ServedTogether) -> str:
@@ -94,16 +70,16 @@ def _roots(served: ServedIndex | ServedTogether) -> str:
     return roots[0][1] if len(roots) == 1 else ", ".join(f"{root} ({name})" for name, root in roots)
 
 
-def _fitted(page: "_Page", query: Query, budget: Budget) -> Answer:
+def _fitted(page: "_Page", query: str, detail: Detail, budget: Budget) -> Answer:
     """An answer with as many passages as fit into the budget."""
-    hits, words = page.hits, query_words(query.text)
-    if query.detail == "low":
-        snippets = _snippets(hits, query.text, budget)
+    hits, words = page.hits, query_words(query)
+    if detail == "low":
+        snippets = _snippets(hits, query, budget)
         n_fitting, answer = budget.largest(lambda n: page.answer(located(snippets[:n], hits)), len(snippets))
         if snippets and not n_fitting:
             raise budget.too_small()
         return answer
-    if query.detail == "full":
+    if detail == "full":
         hits = tuple(_with_neighbours(page.served, hits))
     room = budget.max_tokens
     while True:

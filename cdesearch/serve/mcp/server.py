@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
@@ -13,13 +14,15 @@ from pydantic import Field, ValidationError
 from cdesearch import __version__
 from cdesearch.cli.passage_text import readable
 from cdesearch.errors import CdesearchError
-from cdesearch.search.reader import Mode
+from cdesearch.search.options import with_options
+from cdesearch.search.request import request_of
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ALL, ServedIndexes
 from cdesearch.serve.mcp import outline_tool, read_tool, search_tool, status_tool
 from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, Answer, Part
 from cdesearch.serve.mcp.documents import Unit
-from cdesearch.serve.mcp.search_tool import MAX_K, Detail, Query
+from cdesearch.serve.mcp.search_tool import Detail
+from cdesearch.serve.options import parameters_of
 from cdesearch.serve.problems import sentence_of
 
 INSTRUCTIONS = (
@@ -83,32 +86,11 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
             return _failure(str(error))
         return CallToolResult(content=[TextContent(text=found.text)], structured_content=found.data)
 
-    @server.tool(title="Search documents", description=SEARCH + several, annotations=READ_ONLY)
     async def search(
         query: Annotated[
             str,
             Field(description="What to find: a question or a description in natural language.", max_length=MAX_QUERY),
         ],
-        k: Annotated[
-            int, Field(description="The number of best chunks from which passages are made.", ge=1, le=MAX_K)
-        ] = 10,
-        path: Annotated[
-            str | None,
-            Field(description="Search only files that match this path, folder or glob, such as docs/**/*.md."),
-        ] = None,
-        type: Annotated[str | None, Field(description="Search only files of this type, such as py, md or pdf.")] = None,
-        since: Annotated[
-            str | None,
-            Field(description="Search only files that were modified since then: 12h, 7d or 2w ago, or a date."),
-        ] = None,
-        mode: Annotated[
-            Mode,
-            Field(
-                description="hybrid ranks by meaning and by words, dense by meaning only, and text by words only."
-                " rerank is hybrid, and then compares the best hits with the query word by word: slower, and often"
-                " better for questions."
-            ),
-        ] = "hybrid",
         detail: Annotated[
             Detail,
             Field(
@@ -119,9 +101,17 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
         index: Annotated[str | None, Field(description=any_index if several else one_index)] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
         cursor: Cursor = None,
+        **options: Any,
     ) -> Result:
-        asked = Query(query, k, path, type, since, mode, detail)
-        return await answer(lambda: search_tool.search(indexes, index, asked, Part(max_tokens, cursor)))
+        def find() -> Answer:
+            request = replace(request_of(query, **options), is_typed=True)
+            return search_tool.search(indexes, index, request, detail, Part(max_tokens, cursor))
+
+        return await answer(find)
+
+    server.tool(title="Search documents", description=SEARCH + several, annotations=READ_ONLY)(
+        with_options(search, parameters_of(Field, repeats=False))
+    )
 
     @server.tool(title="Read a document", description=READ + several, annotations=READ_ONLY)
     async def read(

@@ -23,8 +23,8 @@ from cdesearch.answer.extract import CorpusView
 from cdesearch.cli.answers import answer_as_json, passage_as_json
 from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.errors import BusyError, CdesearchError, LanguageModelError
-from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.passages import Passage, fit_passages
+from cdesearch.search.request import SearchRequest
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem_of
 from cdesearch.serve.routes.parameters import IndexName, PathGlobs, QueryText, State
@@ -64,15 +64,15 @@ async def ask(
     """
     served = state.indexes[index]
     endpoint = chosen_endpoint(None, None)
-    files = FileFilter(None if path is None else tuple(path))
-    asked = await state.admission.run(lambda: _gather(served, q, tokens, files, endpoint))
+    wanted = SearchRequest(q, HITS, path=tuple(path or ()))
+    asked = await state.admission.run(lambda: _gather(served, wanted, tokens, endpoint))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_events(asked, endpoint), media_type="text/event-stream", headers=headers)
 
 
-def _gather(served: ServedIndex, question: str, tokens: int, files: FileFilter, endpoint: Endpoint | None) -> _Asked:
+def _gather(served: ServedIndex, wanted: SearchRequest, tokens: int, endpoint: Endpoint | None) -> _Asked:
     started = time.perf_counter()
-    result = served.search(question, HITS, "hybrid", files)
+    question, result = wanted.text, served.search(wanted)
     encoder, index = served.searcher.encoder, served.index
     words = query_words(question)
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))

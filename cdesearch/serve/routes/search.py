@@ -9,10 +9,11 @@ from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.hits.render import hit_as_json, result_as_json
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex, ServedTogether
 from cdesearch.serve.routes.documents import places_as_json
-from cdesearch.serve.routes.parameters import MAX_K, MAX_OFFSET, IndexName, IndexNames, QueryText, Scope, State
+from cdesearch.serve.routes.parameters import MAX_OFFSET, Asked, IndexName, IndexNames, State
 from cdesearch.store.schema import Hit
 
 router = APIRouter(tags=["search"])
@@ -21,16 +22,8 @@ router = APIRouter(tags=["search"])
 @router.get("/search")
 async def search(
     state: State,
-    q: QueryText,
-    scope: Scope,
-    k: Annotated[int, Query(ge=1, le=MAX_K, description="How many hits to return.")] = 10,
+    asked: Asked,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many of the best hits to skip.")] = 0,
-    min_confidence: Annotated[
-        float,
-        Query(
-            ge=0, le=1, description="Leave out hits whose confidence, the probability that they are relevant, is lower."
-        ),
-    ] = 0.0,
     index: IndexNames = None,
 ) -> JSONResponse:
     """Return the chunks that match the query best, best first.
@@ -39,20 +32,16 @@ async def search(
     same text in the others.
     """
     served = state.indexes.together(index or ())
-    result = await state.admission.run(lambda: served.search(q, offset + k, scope.mode, scope.files))
-    values = _answer(served, q, scope.mode, offset, k, result)
-    values["hits"] = [hit for hit in values["hits"] if hit["confidence"] is None or hit["confidence"] >= min_confidence]
-    values["answered"] = result.confident(min_confidence).seems_answered
-    return JSONResponse(values)
+    result = await state.admission.run(lambda: served.search(asked.for_hits(offset + asked.k)))
+    return JSONResponse(_answer(served, asked, offset, result))
 
 
 @router.get("/explain")
 async def explain(
     state: State,
-    q: QueryText,
+    asked: Asked,
     chunk: Annotated[str, Query(description="The id of the chunk, which each hit contains.", max_length=200)],
-    scope: Scope,
-    k: Annotated[int, Query(ge=1, le=MAX_K + MAX_OFFSET, description="The sum of k and offset of the search.")] = 10,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="That of the search.")] = 0,
     index: IndexName = None,
 ) -> JSONResponse:
     """Return the evidence of the vectors and of the words, as numbers that add up to the score of the hit.
@@ -61,17 +50,18 @@ async def explain(
     index of the hit is explained, without the others.
     """
     served = state.indexes[index]
-    explained = await state.admission.run(lambda: served.searcher.explain(chunk, q, k, scope.mode, scope.files))
-    return JSONResponse({"query": q, "index": served.name, **asdict(explained)})
+    explained = await state.admission.run(lambda: served.searcher.explain(chunk, asked.for_hits(offset + asked.k)))
+    return JSONResponse({"query": asked.text, "index": served.name, **asdict(explained)})
 
 
 def _answer(
-    served: ServedIndex | ServedTogether, query: str, mode: str, offset: int, k: int, result: SearchResult
+    served: ServedIndex | ServedTogether, asked: SearchRequest, offset: int, result: SearchResult
 ) -> dict[str, Any]:
     def root_of(hit: Hit) -> Path:
         return served.of(hit).index.root
 
-    values = result_as_json(query, mode, result, root_of)
+    query = asked.text
+    values = result_as_json(query, asked.mode, result, root_of)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown.update(_places(hit, query))
         if hit.index is not None:
@@ -79,15 +69,16 @@ def _answer(
     most = sum(member.index.manifest.n_chunks for member in served.members)
     return {
         "query": query,
-        "mode": mode,
+        "mode": asked.mode,
         "index": served.name,
         "generation": result.generation,
         "stage": result.stage,
         "milliseconds": values["milliseconds"],
         "truncated_to": result.truncated_to,
         "offset": offset,
-        "more": len(result.hits) == offset + k < most,
-        "hits": values["hits"][offset:],
+        "more": len(result.hits) == offset + asked.k < most,
+        "answered": result.confident(asked.min_confidence).seems_answered,
+        "hits": [hit for hit in values["hits"][offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
     }
 
 

@@ -89,7 +89,7 @@ async function search(offset) {
     const corpus = await corpusOf(asked.index);
     if (own !== sequence) return;
     const rootOf = (hit) => corpus.roots?.[hit.index] ?? corpus.root;
-    showHits(answer.hits.map((hit) => hitItem(hit, asked, offset + PAGE, rootOf(hit))), answer.more, offset);
+    showHits(answer.hits.map((hit) => hitItem(hit, asked, { k: PAGE, offset }, rootOf(hit))), answer.more, offset);
     summarise(answer);
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
@@ -134,14 +134,14 @@ function summarise(answer) {
   byId("summary").textContent = text;
 }
 
-function hitItem(hit, asked, k, root) {
+function hitItem(hit, asked, page, root) {
   const words = wordsOf(asked.q);
   const target = { view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" };
   const shown = passage(isCode(hit.path) ? indented(hit.text) : hit.text, words);
   const place = placeOfPassage(hit, shown);
   const extent = extentOf(place);
   const trail = [hit.title, ...place.trail].filter((part) => part && part !== hit.path.split("/").pop());
-  const why = whyButton(hit, asked, k);
+  const why = whyButton(hit, asked, page);
   return el("li", { class: "hit" },
     el("div", { class: "head" },
       el("h2", {},
@@ -197,7 +197,7 @@ async function fillFilters() {
   if (index !== state.index) return;
   const name = (path) => `${"  ".repeat(path.split("/").length - 1)}${path}`;
   fill("folder", corpus.folders.map(({ path, files }) => [path, `${name(path)} (${number(files)})`]), state.path);
-  fill("type", corpus.types.map(({ type, files }) => [type, `${type} (${number(files)})`]), state.type);
+  fill("type", corpus.types.map(({ type, files }) => [`.${type}`, `${type} (${number(files)})`]), state.type);
   byId("index-choice").hidden = corpus.indexes.length < 2;
   byId("index").replaceChildren(...corpus.indexes.map((one) => el("option", { value: one }, one)),
     el("option", { value: ALL }, "All"));

@@ -5,8 +5,8 @@ import { el, fixed, number, svg } from "./dom.js";
 
 let panels = 0;
 
-/** Returns a button and the panel that it opens. `k` is the number of hits that the search requested. */
-export function whyButton(hit, asked, k) {
+/** Returns a button and the panel that it opens. `page` has the `k` and the `offset` of the search. */
+export function whyButton(hit, asked, page) {
   panels += 1;
   const panel = el("div", { class: "why", id: `why-${panels}`, hidden: true });
   const button = el("button", { type: "button", class: "small", "aria-expanded": "false", "aria-controls": panel.id },
@@ -16,7 +16,7 @@ export function whyButton(hit, asked, k) {
     button.setAttribute("aria-expanded", String(!panel.hidden));
     if (panel.hidden || panel.childElementCount) return;
     try {
-      const explained = await get("explain", { ...asked, index: hit.index ?? asked.index, chunk: hit.chunk, k });
+      const explained = await get("explain", { ...asked, index: hit.index ?? asked.index, chunk: hit.chunk, ...page });
       const alone = `In a search of several indexes, scores change. This is the evidence in ${hit.index} alone.`;
       panel.replaceChildren(...explanation(explained), hit.index ? el("p", { class: "note" }, alone) : "");
     } catch (error) {

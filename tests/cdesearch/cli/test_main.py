@@ -6,7 +6,7 @@ import pytest
 import typer
 from command import cdesearch
 
-from cdesearch.cli.probability import parse_probability
+from cdesearch.cli.usage import parse_probability
 
 TEXT = "# Cats\n\nA cat purrs at night.\n\n# Dogs\n\nA dog barks.\n"
 

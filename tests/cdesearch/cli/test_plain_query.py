@@ -9,9 +9,11 @@ from typer.main import get_command
 
 from cdesearch.cli import main as cli
 from cdesearch.cli import query
-from cdesearch.cli.command_names import FLAGS, VALUED
-from cdesearch.cli.plain_query import read_plain
 from cdesearch.cli.query_options import QueryOptions
+from cdesearch.cli.start import read_plain
+from cdesearch.errors import CdesearchError
+from cdesearch.search.options import FLAGS, VALUED
+from cdesearch.search.request import SearchRequest
 
 WORDS = ["cat", "a b", "", " ", "query", "=", "x=y", "漢字", "\udcff", "~", "--", "-", "-x", "--help", "*"]
 NAMES = [*VALUED, *FLAGS, "--ful", "-kk", "--grou"]
@@ -24,15 +26,24 @@ COMMAND = get_command(cli.app)
 
 
 def read_by_typer(arguments):
-    """Return the options that typer passes to the command; None if typer reports an error or shows the help."""
+    """Return the options that typer passes to the command, or the error; None if typer cannot read them."""
     received = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(query, "run_query", lambda options, meant: received.append(options) or 0)
         try:
             COMMAND.main(["query", *arguments], prog_name="cdesearch", standalone_mode=False)
+        except CdesearchError as error:
+            return str(error)
         except Exception:
             return None
     return received[0] if received else None
+
+
+def read(arguments):
+    try:
+        return read_plain(arguments)
+    except CdesearchError as error:
+        return str(error)
 
 
 @settings(deadline=None)
@@ -44,38 +55,35 @@ def read_by_typer(arguments):
 @example(["cat", "-k", "3", "-k", "4"])
 @example(["cat", "--", "-k"])
 @example(["cat", "--json", "--format", "text"])
+@example(["cat", "--rerank", "--mode", "text"])
 @example(["cat", "--group", "--no-group"])
 @example(["cat", "--path", "a", "--path", "b", "--type", "py", "--type=md", "--since", "7d"])
 @example(["cat", "-C", "3", "--open", "--no-pager", "--update", "--format", "jsonl"])
 def test_arguments_that_are_read_without_typer_mean_what_typer_reads(arguments):
-    plain = read_plain(arguments)
+    plain = read(arguments)
     assert plain is None or plain == read_by_typer(arguments)
 
 
+def options(*, index=(), **fields):
+    shown = {name: fields.pop(name) for name in ("full", "format", "context", "group", "no_pager") if name in fields}
+    return QueryOptions(SearchRequest("cat", is_typed=True, **fields), index, **shown)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "options"),
+    ("arguments", "expected"),
     [
-        (["cat"], QueryOptions("cat")),
-        (["the", "cat"], QueryOptions("the cat")),
-        (["-k", "3", "cat"], QueryOptions("cat", k=3)),
-        (["cat", "--json", "--mode", "text"], QueryOptions("cat", mode="text", format="json")),
-        (["cat", "-C", "2", "--format", "grep"], QueryOptions("cat", context=2, format="grep")),
-        (["cat", "--type", "py", "--type=md"], QueryOptions("cat", types=("py", "md"))),
-        (["cat", "--no-group", "--no-pager"], QueryOptions("cat", group=False, has_pager=False)),
-        (["cat", "--mode=dense", "--full"], QueryOptions("cat", mode="dense", full=True)),
-        (["cat", "--path", "*.py", "--index", "x"], QueryOptions("cat", paths=("*.py",), indexes=(Path("x"),))),
-        (["cat", "--index=x", "--index", "y"], QueryOptions("cat", indexes=(Path("x"), Path("y")))),
+        (["cat"], options()),
+        (["-k", "3", "cat"], options(k=3)),
+        (["cat", "--json", "--mode", "text"], options(mode="text", format="json")),
+        (["cat", "--rerank", "-C", "2", "--format", "grep"], options(mode="rerank", context=2, format="grep")),
+        (["cat", "--type", "py", "--type=md"], options(type=("py", "md"))),
+        (["cat", "--no-group", "--no-pager"], options(group=False, no_pager=True)),
+        (["cat", "--path", "*.py", "--index", "x"], options(path=("*.py",), index=(Path("x"),))),
+        (["cat", "--index=x", "--index", "y", "--full"], options(index=(Path("x"), Path("y")), full=True)),
     ],
 )
-def test_common_arguments_are_read_without_typer(arguments, options):
-    assert read_plain(arguments) == options == read_by_typer(arguments)
-
-
-def test_the_options_that_may_precede_words_are_those_of_the_command():
-    parameters = [one for one in COMMAND.commands["query"].params if one.param_type_name == "option"]
-    valued = {name for one in parameters if not one.is_flag for name in one.opts}
-    flags = {name for one in parameters if one.is_flag for name in (*one.opts, *one.secondary_opts)}
-    assert (valued, flags) == (set(VALUED), set(FLAGS))
+def test_common_arguments_are_read_without_typer(arguments, expected):
+    assert read_plain(arguments) == expected == read_by_typer(arguments)
 
 
 @pytest.mark.parametrize(

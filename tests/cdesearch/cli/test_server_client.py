@@ -17,10 +17,9 @@ import pytest
 from background_server import runtime_folder, serve
 from command import cdesearch, cdesearch_process
 
-import cdesearch.cli.query_answer as query_module
-from cdesearch import __version__
-from cdesearch.cli.server_client import ask_server, running_server
-from cdesearch.search.file_filter import FileFilter
+from cdesearch import __version__, service
+from cdesearch.search.request import SearchRequest
+from cdesearch.service import RunningServer, open_service, running_server
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
 from cdesearch.store.server_address import (
@@ -136,10 +135,16 @@ def ask(served, runtime, monkeypatch):
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
         with monkeypatch.context() as patched:
             if not allow_direct:
-                patched.setattr(query_module, "_direct", None)
+                patched.setattr(service, "_open_here", None)
             return direct, cdesearch(*arguments, cwd=cwd, code=None)
 
     return asked
+
+
+def asked_server(index, request):
+    """Return whether a running server has a usable answer."""
+    service = open_service({"": index})
+    return isinstance(service, RunningServer) and service._asked(request) is not None
 
 
 def without_time(run):
@@ -231,19 +236,19 @@ def test_a_server_is_not_used_for_other_or_unconfirmed_models(ask, served, monke
 
 
 def test_a_server_of_another_generation_is_not_used(ask, served, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.server_client._get", lambda *_: answer | {"generation": "0" * 12})
-    answer = {"hits": [], "truncated_to": None, "milliseconds": 1}
+    monkeypatch.setattr("cdesearch.service._get", lambda *_: answer | {"generation": "0" * 12})
+    answer = {"hits": [], "truncated_to": None, "milliseconds": 1, "stage": "complete"}
     direct, through = ask("query", "cat", allow_direct=True)
     assert "pets.md" in through.stdout and without_time(direct) == without_time(through)
     monkeypatch.setattr(
-        "cdesearch.cli.server_client._get", lambda *_: answer | {"generation": Index.open(served).generation.name}
+        "cdesearch.service._get", lambda *_: answer | {"generation": Index.open(served).generation.name}
     )
     assert ask("query", "cat")[1].stderr == "No hits.\n"  # an answer from the right generation is used
 
 
 def test_a_server_of_another_version_is_not_used(ask, served, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.server_client.__version__", "99")
-    monkeypatch.setattr("cdesearch.cli.server_client._get", None)
+    monkeypatch.setattr("cdesearch.service.__version__", "99")
+    monkeypatch.setattr("cdesearch.service._get", None)
     direct, through = ask("query", "cat", allow_direct=True)
     assert "pets.md" in through.stdout and without_time(direct) == without_time(through)
 
@@ -300,7 +305,13 @@ def response(body, status="200 OK", length=None):
 
 
 def body_for(docs):
-    values = {"generation": Index.open(docs).generation.name, "hits": [], "truncated_to": None, "milliseconds": 1}
+    values = {
+        "generation": Index.open(docs).generation.name,
+        "hits": [],
+        "truncated_to": None,
+        "milliseconds": 1,
+        "stage": "complete",
+    }
     return json.dumps(values).encode()
 
 
@@ -355,7 +366,7 @@ def test_any_other_answer_of_a_server_leads_to_a_direct_search(moved, answer):
 
 
 def test_a_server_that_never_answers_leads_to_a_direct_search(moved, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.server_client.TIMEOUT", 0.2)
+    monkeypatch.setattr("cdesearch.service.TIMEOUT", 0.2)
     with Planted(moved):
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
 
@@ -375,7 +386,7 @@ def test_a_server_that_is_killed_leads_to_direct_searches(moved, monkeypatch):
     record = read_record(moved / ".cdesearch")
     assert running_server(moved / ".cdesearch") == record
     os.kill(record.pid, signal.SIGSTOP)  # it accepts connections and does not answer
-    monkeypatch.setattr("cdesearch.cli.server_client.TIMEOUT", 0.5)
+    monkeypatch.setattr("cdesearch.service.TIMEOUT", 0.5)
     before = cdesearch("query", "cat", cwd=moved)
     os.kill(record.pid, signal.SIGKILL)
     after = cdesearch("query", "cat", cwd=moved)
@@ -404,10 +415,11 @@ def test_a_query_that_updates_the_index_first_is_answered_by_a_server(moved, mon
     assert "new.md" in direct.stdout and direct.stderr == ""
     generation = Index.open(moved).generation.name
     deadline = time.monotonic() + 60
-    while ask_server(Index.open(moved), "xylophone", 1, "text", FileFilter()) is None:  # it has an older generation
+    request = SearchRequest("xylophone", 1, "text")
+    while not asked_server(Index.open(moved), request):  # it has an older generation
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    monkeypatch.setattr(query_module, "_direct", None)
+    monkeypatch.setattr(service, "_open_here", None)
     through = cdesearch("query", "xylophone", "-k", "1", "--update", cwd=moved)
     assert (through.stdout, through.stderr) == (direct.stdout, "")
     assert Index.open(moved).generation.name == generation

@@ -9,8 +9,8 @@ import pytest
 from background_server import runtime_folder, serve
 from command import cdesearch
 
-import cdesearch.cli.query_answer as query_module
-from cdesearch.cli.hits.last_hits import remembered
+from cdesearch import service
+from cdesearch.cli.hits.opening import remembered
 
 SHARED = "# Whales\n\nA whale sings in the deep sea.\n"
 PETS = {"cats.md": "# Cats\n\nA cat purrs at night.\n", "both.md": SHARED, "notes/a.txt": "The moon shines on a dog.\n"}
@@ -161,7 +161,7 @@ def test_a_server_of_all_indexes_gives_the_same_output(folder, monkeypatch):
             direct = cdesearch("query", *query, *BOTH, cwd=folder)
             monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
             with monkeypatch.context() as patched:
-                patched.setattr(query_module, "_several", None)
+                patched.setattr(service, "_open_here", None)
                 through = cdesearch("query", *query, *BOTH, cwd=folder)
             without_time = [re.sub(r'"milliseconds": [\d.]+', "", run.stdout) for run in (direct, through)]
             assert without_time[0] == without_time[1] and direct.stderr == through.stderr

@@ -4,8 +4,8 @@ import pytest
 from command import cdesearch
 
 import cdesearch as package
-from cdesearch.cli.typed_path import globs_of, globs_of_all
 from cdesearch.errors import QueryError
+from cdesearch.search.path_filter import globs_of, globs_of_typed
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +132,6 @@ def test_a_pattern_with_many_double_stars_becomes_few_globs(parent):
 
 def test_more_patterns_than_a_search_can_use_are_refused(parent):
     with package.open(parent / "two [2]") as opened:
-        assert len(globs_of_all(["*"] * 1_000, opened.index)) >= 1_000
+        assert len(globs_of_typed(["*"] * 1_000, opened.index)) >= 1_000
         with pytest.raises(QueryError, match="There are 1,001 patterns for paths"):
-            globs_of_all(["*"] * 1_001, opened.index)
+            globs_of_typed(["*"] * 1_001, opened.index)

@@ -9,8 +9,9 @@ import pytest
 
 import cdesearch
 from cdesearch.errors import QueryError
-from cdesearch.search.file_filter import TYPES, FileFilter, suffixes_of, time_of
+from cdesearch.search.file_filter import TYPES, suffixes_of, time_of
 from cdesearch.search.path_filter import alternatives
+from cdesearch.search.request import SearchRequest, request_of
 
 DAY = 24 * 3600
 AGES = {"a.md": 1, "b.PY": 3, "sub/c.py": 10, "sub/d's.md": 30, "e.txt": 400}  # days
@@ -28,32 +29,32 @@ def opened(tmp_path_factory, tiny_checkpoint):
 
 
 def found(opened, **options):
-    hits = opened.search("owl", 10, "text", FileFilter(**options))
-    assert opened.has_file(FileFilter(**options)) == bool(hits)
+    request = request_of("owl", 99, "text", **options)
+    hits = opened.search(request)
+    assert opened.has_file(request) == bool(hits)
     return {hit.chunk.path for hit in hits}
 
 
 @pytest.mark.parametrize("days", [0.5, 2, 5, 20, 100, 1000])
 def test_files_that_were_modified_since_a_time_are_searched(opened, days):
     expected = {name for name, age in AGES.items() if age < days}
-    assert found(opened, since=int(time.time() - days * DAY)) == expected
+    assert found(opened, since=f"@{int(time.time() - days * DAY)}") == expected
 
 
 def test_paths_types_and_times_restrict_a_search_together(opened):
     assert found(opened) == set(AGES)
-    assert found(opened, suffixes=("py",)) == {"b.PY", "sub/c.py"}
-    assert found(opened, suffixes=("py", "txt"), paths=("sub", "e.*")) == {"sub/c.py", "e.txt"}
-    assert found(opened, suffixes=("md",), since=int(time.time() - 5 * DAY)) == {"a.md"}
-    assert found(opened, paths=()) == set()
-    assert found(opened, paths=("{a,b,sub/{c,d}*}.*",)) == {"a.md", "b.PY", "sub/c.py", "sub/d's.md"}
+    assert found(opened, type=".py") == {"b.PY", "sub/c.py"}
+    assert found(opened, type=(".py", ".txt"), path=("sub", "e.*")) == {"sub/c.py", "e.txt"}
+    assert found(opened, type=".md", since="5d") == {"a.md"}
+    assert found(opened, path=("{a,b,sub/{c,d}*}.*",)) == {"a.md", "b.PY", "sub/c.py", "sub/d's.md"}
 
 
 def test_a_compressed_file_has_the_type_of_what_it_contains(tmp_path, tiny_checkpoint):
     (tmp_path / "a.py.gz").write_bytes(gzip.compress(b"owl = 1\n"))
     (tmp_path / "b.md").write_text("the owl")
     with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
-        assert found(index._searcher, suffixes=("py",)) == {"a.py.gz"}
-        assert found(index._searcher, suffixes=("gz",)) == {"a.py.gz"}
+        assert found(index._searcher, type=".py") == {"a.py.gz"}
+        assert found(index._searcher, type=".gz") == {"a.py.gz"}
 
 
 def test_a_script_without_a_suffix_has_the_type_of_its_interpreter(tmp_path, tiny_checkpoint):
@@ -71,17 +72,15 @@ def test_a_script_without_a_suffix_has_the_type_of_its_interpreter(tmp_path, tin
         (tmp_path / name).write_text(f"{line}\n" + "# the owl\n" * 300)
     with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
         scripts = {"tidy", "sub/cook", "o'clock"}
-        assert {
-            hit.chunk.path for hit in index._searcher.search("owl", 99, "text", FileFilter(suffixes=("py",)))
-        } == scripts
-        assert found(index._searcher, suffixes=("sh",)) == {"wash"}
-        assert found(index._searcher, suffixes=("py", "md"), paths=("sub",)) == {"sub/cook"}
-        assert found(index._searcher, suffixes=("rb",)) == set()
+        assert found(index._searcher, type=".py") == scripts
+        assert found(index._searcher, type="sh") == {"wash"}
+        assert found(index._searcher, type=["py", "md"], path="sub") == {"sub/cook"}
+        assert found(index._searcher, type="ruby") == set()
 
 
-def test_what_is_not_the_end_of_a_name_is_refused(opened):
+def test_what_is_not_the_end_of_a_name_is_refused():
     with pytest.raises(QueryError, match="not the end"):
-        opened.search("owl", path=FileFilter(suffixes=("p|.*",)))
+        SearchRequest("owl", type=(".p|.*",))
 
 
 def test_ages_and_dates_become_times():
@@ -113,7 +112,7 @@ def test_the_names_and_the_suffixes_of_formats_are_types(tmp_path, tiny_checkpoi
         page = b".TH CAT 1\n.SH NAME\nthe owl\n"
         (tmp_path / name).write_bytes(gzip.compress(page) if name.endswith(".gz") else page)
     with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
-        assert found(index._searcher, suffixes=suffixes_of(("man",))) == {"cat.1", "tcl.3tcl.gz"}
+        assert found(index._searcher, type="man") == {"cat.1", "tcl.3tcl.gz"}
 
 
 def test_braces_are_alternatives():

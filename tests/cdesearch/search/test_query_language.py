@@ -1,6 +1,6 @@
 import pytest
 
-from cdesearch.search.query_language import Languages
+from cdesearch.search.corpus_languages import Languages
 
 ENGLISH = "The file is removed from the folder when the last user has closed it."
 GERMAN = "Die Datei wird aus dem Verzeichnis entfernt, wenn der letzte Benutzer sie geschlossen hat."

@@ -212,7 +212,7 @@ def test_several_threads_load_the_model_once_and_get_the_same_hits(folder, monke
         loaded.append(arguments)
         return load_encoder(*arguments, **options)
 
-    monkeypatch.setattr("cdesearch.search.model_loader.load_encoder", load)
+    monkeypatch.setattr("cdesearch.search.searcher.load_encoder", load)
     with Searcher(Index.open(folder)) as searcher, ThreadPoolExecutor(8) as threads:
         results = list(threads.map(searcher.search, ["rising dough"] * 16))
     assert len(loaded) == 1 and all(result == results[0] for result in results)

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import cdesearch
-from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexStateError, QueryError
-from cdesearch.search import common_rarity
+from cdesearch.search.confidence import BY_COSINE
 from cdesearch.search.searcher import Searcher
-from cdesearch.search.several import SeveralSearcher
+from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import open_each
 
@@ -76,90 +75,6 @@ def test_one_index_has_the_hits_that_it_has_alone(whole, tiny_checkpoint, mode, 
     assert all(hit.index == "docs" for hit in found)
 
 
-@pytest.mark.parametrize("query", ["cat", "cat dog", "water in the river 7", "engine engines"])
-def test_shards_have_the_bm25_scores_of_one_index(whole, shards, tiny_checkpoint, query):
-    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
-        expected = {hit.chunk.path: hit.score for hit in alone.search(query, k=40, mode="text")}
-    found = {hit.chunk.path: hit.score for hit in search(shards, tiny_checkpoint, query, k=40, mode="text")}
-    assert found == pytest.approx(expected, rel=0.02)  # the mean length of a text differs
-
-
-def of_texts(folder, texts, model):
-    folder.mkdir()
-    for number, text in enumerate(texts):
-        (folder / f"{number}.md").write_text(f"{text}\n")
-    cdesearch.build(folder, model=model).close()
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("common", "rare", "query"),
-    [
-        ("the engine is light", "the engine of the engine", "engine of an engine"),
-        ("手册 在 这里", "密码 手册 在 这里", "手册密码"),
-        ("कूटशब्द घर में है", "कूटशब्द बदलें", "कूटशब्द बदलें"),
-    ],
-)
-def test_two_indexes_rank_words_like_one(tmp_path, tiny_checkpoint, common, rare, query):
-    texts = [[common] * 19 + [rare], [common] * 5 + [rare] * 15]
-    whole = of_texts(tmp_path / "whole", [*texts[0], *texts[1]], tiny_checkpoint)
-    parts = [of_texts(tmp_path / f"part{n}", own, tiny_checkpoint) for n, own in enumerate(texts)]
-    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
-        best = alone.search(query, k=1, mode="text")[0].score
-    found = search(parts, tiny_checkpoint, query, k=40, mode="text")
-    assert found[0].score < 3 * best
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        '"cold water"',
-        'river "cold water"',
-        "read_water",
-        "use read_water here",
-        '"read_water" read_water',
-        'river "of it"',
-    ],
-)
-def test_names_and_phrases_weigh_as_in_one_index(tmp_path, tiny_checkpoint, query):
-    use, definition, phrase = "the read_water of it", "def read_water(it): x", "cold water in river"
-    other, reverse, common = "a stone in house", "water cold in river", "the stone of it in river"
-    texts = [
-        [use] * 3 + [definition, phrase, reverse, common] + [other] * 13,
-        [use, phrase, other] + [reverse, definition, common] * 5,
-    ]
-    whole = of_texts(tmp_path / "whole", [*texts[0], *texts[1]], tiny_checkpoint)
-    parts = [of_texts(tmp_path / f"part{n}", own, tiny_checkpoint) for n, own in enumerate(texts)]
-    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
-        expected = {hit.chunk.body: hit.score for hit in alone.search(query, k=40, mode="text")}
-    found = {hit.chunk.body: hit.score for hit in search(parts, tiny_checkpoint, query, k=40, mode="text")}
-    assert found == pytest.approx(expected, rel=0.06)  # the mean length of a text differs
-
-
-def test_the_number_of_chunks_with_a_frequent_word_is_estimated(tmp_path, tiny_checkpoint, monkeypatch):
-    parts = [
-        of_texts(tmp_path / "one", [f"the engine {number}" for number in range(60)], tiny_checkpoint),
-        of_texts(tmp_path / "two", [f"the house {number}" for number in range(59)] + ["the engine"], tiny_checkpoint),
-    ]
-    exact = search(parts, tiny_checkpoint, "engine", k=61, mode="text")
-    monkeypatch.setattr(common_rarity, "MOST_COUNTED", 50)
-    estimated = search(parts, tiny_checkpoint, "engine", k=61, mode="text")
-    assert estimated[0].score == pytest.approx(exact[0].score, rel=0.2)
-
-
-def test_a_third_index_without_the_words_makes_them_rarer(tmp_path, tiny_checkpoint):
-    folders = []
-    for name, text in (("cats", "the cat is in the house"), ("dogs", "a dog"), ("empty", "water in the river")):
-        (tmp_path / name).mkdir()
-        folders.append(tmp_path / name)
-        for number in range(20):
-            (tmp_path / name / f"{number}.md").write_text(f"{text} {number}\n")
-        cdesearch.build(tmp_path / name, model=tiny_checkpoint).close()
-    two, three = (search(some, tiny_checkpoint, "cat", k=1, mode="text")[0] for some in (folders[:2], folders))
-    ratio = np.log1p((60 - 20 + 0.5) / 20.5) / np.log1p((40 - 20 + 0.5) / 20.5)
-    assert three.score / two.score == pytest.approx(ratio, rel=1e-4)
-
-
 def test_an_index_in_which_a_word_is_rare_is_not_before_one_about_it(tmp_path, tiny_checkpoint):
     about, other = tmp_path / "about", tmp_path / "other"
     for folder, text in ((about, "the battery of a car has a capacity"), (other, "bread is baked in the kitchen")):
@@ -173,17 +88,6 @@ def test_an_index_in_which_a_word_is_rare_is_not_before_one_about_it(tmp_path, t
     assert [hit.index for hit in found] == ["about"] * 30 + ["other"]
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_shards_in_the_same_context_have_the_dense_order_of_one_index(whole, shards, tiny_checkpoint, query):
-    with cdesearch.open(whole, model=tiny_checkpoint) as alone:
-        expected = alone.search(query, k=20, mode="dense")
-    found = search(shards, tiny_checkpoint, query, k=20, mode="dense")
-    assert [hit.chunk.id for hit in found] == [hit.chunk.id for hit in expected]
-    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
-    assert [hit.confidence for hit in found] == pytest.approx([hit.confidence for hit in expected], abs=1e-6)
-    assert {hit.index for hit in found} == {"half0", "half1"}
-
-
 def test_shards_in_the_same_context_have_nearly_the_hybrid_hits_of_one_index(whole, shards, tiny_checkpoint):
     for query in QUERIES[:3]:
         with cdesearch.open(whole, model=tiny_checkpoint) as alone:
@@ -195,6 +99,8 @@ def test_shards_in_the_same_context_have_nearly_the_hybrid_hits_of_one_index(who
 def test_hits_are_ranked_by_one_score_and_confidences_by_the_common_rank(whole, other, tiny_checkpoint):
     found = search([whole, other], tiny_checkpoint, "water in the river", k=30)
     scores = [hit.score for hit in found]
+    odds = [np.log(hit.confidence / (1 - hit.confidence)) - BY_COSINE.rank * np.log(hit.rank) for hit in found]
+    assert all(one <= own + 1e-6 for one, own in zip(scores, odds, strict=True))  # hits of one index keep their order
     assert scores == sorted(scores, reverse=True) and {hit.index for hit in found} == {"docs", "docs-2"}
     assert [hit.rank for hit in found] == list(range(1, 31))
     assert len({(hit.chunk.text) for hit in found}) == 30
@@ -233,34 +139,6 @@ def test_a_quoted_phrase_of_one_index_leaves_out_the_others(tmp_path, whole, tin
     for mode in ("hybrid", "text"):
         found = search([whole, folder], tiny_checkpoint, '"bread of heaven"', mode=mode)
         assert [hit.chunk.path for hit in found] == ["a.txt"]
-
-
-def test_the_query_is_encoded_once_for_each_context(whole, shards, other, tiny_checkpoint, monkeypatch):
-    encoded = []
-    encode_each = Encoder.encode_each
-
-    def counting(encoder, texts, role, context):
-        encoded.append(context.fingerprint)
-        return encode_each(encoder, texts, role, context)
-
-    monkeypatch.setattr(Encoder, "encode_each", counting)
-    search([*shards, whole, other], tiny_checkpoint, "the moon")
-    assert len(encoded) == len(set(encoded)) == 2
-
-
-def test_indexes_of_different_models_are_compared_by_deviations(whole, tmp_path, tiny_checkpoint, closed_checkpoint):
-    folder = write(tmp_path / "closed", range(40, 80))
-    cdesearch.build(folder, model=closed_checkpoint).close()
-    one, two = Searcher(Index.open(whole), model=tiny_checkpoint), Searcher(Index.open(folder), model=closed_checkpoint)
-    with closing(SeveralSearcher({"one": one, "two": two})) as several:
-        found = several.search("the cat", k=80, mode="dense")
-        assert {hit.index for hit in found} == {"one", "two"} and len(found) == 80
-        scales = {name: one._newest.scale for name, one in several.searchers.items()}
-        for hit in found:
-            assert hit.score == pytest.approx(scales[hit.index].deviation(hit.dense_score))
-        with pytest.raises(QueryError, match="rerank needs indexes of the same model"):
-            several.search("the cat", mode="rerank")
-        assert len(several.search("the cat", k=5)) == 5
 
 
 def test_an_index_that_cannot_be_read_is_an_error_that_names_it(whole, other, tmp_path, tiny_checkpoint):
@@ -315,3 +193,13 @@ def test_records_with_documents_share_evidence_only_within_their_index(tmp_path,
 
 def test_names_are_unique_and_an_index_is_opened_once(whole, other):
     assert list(open_each([whole, other, whole / ".cdesearch"])) == ["docs", "docs-2"]
+
+
+def test_indexes_of_different_models_are_searched_together(whole, tmp_path, tiny_checkpoint, closed_checkpoint):
+    folder = write(tmp_path / "closed", range(40, 80))
+    cdesearch.build(folder, model=closed_checkpoint).close()
+    one = Searcher(Index.open(whole), model=tiny_checkpoint)
+    with closing(Together({"one": one, "two": Searcher(Index.open(folder), model=closed_checkpoint)})) as together:
+        for mode in MODES:
+            found = together.search("the cat", k=80, mode=mode)
+            assert {hit.index for hit in found} == {"one", "two"} and len(found) >= 40

@@ -1,6 +1,6 @@
 """The text around a chunk is that of its neighbours, with the lines between them."""
 
-from cdesearch.search.surroundings import surroundings_of
+from cdesearch.search.documents import surroundings_of
 from cdesearch.store.schema import Chunk
 
 

@@ -8,6 +8,7 @@ from served_pages import damage, update
 
 import cdesearch
 from cdesearch.errors import IndexNotFoundError
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.store.index import Index
@@ -23,7 +24,7 @@ def served(own_pages):
 
 
 def n_hits(served):
-    return len(served.search("the engine", k=100))
+    return len(served.search(SearchRequest("the engine", 100)))
 
 
 def test_indexes_of_the_same_model_share_the_loaded_model(pages, own_pages):
@@ -106,7 +107,7 @@ def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, close
     assert served.searcher.refresh()
     assert served.searcher.encoder.fingerprint == served.index.manifest.model_fingerprint != before
     with Searcher(Index.open(own_pages)) as fresh:
-        assert served.search("moon river").hits == fresh.search("moon river").hits
+        assert served.search(SearchRequest("moon river")).hits == fresh.search(SearchRequest("moon river")).hits
 
 
 def n_files(served):

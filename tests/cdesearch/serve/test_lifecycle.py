@@ -15,7 +15,7 @@ from background_server import runtime_folder, serve
 from command import cdesearch
 from running_server import wait_until
 
-from cdesearch.cli.server_client import running_server
+from cdesearch.service import running_server
 from cdesearch.store.server_address import ServerRecord, log_of, record_of, socket_of
 
 pytestmark = [

@@ -4,6 +4,7 @@ import pytest
 
 from cdesearch.cli.query import run_query
 from cdesearch.cli.query_options import QueryOptions
+from cdesearch.search.request import SearchRequest
 from cdesearch.store.index import Index
 from indexer.live import quick
 from indexer.live.quick import update_if_quick
@@ -12,7 +13,7 @@ from indexer.live.quick import update_if_quick
 def test_a_quick_update_comes_first(docs, run, capsys):
     run()
     (docs / "new.md").write_text("xylophone")
-    run_query(QueryOptions("xylophone", mode="text", indexes=(docs,), update=True))
+    run_query(QueryOptions(SearchRequest("xylophone", mode="text"), (docs,), update=True))
     shown = capsys.readouterr()
     assert "new.md" in shown.out and not shown.err
 
@@ -39,6 +40,6 @@ def test_a_longer_update_is_left_out_with_a_line(docs, run, monkeypatch, cause):
 def test_a_missing_source_is_named(docs, run, tmp_path, capsys):
     folder = run(index=tmp_path / "index").folder
     docs.rename(tmp_path / "away")
-    run_query(QueryOptions("water", mode="text", indexes=(folder,), update=True))
+    run_query(QueryOptions(SearchRequest("water", mode="text"), (folder,), update=True))
     shown = capsys.readouterr()
     assert shown.out and shown.err.startswith(f"{docs} no longer exists. Its documents stay in the index until")

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cdesearch.cli.hits.last_hits import FILE, HitPlace, remember, remembered, state_folder
-from cdesearch.cli.hits.opening import editor_command, open_place
+from cdesearch.cli.hits.opening import FILE, HitPlace, editor_command, open_place, remember, remembered, state_folder
 from cdesearch.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")

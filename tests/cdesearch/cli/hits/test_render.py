@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from cdesearch.cli.hits import printing, render, terminal
+from cdesearch.cli.hits import render, terminal
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
@@ -35,12 +35,16 @@ def groups(draw):
     return HitGroup(draw(hits()), draw(several), draw(several))
 
 
+def shown_for(query, **options):
+    return render.Shown(query, lambda _: Path.cwd(), **options)
+
+
 def printed(group):
     """Return what is printed on a stream that is not a terminal."""
     stream = io.StringIO()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdout", stream)
-        printing.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
+        render.show_plain(shown_for("ab é", full=True), [group])
     return stream.getvalue()
 
 
@@ -54,8 +58,7 @@ def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):
         patched.setattr(sys, "stdout", stream)
         patched.setattr(terminal, "_indented", lambda text: Text(" " * render.INDENT) + text)
         patched.setattr(terminal, "open_console", lambda **_: console)
-        patched.setattr(printing, "is_styled", lambda _: True)
-        printing.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
+        terminal.show_styled(shown_for("ab é", full=True), [group], has_pager=False)
     assert printed(group) == stream.getvalue() + "\n", "on a terminal, no blank line follows the last hit"
 
 
@@ -80,7 +83,7 @@ CODE = Chunk("0", "a.txt", None, 0, "a.txt", "", (), "\n\n".join(LINES), 0, 101,
 
 def test_the_line_of_a_hit_is_the_one_with_its_words_in_the_passage_that_is_shown(capsys):
     hit = Hit(1, 1.0, CODE, None, None)
-    printing.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(hit)])
+    render.show_plain(shown_for("whale"), [HitGroup(hit)])
     heading, first, *_ = capsys.readouterr().out.splitlines()
     assert heading.startswith(" 1 a.txt:125 ") and first.strip() == LINES[9]
     (shown,) = render.result_as_json("whale", "text", SearchResult((hit,)), lambda _: Path.cwd())["hits"]
@@ -88,7 +91,7 @@ def test_the_line_of_a_hit_is_the_one_with_its_words_in_the_passage_that_is_show
 
 
 def test_the_line_of_a_hit_is_the_same_if_its_whole_text_is_shown(capsys):
-    printing.show_hits(render.Shown("whale", Path.cwd(), full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
+    render.show_plain(shown_for("whale", full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
     assert capsys.readouterr().out.startswith(" 1 a.txt:125 ")
 
 
@@ -99,7 +102,7 @@ def test_the_line_of_a_hit_is_the_same_if_its_whole_text_is_shown(capsys):
 def test_the_link_of_a_hit_opens_the_file_at_its_anchor_or_page(capsys, monkeypatch, place, fragment):
     monkeypatch.setenv("FORCE_COLOR", "1")
     chunk = replace(CODE, line_start=None, line_end=None, **place)
-    printing.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(Hit(1, 1.0, chunk, None, None))])
+    terminal.show_styled(shown_for("whale"), [HitGroup(Hit(1, 1.0, chunk, None, None))], has_pager=False)
     assert f"{(Path.cwd() / 'a.txt').as_uri()}{fragment}\x1b\\" in capsys.readouterr().out
 
 
@@ -108,5 +111,5 @@ def test_only_the_places_of_the_best_further_hits_are_named():
         return Hit(1, 1.0, Chunk("0", "a", None, 0, "a.md", "", (), "the cat", 0, line, line, None), None, None)
 
     group = HitGroup(at(1), [at(line) for line in (9, 3, 7, 2, 5, 8, 4)], [])
-    (line,) = render.further(render.Shown("cat", Path.cwd()), group)
+    (line,) = render.further(shown_for("cat"), group)
     assert line == "+7 more: lines 2, 3, 5, 7, 9, …"

@@ -14,7 +14,7 @@ import pytest
 from command import cdesearch
 from rich.cells import cell_len
 
-from cdesearch.cli.hits.last_hits import remembered
+from cdesearch.cli.hits.opening import remembered
 from cdesearch.cli.hits.passage_lines import Line
 from cdesearch.cli.hits.terminal import _rows_of, excerpt, fitted
 

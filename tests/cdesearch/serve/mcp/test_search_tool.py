@@ -2,6 +2,7 @@ import pytest
 from fenced import passages_in
 from mcp_calls import call, structured_text, text_of
 
+from cdesearch.search.request import SearchRequest
 from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 QUERIES = ("town with a mill", "moon tides", "engine", "月亮", "bake bread", "x" * 300, "def knead(dough)", "red alert")
@@ -78,7 +79,9 @@ def test_a_larger_budget_is_used(agent):
 @pytest.mark.parametrize("max_tokens", [400, 4000])
 def test_pages_follow_one_another_and_lead_to_the_end(agent, indexes, max_tokens):
     ranks, cursor = [], None
-    expected = len({hit.chunk.body for hit in indexes["corpus"].search("river", 500, "text", ("guide",))})
+    expected = len(
+        {hit.chunk.body for hit in indexes["corpus"].search(SearchRequest("river", 500, "text", ("guide",)))}
+    )
     texts = set()
     for _ in range(100):
         more = {"cursor": cursor} if cursor else {}

@@ -3,11 +3,12 @@ import asyncio
 import pytest
 from mcp_calls import call, in_session, text_of
 
+from cdesearch.search.options import PARAMETERS
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.mcp.server import create_server
 
 TOOLS = {
-    "search": ["query", "k", "path", "type", "since", "mode", "detail", "index", "max_tokens", "cursor"],
+    "search": ["query", *(one.field for one in PARAMETERS), "detail", "index", "max_tokens", "cursor"],
     "read": ["path", "lines", "page", "part", "index", "max_tokens", "cursor"],
     "outline": ["path", "index", "max_tokens", "cursor"],
     "status": ["index"],
@@ -22,7 +23,7 @@ def test_tools_are_described_for_a_model(agent):
         assert "Indexes: corpus, notes." in tool.description and tool.output_schema["type"] == "object"
         assert all(parameter["description"] for parameter in tool.input_schema["properties"].values())
     assert "instead of grep" in tools[0].description and "outline" in tools[1].description
-    assert tools[0].input_schema["properties"]["k"].items() >= {"minimum": 1, "maximum": 50, "default": 10}.items()
+    assert tools[0].input_schema["properties"]["k"].items() >= {"minimum": 1, "maximum": 100, "default": 10}.items()
 
 
 def test_status_shows_every_index(agent):
@@ -37,10 +38,10 @@ def test_status_shows_every_index(agent):
     ("arguments", "message"),
     [
         ({}, "The parameter query is missing."),
-        ({"query": "a", "limit": 3}, "There is no parameter limit. The parameters are query, k, path, "),
+        ({"query": "a", "limit": 3}, "There is no parameter limit. The parameters are query, k, mode, "),
         ({"query": "a", "k": 0}, "The parameter k should be greater than or equal to 1, not 0."),
         ({"query": "a", "k": "--5"}, "The parameter k should be a valid integer, not --5."),
-        ({"query": "a", "k": 10**40}, "The parameter k should be less than or equal to 50, not 1000000"),
+        ({"query": "a", "k": 10**40}, "The parameter k should be less than or equal to 100, not 1000000"),
         ({"query": "a", "k": 2.5}, "The parameter k should be a valid integer"),
         ({"query": "a", "mode": "magic"}, "The parameter mode should be 'hybrid', 'rerank', 'dense' or 'text'"),
         ({"query": "a", "max_tokens": 1}, "greater than or equal to 250"),

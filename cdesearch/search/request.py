@@ -1,0 +1,97 @@
+"""One request for a search, whether it comes from the command line, a server's client, an agent or a program."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+
+from cdesearch.errors import QueryError
+from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
+from cdesearch.search.options import Mode
+from cdesearch.search.path_filter import globs_of_typed
+
+if TYPE_CHECKING:
+    from cdesearch.store.index import Index
+
+
+K = 10  # hits, unless the caller asks for another number
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What to search for, in which files, and how. Raises QueryError for a value that no search accepts."""
+
+    text: str
+    k: int = K
+    mode: Mode = "hybrid"
+    path: tuple[str, ...] = ()  # globs of which the path of a file must match one; none allows every path
+    type: tuple[str, ...] = ()  # types of files, such as "py", or suffixes with their dot; none allows every type
+    since: str | None = None  # only files that were modified then or later: an age or a date
+    min_confidence: float = 0.0  # hits with a lower confidence are left out
+    is_typed: bool = False  # whether `path` may also be absolute, or relative to the working directory
+
+    def __post_init__(self) -> None:
+        _check_kind("query", self.text, str, "a text", 'query="docs"')
+        _check_kind("k", self.k, Integral, "a whole number", "k=10")
+        for name, values in (("path", self.path), ("type", self.type)):
+            for value in values if isinstance(values, tuple) else (values,):
+                _check_kind(name, value, str, "a text", f'{name}="docs"')
+        if not self.text.strip().strip('"“”').strip():
+            raise QueryError("The query is empty.", "Type some words.")
+        if any(0xD800 <= ord(one) <= 0xDFFF for one in self.text):  # surrogates stand for bytes that are not UTF-8
+            raise QueryError("The query is not valid Unicode.", "Encode it in UTF-8.")
+        if self.k < 1:
+            raise QueryError(f"{self.k} is not a number of hits.", "Ask for at least one.")
+        if self.mode not in get_args(Mode):
+            raise QueryError(f"There is no mode {self.mode}.", f"Use one of {', '.join(get_args(Mode))}.")
+        if not 0 <= self.min_confidence <= 1:
+            raise QueryError(f"{self.min_confidence} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
+        suffixes_of(self.type)
+        if self.since is not None:
+            time_of(self.since)
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether the request restricts the files."""
+        return bool(self.path or self.type or self.since is not None)
+
+    def files_of(self, index: "Index") -> FileFilter:
+        """Return which files of an index the search covers; raises QueryError."""
+        globs = globs_of_typed(self.path, index) if self.is_typed else self.path
+        return FileFilter(
+            globs if self.path else None,
+            suffixes_of(self.type) if self.type else None,
+            None if self.since is None else time_of(self.since),
+        )
+
+    def for_hits(self, k: int) -> "SearchRequest":
+        """Return this request for `k` hits of any confidence."""
+        return replace(self, k=k, min_confidence=0.0)
+
+
+class Filters(TypedDict, total=False):
+    """The fields of a request besides its text, `k` and `mode`, as a program may name them."""
+
+    path: str | Sequence[str] | None
+    type: str | Sequence[str] | None
+    since: str | None
+    min_confidence: float
+
+
+def request_of(
+    query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+) -> SearchRequest:
+    """Return a request as it is, or that of the arguments."""
+    if isinstance(query, SearchRequest):
+        return query
+    given: dict[str, Any] = dict(filters)
+    for name in given.keys() & {"path", "type"}:
+        value = given[name]
+        given[name] = () if value is None else tuple(value) if isinstance(value, list | tuple) else (value,)
+    return SearchRequest(query, k, mode, **given)
+
+
+def _check_kind(name: str, value: object, kind: Any, wanted: str, example: str) -> None:
+    if not isinstance(value, kind):
+        given = "a text" if isinstance(value, str) else type(value).__name__
+        raise QueryError(f"{name} must be {wanted}, not {given}.", f"For example: {example}.")

@@ -1,0 +1,146 @@
+"""Several indexes that are searched as one: their hits are merged by confidence.
+
+Scores of different indexes are not comparable, because each query has its own weight of text in each index. The
+confidence is calibrated by the context of each index. benchmarks/results/LOG.md compares other rules.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Self, Unpack
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from cdesearch.encode.load import Device
+from cdesearch.errors import IndexStateError, ModelError
+from cdesearch.models.endpoint_model import Model
+from cdesearch.search.confidence import BY_COSINE, BY_WORDS
+from cdesearch.search.documents import Surroundings
+from cdesearch.search.options import Mode
+from cdesearch.search.request import Filters, K, SearchRequest, request_of
+from cdesearch.search.result import SearchResult
+from cdesearch.search.searcher import ModelLoader, Searcher
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Hit
+
+LEAST_FOUND = 20  # hits of each index, because the copies of a hit in other indexes are near it
+
+
+class Together:
+    """Open indexes by name that are searched as one. Any number of threads may use it."""
+
+    def __init__(self, members: Mapping[str, Searcher]) -> None:
+        self.members = dict(members)
+
+    @classmethod
+    def open(cls, indexes: Mapping[str, Index], device: Device = "auto", model: Model | None = None) -> Self:
+        """Search these indexes. Those of the same model share it; see `Searcher` for `device` and `model`."""
+        models = ModelLoader(device, model)
+        return cls({name: Searcher(index, models) for name, index in indexes.items()})
+
+    @property
+    def indexes(self) -> dict[str, Index]:
+        """The newest open generation of each index."""
+        return {name: member.index for name, member in self.members.items()}
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that measures texts: that of the first index."""
+        return next(iter(self.members.values())).tokenizer
+
+    def close(self) -> None:
+        """Wait for the running searches, and end the threads of the indexes."""
+        for member in self.members.values():
+            member.close()
+
+    def reload(self) -> bool:
+        """Open newer generations as `Searcher.reload` does, and return whether there were any."""
+        return sum(member.reload() for member in self.members.values()) > 0
+
+    def search(
+        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+    ) -> SearchResult:
+        """Return the best chunks of all indexes, best first, each with the name of its index.
+
+        Chunks of different indexes with the same text are one hit, and its `copies` are the others. The score of a hit
+        is what they are merged by. Raises what `Searcher.search` raises: if one index cannot be searched, the others
+        alone are no answer.
+        """
+        return self.search_many([request_of(query, k, mode, **filters)])[0]
+
+    def search_many(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Return for each request what `search` returns."""
+        return [self._search(request) for request in requests]
+
+    def has_file(self, request: SearchRequest) -> bool:
+        """Return whether the filters of a request allow any file of any index."""
+        return any(member.has_file(request) for member in self.members.values())
+
+    def around(self, hit: Hit, count: int) -> Surroundings:
+        """Return what `Searcher.around` returns for the index of a hit."""
+        return self.members[hit.index or ""].around(hit, count)
+
+    def _search(self, request: SearchRequest) -> SearchResult:
+        started = time.perf_counter()
+        asked = request.for_hits(request.k if len(self.members) == 1 else max(request.k, LEAST_FOUND))
+
+        def find(name: str) -> SearchResult:
+            with _naming(name):
+                result = self.members[name].search(asked)
+            return replace(result, hits=tuple(replace(hit, index=name) for hit in result.hits))
+
+        with ThreadPoolExecutor(len(self.members), thread_name_prefix="cdesearch-together") as threads:
+            results = list(threads.map(find, self.members))
+        hits = results[0].hits
+        if len(results) > 1:
+            complete = [result for result in results if result.is_complete]
+            hits = _merged(complete or results, request)
+        stages = {name: result.stage for name, result in zip(self.members, results, strict=True)}
+        return SearchResult(
+            hits,
+            min((result.truncated_to for result in results if result.truncated_to), default=None),
+            time.perf_counter() - started,
+            " ".join(result.generation for result in results),
+            "; ".join(f"{name}: {stage}" for name, stage in stages.items() if stage != "complete") or "complete",
+        ).confident(request.min_confidence)
+
+
+def _merged(results: Sequence[SearchResult], request: SearchRequest) -> tuple[Hit, ...]:
+    """Return the best hits, without copies, by the log-odds of the confidence that each would have at the first rank.
+
+    Hits of one index keep their order. The confidence of a merged hit is that at its rank among all.
+    """
+    weight = (BY_WORDS if request.mode == "text" else BY_COSINE).rank
+    found: list[tuple[float, float, Hit]] = []  # the least log-odds so far in the index, and those of the hit
+    for result in results:
+        least = float("inf")
+        for hit in result.hits:
+            chance = min(max(hit.confidence or 0.0, 1e-9), 1 - 1e-9)
+            odds = float(np.log(chance / (1 - chance)) - weight * np.log(hit.rank))
+            least = min(least, odds)
+            found.append((least, odds, hit))
+    kept: dict[str, tuple[float, float, Hit]] = {}  # by the text, and for further hits of an index by the chunk
+    for least, odds, hit in sorted(found, key=lambda one: -one[0]):
+        text = hit.chunk.content_hash
+        if text in kept and kept[text][2].index != hit.index:
+            best = kept[text][2]
+            kept[text] = (*kept[text][:2], replace(best, copies=(*best.copies, hit)))
+        else:
+            kept[f"{text} {hit.chunk.id}" if text in kept else text] = (least, odds, hit)
+    return tuple(
+        replace(hit, rank=rank, score=least, confidence=float(1 / (1 + np.exp(-odds - weight * np.log(rank)))))
+        for rank, (least, odds, hit) in enumerate(list(kept.values())[: request.k], start=1)
+    )
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Add the name of the index to an error, which may be one of several."""
+    try:
+        yield
+    except (IndexStateError, ModelError) as error:
+        remedy = f"{error.remedy} This is the index {name}; the others can be searched without it."
+        raise type(error)(error.cause, remedy) from None

@@ -1,0 +1,34 @@
+"""The options of a query as parameters of a route or of a tool, from the table in `cdesearch/search/options.py`."""
+
+from collections.abc import Callable, Iterator
+from inspect import Parameter
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from cdesearch.search.options import PARAMETERS
+from cdesearch.search.request import K
+
+MAX_REPEATED = 100  # values of a parameter that may be repeated
+
+
+def parameters_of(describe: Callable[..., Any], *, repeats: bool) -> Iterator[Parameter]:
+    """Yield a parameter for each option. `describe` is FastAPI's Query or pydantic's Field.
+
+    Without `repeats`, an option that may be repeated has one value.
+    """
+    annotated: Any = Annotated  # with types that are computed
+    types = {"number": int, "share": float, "text": str}
+    for option in PARAMETERS:
+        kind: Any = Literal[option.choices] if option.choices else types[option.kind]
+        limits: dict[str, Any] = {"ge": option.least, "le": option.most_remote}
+        if option.kind == "share":
+            limits = {"ge": 0, "le": 1}
+        elif option.kind != "number":
+            limits = {} if option.most_remote is None else {"max_length": option.most_remote}
+        if option.is_repeated and repeats:
+            kind, limits = list[annotated[kind, Field(**limits)]], {"max_length": MAX_REPEATED}
+        default = K if option.field == "k" else option.default
+        described = describe(description=option.help, **limits)
+        annotation = annotated[kind if default is not None else kind | None, described]
+        yield Parameter(option.field, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
