@@ -25,12 +25,12 @@ from cdesearch.store.folder import (
     check_path,
     current_name,
     generations_in,
+    is_older,
     known_entries,
-    mark_of,
     write_new,
 )
 from cdesearch.store.guard import check_enterable, check_not_linked, check_tree, read_small
-from cdesearch.store.layout import CURRENT, FORMAT, GENERATIONS, KNOWN_FILES, MARK, MARKER
+from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
 from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove
@@ -104,7 +104,7 @@ def _prepare(folder: Path, made: list[Path], *, renews: bool) -> None:
         made.append(folder / MARKER)
         open_like(folder, PRIVATE)
         write_new(folder / MARKER, MARK)
-    if renews and (mark_of(folder) or FORMAT) < FORMAT:
+    if renews and is_older(folder):
         _empty(folder)
     try:
         check_marker(folder)
