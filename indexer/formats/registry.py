@@ -19,9 +19,7 @@ from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
 from indexer.formats.notebook import Notebook
-from indexer.formats.odp import Odp
-from indexer.formats.ods import Ods
-from indexer.formats.odt import Odt
+from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.plain_text import PlainText
