@@ -11,7 +11,6 @@ from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
 from indexer.formats.format import Format, find_format, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.image import Image
 from indexer.formats.json_file import JsonFile
 from indexer.formats.jsonl import JsonLines
 from indexer.formats.mail import Mail, Mailbox
@@ -19,9 +18,8 @@ from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
 from indexer.formats.notebook import Notebook
-from indexer.formats.odp import Odp
-from indexer.formats.ods import Ods
-from indexer.formats.odt import Odt
+from indexer.formats.ocr import Image
+from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.plain_text import PlainText
