@@ -36,8 +36,7 @@ class Epub(Format):
             try:
                 chapter = _chapter(book.package.read(part), book.titles.get(part, ""))
             except UnreadableError as error:
-                file.left_out.unit = "chapter"
-                file.left_out.add(number, f"cannot be read: {error}")
+                file.left_out.add(number, f"cannot be read: {error}", "chapter")
                 continue
             n_read += 1
             if chapter.text:
