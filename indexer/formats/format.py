@@ -66,22 +66,17 @@ class Columns:
 
 @dataclass(slots=True)
 class LeftOut:
-    """Counts the lines that cannot be read in a file, and keeps what is wrong with the first SHOWN_LINES of them.
-
-    A format whose files have other parts, such as slides or messages, sets `unit` to their name.
-    """
+    """Counts the lines or other parts that cannot be read in a file, and keeps what is wrong with the first ones."""
 
     n_lines: int = 0
     first: list[str] = field(default_factory=list)  # numbers of lines, and what is wrong with each
     unit: str = "line"
 
-    def add(self, number: int | str, problem: str) -> None:
-        """Count line `number`, which starts from 1; `problem` completes a sentence that begins with "line 7".
-
-        A part of another kind may have a name instead of a number.
-        """
+    def add(self, number: int | str, problem: str, unit: str = "line") -> None:
+        """Count a part by its number or name; `problem` completes a sentence that begins with "line 7"."""
+        self.unit = unit
         if self.n_lines < SHOWN_LINES:
-            self.first.append(f"{self.unit} {number} {problem}")
+            self.first.append(f"{unit} {number} {problem}")
         self.n_lines += 1
 
     @property

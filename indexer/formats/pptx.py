@@ -30,8 +30,7 @@ class Pptx(Format):
             try:
                 slides.append(_slide(package, name))
             except UnreadableError as error:
-                file.left_out.unit = "slide"
-                file.left_out.add(number, f"cannot be read: {error}")
+                file.left_out.add(number, f"cannot be read: {error}", "slide")
                 slides.append(Slide("", []))
         if slides and len(slides) == file.left_out.n_lines:
             raise UnreadableError(f"none of its slides can be read: {file.left_out.problems}")
