@@ -55,8 +55,9 @@ def remove(folder: Path, unwanted: Iterable[Path]) -> None:
 
 
 def is_readable(folder: Path) -> bool:
-    """Whether there is a ledger that is not damaged; raises IndexUnreadableError."""
-    return _stored(folder) is not None
+    """Whether there is a ledger that is whole and names the live generation; raises IndexUnreadableError."""
+    names, live = _stored(folder), _live(folder)
+    return names is not None and (live is None or live.name in names)
 
 
 def _stored(folder: Path) -> list[str] | None:

@@ -18,7 +18,7 @@ from cdesearch.errors import IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.filesystem import lock_of
 from cdesearch.store.layout import MARK
-from cdesearch.store.trust import require_own
+from cdesearch.store.trust import check_found, require_own
 from indexer.build import build
 from indexer.settings import Options
 
@@ -188,10 +188,22 @@ def test_no_program_writes_into_the_index_of_another_user(shared, tiny_checkpoin
     assert content(shared / ".cdesearch") == before
 
 
-def test_the_user_who_has_called_sudo_counts_as_the_owner(tmp_path, monkeypatch):
+def test_under_sudo_the_index_of_its_caller_is_read_and_not_written(tmp_path, monkeypatch):
     os.chown(tmp_path, OWNER, OWNER)
     monkeypatch.setenv("SUDO_UID", str(OWNER))
-    require_own(tmp_path)
+    check_found(tmp_path)
+    with pytest.raises(IndexUntrustedError, match="without sudo"):
+        require_own(tmp_path)
+
+
+def test_only_root_counts_as_the_user_who_has_called_sudo(shared):
+    before = content(shared / ".cdesearch")
+    commands = [(["query", "hi", "--update"], 2), (["index"], 2)]
+    for run in cdesearch_several(
+        *commands, cwd=shared / "theirs", prefix=AS_OTHER, SUDO_UID=str(OWNER), **environment(shared)
+    ):
+        assert BELONGS in run.stderr
+    assert content(shared / ".cdesearch") == before
 
 
 def test_a_folder_that_its_owner_replaces_before_it_is_locked_gets_no_text(tmp_path, tiny_checkpoint):
