@@ -13,7 +13,7 @@ from indexer.files.selection import Selection
 from indexer.files.walk import find_sources
 from indexer.formats import registry
 from indexer.formats.registry import FORMATS, format_of, is_known
-from indexer.formats.without_text import WITHOUT_TEXT
+from indexer.formats.unreadable import WITHOUT_TEXT
 from indexer.workers import process
 
 
