@@ -25,8 +25,8 @@ fix: .venv/dev ## correct what ruff can correct by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-fuzz: .venv/dev ## feed broken files to every parser: make fuzz MINUTES=30
-	$(BIN)/python tests/adversarial/fuzz.py --minutes $(or $(MINUTES),30)
+fuzz: .venv/dev ## feed broken files to every parser: make fuzz EXAMPLES=100000
+	FUZZ_EXAMPLES=$(or $(EXAMPLES),100000) $(BIN)/pytest tests/adversarial/test_fuzz_parsers.py -k any_file
 
 soak: .venv/dev ## change a folder at random while clients search: make soak MINUTES=60 CHUNKS=20000
 	$(BIN)/python tests/adversarial/soak.py --minutes $(or $(MINUTES),60) --chunks $(or $(CHUNKS),20000)
