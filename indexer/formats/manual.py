@@ -23,24 +23,21 @@ _KINDS = {
         "end of code": "fi EE CE Ve DE SE Ed",
         "# ": "SH Sh",
         "## ": "SS Ss",
-        "words": "B I SM SB R CW UR MT",
+        "words": "B I SM SB R CW UR MT QW PQ",
         "joined": "BR RB BI IB IR RI",
         "term": "IP AP OP",
-        "quoted": "QW PQ",  # in the pages of Tcl
         "table": "TS TE T&",
         "condition": "if ie el",
         "title": "TH Dt",
     }.items()
     for name in names.split()
 }
-_GLUE = "\0"  # no blank between two words
-# Macros of mdoc, which may stand among the words of a line, and what is written for them
-_MDOC = {"Fl": f"-{_GLUE}", "Nd": "-", "Ns": _GLUE} | dict.fromkeys((
-    "Ad", "An", "Ar", "Bx", "Cd", "Cm", "Dv", "Dx", "Em", "Er", "Ev", "Fa", "Fn", "Fo", "Ft", "Fx", "Ic", "In", "It",
-    "Li", "Lk", "Ms", "Mt", "Nm", "No", "Nx", "Ox", "Pa", "Sx", "Sy", "Tn", "Ux", "Va", "Vt", "Xr", "Dl", "D1", "St",
-), "")  # fmt: skip
-_ENCLOSING = {"Op": "[]", "Bq": "[]", "Dq": '""', "Qq": '""', "Sq": "''", "Ql": "''", "Pq": "()", "Aq": "<>",
-              "Brq": "{}"}  # fmt: skip
+# Macros of mdoc, which may also stand among the words of a line
+_MDOC = {
+    "Ad", "An", "Ar", "Bx", "Cd", "Cm", "Dv", "Dx", "Em", "Er", "Ev", "Fa", "Fl", "Fn", "Fo", "Ft", "Fx", "Ic", "In",
+    "It", "Li", "Lk", "Ms", "Mt", "Nd", "Nm", "No", "Ns", "Nx", "Ox", "Pa", "Sx", "Sy", "Tn", "Ux", "Va", "Vt", "Xr",
+    "Dl", "D1", "St", "Op", "Bq", "Dq", "Qq", "Sq", "Ql", "Pq", "Aq", "Brq",
+}  # fmt: skip
 # Special characters and predefined strings by their names; groff_char(7) lists all of them. Others keep their names.
 _CHARACTERS = {
     "em": "\u2014", "en": "\u2013", "hy": "-", "bu": "\u2022", "lq": '"', "rq": '"', "oq": "'", "cq": "'", "aq": "'",
@@ -171,30 +168,22 @@ class _Page:
             self._blank()
             if kind == "term":
                 self._text(" ".join(words[: 1 if name == "IP" else 3]))
-        elif kind in ("words", "joined", "quoted"):
-            words = [f'"{words[0]}"', *words[1:]] if kind == "quoted" and words else words
+        elif kind in ("words", "joined"):
             self._text(("" if kind == "joined" else " ").join(words))
-        elif name in _MDOC or name in _ENCLOSING:
+        elif name in _MDOC:
             if name == "It":
                 self._blank()
             self._text(self._in_line([name, *words]))
 
     def _in_line(self, words: list[str]) -> str:
-        """The text of macros of mdoc and their arguments, such as "[-l file]"."""
+        """The text of macros of mdoc and their arguments, such as "-l file"."""
         if words[0] == "Nm" and words[1:2] and words[1][0].isalnum():
             self._name = words[1]
         if words == ["Nm"]:
             return self._name
-        shown, closing, macro = [], "", ""
-        for word in words:
-            if word in _MDOC or word in _ENCLOSING:
-                macro = word
-                shown.append(_MDOC.get(word) or _ENCLOSING.get(word, "")[:1] + _GLUE * (word in _ENCLOSING))
-                closing = _ENCLOSING.get(word, "")[1:] + closing
-            else:
-                shown.append(f"{_GLUE}({word})" if macro == "Xr" and word[:1].isdigit() else word)
-        text = " ".join(filter(None, shown)) + closing
-        return _BEFORE_SIGN.sub("", re.sub(f" ?{_GLUE} ?", "", text)).replace("( ", "(")
+        signs = {"Fl": "-", "Nd": "- "}
+        shown = [signs.get(word, "") if word in _MDOC else f"{word} " for word in words]
+        return _BEFORE_SIGN.sub("", "".join(shown).rstrip())
 
     def _text(self, text: str) -> None:
         if self._heading:

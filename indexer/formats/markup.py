@@ -18,6 +18,11 @@ _ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:])\1{2,}[ \t]*$")
 _NEVER = re.compile(r"(?!)")
 
 
+def _last_group(match: re.Match[str]) -> str:
+    """The text of a link, or else its address."""
+    return next(filter(None, reversed(match.groups())), "")
+
+
 class _Markup(Format):
     """A language whose headings are marked at the start of a line, or underlined."""
 
@@ -127,10 +132,7 @@ class Org(_Markup):
     left_out = re.compile(r"[ \t]*(?:#(?:[ \t]|$)|#\+(?!caption)\w+|:\w[\w+-]*:(?:[ \t]|$)|CLOCK:)", re.IGNORECASE)
     changes = (
         (re.compile(r"^[ \t]*#\+caption:[ \t]*", re.IGNORECASE), ""),
-        (
-            re.compile(r"\[\[([^\]\[\n]{1,2000})\](?:\[([^\]\[\n]{1,2000})\])?\]"),
-            lambda link: str(link[2] or link[1]),
-        ),
+        (re.compile(r"\[\[([^\]\[\n]{1,2000})\](?:\[([^\]\[\n]{1,2000})\])?\]"), _last_group),
     )
     title_changes = ((re.compile(r" :[\w@#%:]+:$"), ""),)
 
@@ -157,30 +159,16 @@ class AsciiDoc(_Markup):
         r"|\|={3,}|[*=_]{4,}[ \t]*$|--[ \t]*$|\+[ \t]*$|'{3,}[ \t]*$|<{3,}[ \t]*$)"
     )
     changes = (
-        (re.compile(r"^\.(?=[^\s.])"), ""),  # before the title of a block
-        (re.compile(r"\(\(\([^()\n]{0,300}\)\)\)"), ""),  # a term for the index
-        (re.compile(r"\(\(([^()\n]{0,300})\)\)"), r"\1"),
-        (
-            re.compile(r"(?:image|video|audio)::?([^\s\[\]]{1,500})\[([^\]\n]{0,500})\]"),
-            lambda match: str(match[2] or match[1]),
-        ),
-        (
+        # Terms for the index, anchors, the end of a line that is kept, and the sign before the title of a block
+        (re.compile(r"\(\(\([^()\n]{0,300}\)\)\)|\[\[[^\]\n]{0,300}\]\]|[ \t]\+$|^\.(?=[^\s.])"), ""),
+        (  # what becomes its text, or else its address: terms, images, links, other macros, references
             re.compile(
-                r"(?:(?:link|xref|mailto):|(?=https?://|\{[\w-]{1,60}\}))([^\s\[\]]{1,500})\[([^\]\n]{1,500})\]"
+                r"\(\(([^()\n]{0,300})\)\)|(?:image|video|audio)::?([^\s\[\]]{1,500})\[([^\]\n]{0,500})\]"
+                r"|(?:(?:link|xref|mailto):|(?=https?://|\{[\w-]{1,60}\}))[^\s\[\]]{1,500}\[([^\]\n]{1,500})\]"
+                r"|\b(?:footnote|kbd|btn|menu|indexterm2?|pass|stem|latexmath):[^\s\[\]]{0,200}\[([^\]\n]{0,500})\]"
+                r"|<<([^<>,\n]{1,300})(?:,[ \t]*([^<>\n]{1,300}))?>>"
             ),
-            r"\2",
-        ),
-        (
-            re.compile(
-                r"\b(?:footnote|kbd|btn|menu|indexterm2?|pass|stem|latexmath):[^\s\[\]]{0,200}\[([^\]\n]{0,500})\]"
-            ),
-            r"\1",
-        ),
-        (re.compile(r"\[\[[^\]\n]{0,300}\]\]"), ""),
-        (re.compile(r"[ \t]\+$"), ""),  # the end of a line that is kept
-        (
-            re.compile(r"<<([^<>,\n]{1,300})(?:,[ \t]*([^<>\n]{1,300}))?>>"),
-            lambda match: str(match[2] or match[1]),
+            _last_group,
         ),
     )
     title_changes = ((re.compile(r" =+$"), ""),)

@@ -7,7 +7,7 @@ from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.markdown import converted_document, without_headings
 from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, title_of
 from indexer.formats.slides import Slide, slides_document
-from indexer.formats.spreadsheet import MAX_ROW, Cell, Names, Row, cell_text, sheet_document
+from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, sheet_documents
 from indexer.formats.unreadable import UnreadableError
 
 CONTENT, STYLES, MANIFEST = "content.xml", "styles.xml", "META-INF/manifest.xml"
@@ -54,14 +54,8 @@ class Ods(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODS")
-        title, names, found = title_of(package, "meta.xml"), Names(), False
-        for sheet, rows in _sheets(package.read(CONTENT, is_streamed=True)):
-            found = True
-            document = sheet_document(file, title, names.unique(sheet), rows)
-            if document.text:
-                yield document
-        if not found:
-            raise package.broken()
+        sheets = _sheets(package.read(CONTENT, is_streamed=True))
+        yield from sheet_documents(file, title_of(package, "meta.xml"), sheets)
 
 
 def _package(file: OpenFile, kind: str) -> Package:

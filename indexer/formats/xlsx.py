@@ -17,7 +17,7 @@ from indexer.formats.package import (
     relations,
     title_of,
 )
-from indexer.formats.spreadsheet import Cell, Names, Row, cell_text, sheet_document
+from indexer.formats.spreadsheet import Cell, Row, cell_text, sheet_documents
 from indexer.formats.unreadable import UnreadableError
 
 KIND = "XLSX"
@@ -40,21 +40,17 @@ class Xlsx(Format):
         part = main_part(package)
         workbook = package.xml(part)
         targets = relations(package, part)
-        texts = _shared_texts(package, targets)
-        values = _Values(texts, _date_styles(package, targets), _epoch(workbook))
-        title, names, found = title_of(package, "docProps/core.xml"), Names(), False
-        for number, sheet in enumerate(workbook.iter("{*}sheet"), start=1):
-            if number > MAX_SHEETS:
-                raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
-            kind, target = related_part(sheet, targets)
-            if kind == "worksheet":
-                rows = _rows(package.read(target, is_streamed=True), values)
-                document = sheet_document(file, title, names.unique(attribute(sheet, "name")), rows)
-                found = True
-                if document.text:
-                    yield document
-        if not found:
-            raise package.broken()
+        values = _Values(_shared_texts(package, targets), _date_styles(package, targets), _epoch(workbook))
+        listed = list(workbook.iter("{*}sheet"))
+        if len(listed) > MAX_SHEETS:
+            raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
+        parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in listed)
+        sheets = (
+            (name, _rows(package.read(part, is_streamed=True), values))
+            for name, (kind, part) in parts
+            if kind == "worksheet"
+        )
+        yield from sheet_documents(file, title_of(package, "docProps/core.xml"), sheets)
 
 
 def _part(package: Package, targets: dict[str, tuple[str, str]], kind: str) -> str | None:

@@ -92,7 +92,7 @@ def test_the_macros_of_mdoc_can_call_each_other():
     (document,) = read_bytes("cat.1", page.encode())
     assert document.title == "cat - feed it"
     assert document.text.partition("# SYNOPSIS\n\n")[2] == (
-        'cat\n[-v name]\n\n-v, loud\nSee\ndog(1),\nor\n"the moon."\n\n```\n  a  b\n```\n'
+        "cat\n-v name\n\n-v, loud\nSee\ndog 1,\nor\nthe moon.\n\n```\n  a  b\n```\n"
     )
 
 
