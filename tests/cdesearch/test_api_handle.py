@@ -211,14 +211,14 @@ def test_asynchronous_searches_do_not_block_the_event_loop(reading, monkeypatch)
 
 
 def test_a_cancelled_search_leaves_the_handle_usable(reading, monkeypatch):
-    search, begun, go_on = reading._searcher.search, [], threading.Event()
+    search, begun, go_on = reading._searcher.search_many, [], threading.Event()
 
-    def slowly(*arguments):
+    def slowly(*arguments, **filters):
         begun.append(arguments)
         go_on.wait(10)
-        return search(*arguments)
+        return search(*arguments, **filters)
 
-    monkeypatch.setattr(reading._searcher, "search", slowly)
+    monkeypatch.setattr(reading._searcher, "search_many", slowly)
 
     async def run():
         tasks = [asyncio.create_task(reading.asearch("cat")) for _ in range(8)]
@@ -232,7 +232,7 @@ def test_a_cancelled_search_leaves_the_handle_usable(reading, monkeypatch):
 
     outcomes, result = asyncio.run(run())
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
-    assert result == search("cat") and len(begun) == 5, "the searches that had not begun are not run"
+    assert [hit.chunk.id for hit in result] == [hit.chunk.id for hit in reading.search("cat")] and len(begun) == 6, "the searches that had not begun are not run"
 
 
 def test_an_asynchronous_search_raises_the_errors_of_a_search(reading):
