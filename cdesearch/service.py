@@ -168,7 +168,8 @@ class RunningServer:
             return None
         (paths,) = globs
         values = replace(request, path=paths or ())
-        query = [(one.field, text) for one in PARAMETERS for text in one.texts_of(getattr(values, one.field))]
+        query = [("q", request.text)]
+        query += [(one.field, text) for one in PARAMETERS for text in one.texts_of(getattr(values, one.field))]
         try:
             answer = _get(self._record, f"search?{urlencode([*query, *(('index', name) for name in self._names)])}")
             if answer["generation"] != " ".join(index.generation.name for index in self.indexes.values()):

@@ -148,8 +148,8 @@ class _Value:
             cause = usage_error(error, self.section).cause
             shown = printable(cause)[:SHOWN].removesuffix(".")
             raise self._error(f"is not accepted: {shown}") from None
-        if isinstance(value, int | float):
-            return value
+        if isinstance(converted, int | float):
+            return converted
         is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
         is_harmless = self.key in ID_OPTIONS and text == DEFAULT_NAME  # the model that ships
         if self.file.is_restricted and not (is_known or is_harmless) and self._takes_any_text():

@@ -151,16 +151,13 @@ def test_every_option_of_every_command_can_be_set_and_is_shown(indexed):
         ("[qurey]\nk = 3\n", "has a section [qurey], and there is no such command (did you mean query?)"),
         ("k = 3\n", "sets k outside a section"),
         ("[query]\nk = 0\n", "k in [query] is not accepted: -k must be at least 1, not 0"),
-        ('[query]\nk = "3"\n', "k in [query] must be a number"),
         ("[query]\nk = true\n", "k in [query] must be a text or a number"),
         ("[query]\nk = [3]\n", "k in [query] takes one value, not a list"),
-        ("[query]\nk = nan\n", "k in [query] must be a finite number"),
+        ("[query]\nk = nan\n", "k in [query] is not accepted: -k must be a number"),
         ("[query]\nfull = 1\n", "full in [query] must be true or false"),
-        ("[query]\nsince = 3\n", "since in [query] must be a text, in quotes"),
         ('[query]\nsince = ""\n', "since in [query] must not be empty"),
         ('[query]\nsince = "a\\u0000"\n', "since in [query] contains a NUL character"),
         ('[query]\nmode = "best"\n', "mode in [query] is not accepted"),
-        ("[query]\npath = [1]\n", "path in [query] must be a text, in quotes"),
         ("[query\n", "is not valid TOML"),
         ("a = " + "[" * 5_000, "is not valid TOML"),
         ("[query]\nk = " + "9" * 5_000, "is not valid TOML"),
@@ -198,13 +195,6 @@ def test_the_globs_of_an_index_can_be_set_and_removed(indexed, project):
     assert n_documents() == 1
     project("[index]\nexclude = []\n")
     assert n_documents() == 3
-
-
-def test_an_option_with_more_values_than_anybody_types_is_refused(indexed, project, error):
-    project("[query]\npath = [" + '"*", ' * 1_001 + "]\n")
-    assert "path in [query] has more than 1,000 values." in error("query", "cat")
-    project("[query]\npath = [" + '"*", ' * 1_000 + "]\n")
-    assert n_hits(indexed) == 3
 
 
 def test_an_option_name_is_written_as_on_the_command_line(indexed, project, error):

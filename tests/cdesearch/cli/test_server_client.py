@@ -318,7 +318,9 @@ def body_for(docs):
 def test_a_private_socket_of_this_process_is_used(moved):
     with Planted(moved, response(body_for(moved))) as planted:
         assert cdesearch("query", "cat", cwd=moved, code=1).stderr == "No hits.\n"
-        assert planted.asked[0].startswith(b"GET /api/v1/search?q=cat&k=10&mode=hybrid&index=docs HTTP/1.1\r\n")
+        assert planted.asked[0].startswith(
+            b"GET /api/v1/search?q=cat&k=10&mode=hybrid&min_confidence=0.0&index=docs HTTP/1.1\r\n"
+        )
 
 
 @pytest.mark.slow
