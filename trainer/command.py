@@ -1,7 +1,8 @@
 """The commands `train`, `pretrain`, `mine` and `push-to-hub`."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,21 +21,12 @@ def train(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> Non
     from cdesearch.cli.exits import exit_when_stopped
 
     with exit_when_stopped("Nothing was written."):
-        from cdesearch.progress import shown_on_stderr
         from trainer.execution.distributed import say
         from trainer.recipe import load_recipe
-        from trainer.recipe_file import parse_override
-        from trainer.run.folder import next_step, stopped
-        from trainer.run.loop import exit_code
+        from trainer.run.folder import next_step
         from trainer.train import train as run
-    settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))
-    try:
-        with shown_on_stderr() as display:
-            folder = run(settings, display, resume=resume)
-    except KeyboardInterrupt as error:
-        say(stopped(settings.run.out))
-        raise typer.Exit(exit_code(error)) from None
-    say(next_step(folder))
+    settings = load_recipe(recipe, _parsed(set_))
+    say(next_step(_run(run, settings, resume=resume)))
 
 
 def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> None:
@@ -49,22 +41,33 @@ def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> 
     from cdesearch.cli.exits import exit_when_stopped
 
     with exit_when_stopped("Nothing was written."):
-        from cdesearch.progress import shown_on_stderr
         from trainer.execution.distributed import say
         from trainer.pretraining.pretrain import next_step
         from trainer.pretraining.pretrain import pretrain as run
         from trainer.pretraining.recipe import load_pretraining_recipe
-        from trainer.recipe_file import parse_override
-        from trainer.run.folder import stopped
-        from trainer.run.loop import exit_code
-    settings = load_pretraining_recipe(recipe, dict(map(parse_override, set_ or [])))
+    settings = load_pretraining_recipe(recipe, _parsed(set_))
+    say(next_step(settings, _run(run, settings, resume=resume)))
+
+
+def _parsed(overrides: list[str] | None) -> dict[str, str]:
+    from trainer.recipe_file import parse_override
+
+    return dict(map(parse_override, overrides or []))
+
+
+def _run(run: Callable[..., Path], settings: Any, *, resume: bool) -> Path:
+    """The checkpoint of a run; Ctrl-C and SIGTERM end the command after the state is saved."""
+    from cdesearch.progress import shown_on_stderr
+    from trainer.execution.distributed import say
+    from trainer.run.folder import stopped
+    from trainer.run.loop import exit_code
+
     try:
         with shown_on_stderr() as display:
-            folder = run(settings, display, resume=resume)
+            return run(settings, display, resume=resume)
     except KeyboardInterrupt as error:
         say(stopped(settings.run.out))
         raise typer.Exit(exit_code(error)) from None
-    say(next_step(settings, folder))
 
 
 def mine(
@@ -124,7 +127,7 @@ def push_to_hub(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder of a run.")],
     name: Annotated[str, typer.Argument(help="Repository on huggingface.co, as ORGANISATION/NAME.")],
     card: Annotated[
-        Path | None, typer.Option(help="Model card to upload. Default: its README.md, or one made from the run's log.")
+        Path | None, typer.Option(help="Model card to upload. Default: its README.md, or one made from its shape.")
     ] = None,
     public: Annotated[bool, typer.Option("--public", help="Let everybody see a new repository.")] = False,
 ) -> None:

@@ -61,8 +61,8 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
     numbers = torch.zeros(len(astuple(first.config.statistics)), dtype=torch.float64)
     for folder, model in models.items():
         state, share = model.state_dict(), shares[folder] / total
-        if folder != first_folder:
-            _check_tokens(folder, first_folder)
+        if _tokenizer(folder) != _tokenizer(first_folder):
+            raise ModelError(f"{folder} has another tokenizer than {first_folder}.", "Merge checkpoints of one start.")
         if {name: tensor.shape for name, tensor in state.items()} != {n: t.shape for n, t in merged.items()}:
             raise ModelError(f"{folder} has other shapes than {first_folder}.", "Merge checkpoints of one start.")
         for name, tensor in state.items():
@@ -76,12 +76,6 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
     statistics = StatisticsConfig(*numbers.tolist())
     first.config = replace(first.config, statistics=statistics, query_prefix=query, document_prefix=document)
     return first
-
-
-def _check_tokens(folder: Path, first_folder: Path) -> None:
-    """Raise ModelError unless two checkpoints divide a text into the same tokens."""
-    if _tokenizer(folder) != _tokenizer(first_folder):
-        raise ModelError(f"{folder} has another tokenizer than {first_folder}.", "Merge checkpoints of one start.")
 
 
 def _prefixes(models: Mapping[Path, ContextualModel]) -> tuple[str, str]:

@@ -1,7 +1,5 @@
 """What a recipe names and this machine does not have: found before the preparation, which can take hours."""
 
-from importlib.util import find_spec
-
 from cdesearch.errors import InputError
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
@@ -10,19 +8,13 @@ from trainer.recipe import Recipe
 
 
 def check_named(recipe: Recipe) -> None:
-    """Raise InputError for a domain that no pair file has or a missing library, ModelError for another surrogate."""
+    """Raise InputError for a domain that no pair file has, ModelError for another surrogate."""
     files = domain_files(recipe.data.pairs)
     domains = list(map(domain_name, files))
     if unknown := sorted(set(recipe.data.held_out_domains) - set(domains)):
         raise InputError(
             f"data.held_out_domains names {', '.join(unknown)}, which data.pairs does not have.",
             f"Name some of: {', '.join(domains)}.",
-        )
-    tables = [file for file in files if file.name.lower().endswith(".parquet") or file.is_dir()]
-    if tables and not find_spec("pyarrow"):
-        raise InputError(
-            f"pyarrow is not installed, and {tables[0]} needs it.",
-            "Run `pip install pyarrow`, or convert the pairs to .jsonl.",
         )
     if recipe.run.surrogate is not None:
         family_of(checkpoint_folder(recipe.run.surrogate))

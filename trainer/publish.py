@@ -2,21 +2,19 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from cdesearch.errors import CdesearchError, InputError, ModelError
+from cdesearch.errors import InputError, ModelError
 from cdesearch.models.checkpoint_files import AGAIN, FILES, GRAPHS
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.hub import NEEDS_HUB, has_form_of_id
 from cdesearch.models.model_card import CARD
 from cdesearch.models.registry import family_of
-from trainer.run.log import FILE, read_log_file
 
 
 def publish(checkpoint: Path, name: str, card: Path | None, *, public: bool) -> str:
@@ -53,7 +51,7 @@ def publish(checkpoint: Path, name: str, card: Path | None, *, public: bool) -> 
 def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[Path]:
     """Write the files of a checkpoint and its card into `out`; returns them. Raises ModelError, InputError.
 
-    The card is the file `card`, else the README.md of the checkpoint, else one of the configuration and the run's log.
+    The card is the file `card`, else the README.md of the checkpoint, else one made from the configuration.
     """
     if not isinstance(family_of(checkpoint), ContextualFamily):
         raise InputError(
@@ -70,7 +68,7 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
     if link := next((file for file in (*files, checkpoint / "onnx", own) if file.is_symlink()), None):
         raise InputError(f"{link} is a link, and what it points to is not uploaded.", "Put a copy in its place.")
     _check_weights(checkpoint / "model.safetensors")
-    text = _read_card(own) if own.is_file() else "\n".join(_card(config, name, checkpoint)) + "\n"
+    text = own.read_text("utf-8", "replace") if own.is_file() else "\n".join(_card(config, name)) + "\n"
     written = [out / file.relative_to(checkpoint) for file in files]
     for file, target in zip(files, written, strict=True):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -90,16 +88,8 @@ def _check_weights(file: Path) -> None:
         raise ModelError(f"{file} has numbers that are not finite in {broken}.", "Upload another checkpoint.")
 
 
-def _read_card(file: Path) -> str:
-    """The text of a card of the user; raises InputError."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The card {file} cannot be read ({error}).", "Save it as UTF-8, or name another.") from None
-
-
-def _card(config: ModelConfig, name: str, checkpoint: Path) -> Iterator[str]:
-    """The lines of a card from what is known: the shape of the model, how it is used, and the losses of its run."""
+def _card(config: ModelConfig, name: str) -> Iterator[str]:
+    """The lines of a card from what is known: the shape of the model, and how it is used."""
     backbone, prefixes = config.backbone, (config.query_prefix, config.document_prefix)
     yield from ("---", "library_name: cdesearch", "pipeline_tag: sentence-similarity")
     yield from ("tags: [contextual-document-embeddings, retrieval]", "---", "", f"# {name.partition('/')[2]}", "")
@@ -108,12 +98,3 @@ def _card(config: ModelConfig, name: str, checkpoint: Path) -> Iterator[str]:
     if any(prefixes):
         yield f"The prefix of queries is {prefixes[0]!r}, that of documents {prefixes[1]!r}."
     yield from ("", "```console", f"cdesearch index FOLDER --model {name}", "```")
-    # Another program may have changed the lines of the log.
-    with suppress(OSError, CdesearchError, LookupError, TypeError, ValueError, AttributeError):
-        held_out = [line for line in read_log_file(checkpoint.parent / FILE) if "held_out" in line]
-        first, last = (
-            ", ".join(f"{loss:.3f} ({kind})" for kind, loss in line["held_out"].items())
-            for line in (held_out[0], held_out[-1])
-        )
-        yield from ("", "## Training", "", f"{held_out[-1]['step']:,} steps. Held-out losses were {first} before and")
-        yield f"{last} after training."

@@ -16,7 +16,6 @@ from cdesearch.errors import StorageError
 
 UNFINISHED = ".cdesearch-unfinished"
 REPLACED = ".cdesearch-replaced"  # the end of the name of an old folder until it is deleted
-AGAIN = "run the same command again"  # in remedies; a run that can be resumed replaces it
 
 
 @contextmanager
@@ -25,10 +24,12 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path} cannot be written ({_reason(error)}).", f"{mend(error)}, and {AGAIN}.") from error
+        raise StorageError(
+            f"{path} cannot be written ({_reason(error)}).", f"{_mend(error)}, and run the same command again."
+        ) from error
 
 
-def mend(error: OSError) -> str:
+def _mend(error: OSError) -> str:
     """What to do about an error of writing, as the beginning of a sentence.
 
     Libraries wrap the system's error in their own, so its text is read as well.

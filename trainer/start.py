@@ -39,15 +39,14 @@ def start_model(
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "joint"] = "cached",
     context_sink: bool = False,
-    n_layers: int | None = None,
     first_stage_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError.
 
-    It has the first `n_layers` of the network, and its first stage the first `first_stage_layers`; None: all of them.
+    Its first stage has the first `first_stage_layers` of the network; None: all of them.
     The null vector is random. A training run replaces it by the mean first-stage vector of its texts.
     """
-    backbone, shapes = _read_bert(source, n_layers)
+    backbone, shapes = _read_bert(source)
     config = ModelConfig(
         shapes,
         first_stage=first_stage,
@@ -87,8 +86,8 @@ def is_published(folder: Path) -> bool:
     return "backbone" not in fields
 
 
-def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneConfig]:
-    """The first `n_layers` of the backbone; raises ModelError if it is not a BERT that this project computes."""
+def _read_bert(source: Path) -> tuple[nn.Module, BackboneConfig]:
+    """The backbone; raises ModelError if it is not a BERT that this project computes."""
     fields = read_fields(source / "config.json")
     try:
         if fields.get("model_type") != "bert":
@@ -96,8 +95,6 @@ def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneC
                 f"model_type is {fields.get('model_type')!r}, and training starts from BERT alone.",
                 "Name the sentence-transformers folder of a BERT biencoder.",
             )
-        if n_layers is not None:
-            fields["num_hidden_layers"] = n_layers
         return load_bert(fields, read_weights(source))
     except ModelError as error:
         raise ModelError(f"{source} cannot be a start: {error.cause}", error.remedy) from None

@@ -12,7 +12,7 @@ from trainer.data.training_batch import Tokens
 from trainer.execution.distributed import mean
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.recipe import ModelChoice, Recipe
+from trainer.recipe import ModelChoice
 from trainer.start import is_published, start_model
 
 
@@ -73,16 +73,6 @@ def start_null_vector(model: ContextualModel, texts: Tokens, micro_batch: int) -
             tokens = part.to(null.device)
             null.add_(model.first_stage(tokens.ids, tokens.mask).sum(0) / len(texts))
     mean(null)  # so that the last bits are the same in all processes
-
-
-def check_widths(recipe: Recipe, config: ModelConfig) -> None:
-    """Raise InputError if vectors are to be cut to more dimensions than the model has."""
-    widest, dimension = max(recipe.objective.matryoshka, default=0), config.backbone.dimension
-    if widest > dimension:
-        raise InputError(
-            f"objective.matryoshka has {widest}, but {recipe.model.start} has {dimension} dimensions.",
-            f"Name numbers of at most {dimension}.",
-        )
 
 
 def _add_windows(choice: ModelChoice, model: ContextualModel) -> None:

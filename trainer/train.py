@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.errors import StorageError, TrainingError
+from cdesearch.errors import TrainingError
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display, Silent
@@ -36,7 +36,7 @@ from trainer.loss.token_weights import TokenWeights
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.missing import check_named
 from trainer.recipe import Recipe
-from trainer.replacing import AGAIN, replace_folder
+from trainer.replacing import replace_folder
 from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.log import Log
 from trainer.run.loop import Work, check_length, take_steps, terminable
@@ -52,7 +52,7 @@ from trainer.run.state import (
     save_state,
 )
 from trainer.run.watch import held_out_losses
-from trainer.starting import check_widths, context_is_untrained, start_null_vector, starting_head, starting_model
+from trainer.starting import context_is_untrained, start_null_vector, starting_head, starting_model
 from trainer.step.gradcache import GradCache
 from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
 from trainer.step.schedule import linear
@@ -125,7 +125,6 @@ class TrainingRun:
         torch.manual_seed(recipe.run.seed)
         self.model: ContextualModel = starting_model(recipe.model).to(device)
         check_start(recipe.model.start, {"model": self.model})
-        check_widths(recipe, self.model.config)
         if self.model.second_stage.joint:  # in training so many rows precede each text
             self.model.config = replace(self.model.config, context_size=recipe.batches.context_size)
         self.head: WhiteningHead = starting_head(recipe.model, self.model.config).to(device)
@@ -184,19 +183,16 @@ class TrainingRun:
         folder, progress = self.recipe.run.out / "checkpoint", self.state.progress
         if not is_first():
             return folder
-        try:
-            self._export(folder)
-            best = folder.with_name("best")
-            if math.isfinite(progress.best_loss):
-                lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."
-                self.display.note(f"{lowest} Its model is written to {best}.")
-                if progress.best_step == progress.step:
-                    replace_folder(best, partial(shutil.copytree, folder))
-                else:
-                    load_best(self.state)
-                    self._export(best)
-        except StorageError as error:  # the state has been written
-            raise StorageError(error.cause, error.remedy.replace(AGAIN, "run again with --resume")) from error
+        self._export(folder)
+        best = folder.with_name("best")
+        if math.isfinite(progress.best_loss):
+            lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."
+            self.display.note(f"{lowest} Its model is written to {best}.")
+            if progress.best_step == progress.step:
+                replace_folder(best, partial(shutil.copytree, folder))
+            else:
+                load_best(self.state)
+                self._export(best)
         return folder
 
     def _step(self, batch: Batch) -> None:

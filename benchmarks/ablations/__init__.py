@@ -1,5 +1,1 @@
-"""Which choice trains the better model?
-
-plan      the settings of an ablation
-ablation  trains and measures several arms of one recipe
-"""
+"""Which choice trains the better model?"""

@@ -149,7 +149,7 @@ class _Value:
             shown = printable(cause)[:SHOWN].removesuffix(".")
             raise self._error(f"is not accepted: {shown}") from None
         if isinstance(converted, int | float):
-            return converted
+            return converted if isinstance(converted, int) else text
         is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
         is_harmless = self.key in ID_OPTIONS and text == DEFAULT_NAME  # the model that ships
         if self.file.is_restricted and not (is_known or is_harmless) and self._takes_any_text():

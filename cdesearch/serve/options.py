@@ -17,8 +17,7 @@ def parameters_of(describe: Callable[..., Any], *, repeats: bool) -> Iterator[Pa
 
     Without `repeats`, an option that may be repeated has one value.
     """
-    annotated: Any = Annotated  # of types that are computed
-    lists: Any = list
+    annotated: Any = Annotated  # with types that are computed
     types = {"number": int, "share": float, "text": str}
     for option in PARAMETERS:
         kind: Any = Literal[option.choices] if option.choices else types[option.kind]
@@ -28,7 +27,8 @@ def parameters_of(describe: Callable[..., Any], *, repeats: bool) -> Iterator[Pa
         elif option.kind != "number":
             limits = {} if option.most_remote is None else {"max_length": option.most_remote}
         if option.is_repeated and repeats:
-            kind, limits = lists[annotated[kind, Field(**limits)]], {"max_length": MAX_REPEATED}
+            one: Any = annotated[kind, Field(**limits)]
+            kind, limits = list[one], {"max_length": MAX_REPEATED}
         default = K if option.field == "k" else option.default
         described = describe(description=option.help, **limits)
         annotation = annotated[kind if default is not None else kind | None, described]

@@ -121,17 +121,19 @@ def is_own(found: os.stat_result) -> bool:
     """Whether a file or folder belongs to this user, or to the user who has called sudo."""
     if os.name == "nt":
         return True
-    sudo = os.environ.get("SUDO_UID", "")
+    sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""  # anybody else may have set it
     return found.st_uid == os.geteuid() or (sudo.isdecimal() and found.st_uid == int(sudo))
 
 
-def foreign_owner(path: Path) -> int | None:
+def foreign_owner(path: Path, *, as_caller: bool = True) -> int | None:
     """The number of the user to whom an existing file or folder belongs, if it is another one; links are not followed.
 
-    Raises OSError if the path cannot be reached.
+    Under sudo, what belongs to the user who has called it counts as one's own if `as_caller`. Raises OSError if the
+    path cannot be reached.
     """
     found = path.lstat()
-    return None if is_own(found) else found.st_uid
+    is_foreign = not is_own(found) if as_caller or os.name == "nt" else found.st_uid != os.geteuid()
+    return found.st_uid if is_foreign else None
 
 
 def user_name(number: int) -> str:

@@ -121,6 +121,11 @@ def removal_remedy(folder: Path) -> str:
     return f"Remove the folder {folder} if it is your own index, and run {again}."
 
 
+def is_older(folder: Path) -> bool:
+    """Whether this is an index of an older format, which can only be built again or removed. Raises IndexStateError."""
+    return (mark_of(folder) or FORMAT) < FORMAT
+
+
 def mark_of(folder: Path) -> int | None:
     """The format in the marker of an index; None if `folder` has no such marker. Raises IndexUnreadableError."""
     try:

@@ -18,7 +18,7 @@ from msgspec import Meta
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.languages.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
 from cdesearch.models.endpoint_model import EndpointModel, Model, is_url
-from cdesearch.store.folder import write_new
+from cdesearch.store.folder import repair_remedy, write_new
 from cdesearch.store.guard import read_small
 from cdesearch.store.layout import FORMAT, index_of, lost_settings_remedy
 from cdesearch.store.place import Place
@@ -211,7 +211,8 @@ class Manifest:
             raise
         except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)[:200]
-            raise IndexDamagedError(f"{file} cannot be read ({reason}).", lost_settings_remedy(place)) from None
+            remedy = repair_remedy(place) if isinstance(place, Path) else lost_settings_remedy(place)
+            raise IndexDamagedError(f"{file} cannot be read ({reason}).", remedy) from None
         raise IndexMismatchError(
             f"{file} has index format {version}; this cdesearch reads {FORMAT}.", lost_settings_remedy(place)
         )

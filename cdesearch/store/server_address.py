@@ -81,7 +81,7 @@ def make_runtime_folder() -> Path:
     if not is_private(folder):
         raise StorageError(
             f"{folder} is not a folder that only you can enter, so no server can listen there.",
-            f"Remove it, or run `chmod 700 {folder}` if it is yours.",
+            f"Run `chmod 700 {folder}` if it is yours, or set XDG_RUNTIME_DIR to a folder of your own.",
         )
     return folder
 

@@ -85,12 +85,14 @@ def outside(place: Place, sources: Iterable[Path]) -> tuple[str, ...]:
 def require_own(folder: Path) -> None:
     """Raise IndexUntrustedError if an existing index folder belongs to another user, who could read what is written.
 
-    Raises OSError if it cannot be reached.
+    Under sudo, an index of the user who has called it is another user's, who could not read what root writes. Raises
+    OSError if it cannot be reached.
     """
-    if (owner := foreign_owner(folder)) is not None:
+    if (owner := foreign_owner(folder, as_caller=False)) is not None:
+        remedy = "Make your own: `cdesearch index FOLDER --index DIR`."
         raise IndexUntrustedError(
             f"The index {printable(str(folder))} belongs to {user_name(owner)}, and only its owner can change it.",
-            "Make your own: `cdesearch index FOLDER --index DIR`.",
+            "Run the command without sudo." if foreign_owner(folder) is None else remedy,
         )
 
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.format import suffix_of
-from indexer.formats.without_text import WITHOUT_TEXT
+from indexer.formats.unreadable import WITHOUT_TEXT
 
 SNIFFED = 4096  # bytes, enough to distinguish text from binary
 MOST_BYTES = 1_000_000  # of a file with an unknown suffix that is read; larger ones are hardly ever documents

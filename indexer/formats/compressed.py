@@ -16,6 +16,7 @@ from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
 MAX_UNPACKED = 100_000_000  # bytes of a file that its format reads whole
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
 NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
 
 
@@ -36,7 +37,7 @@ class Compressed(Format):
                 contents = stream if self.streams else io.BytesIO(_whole(stream))
                 for document in self._inner.read(replace(file, path=path, stream=contents)):
                     yield replace(document, id=file.path + document.id.removeprefix(path), path=file.path)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        except _BROKEN:
             raise UnreadableError(f"broken {name} file") from None
 
 
@@ -48,7 +49,7 @@ def unpack(file: Path) -> bytes:
             return _whole(stream)
     except UnreadableError as error:
         raise InputError(f"{file} {error}.", "Unpack it yourself.") from None
-    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+    except _BROKEN:
         raise InputError(f"{file} is a broken {name} file.", "Replace it.") from None
 
 
@@ -67,16 +68,15 @@ def _unpacked(stream: BufferedIOBase, name: str) -> BufferedIOBase:
         return bz2.BZ2File(stream)
     if name == "xz":
         return lzma.LZMAFile(cast(BinaryIO, stream))
-    return io.BufferedReader(_Zstandard(stream))
+    return io.BufferedReader(_Zstandard(stream.read()))
 
 
 class _Zstandard(io.RawIOBase):
-    """The contents of a file in Zstandard, which Python itself reads from version 3.14 on."""
+    """The contents of data in Zstandard, which Python itself reads from version 3.14 on."""
 
-    def __init__(self, stream: BufferedIOBase) -> None:
-        self._stream = stream
-        self._unpacked = self._opened()
-        self._position = 0
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+        self.seek(0)
 
     def readinto(self, buffer: Any) -> int:
         data = self._unpacked.read(len(buffer))
@@ -85,10 +85,11 @@ class _Zstandard(io.RawIOBase):
         return len(data)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        import pyarrow as pa
+
         if (offset, whence) != (0, io.SEEK_SET):
             raise io.UnsupportedOperation
-        self._stream.seek(0)
-        self._unpacked = self._opened()
+        self._unpacked: Any = pa.CompressedInputStream(pa.BufferReader(self._packed), "zstd")
         self._position = 0
         return 0
 
@@ -99,22 +100,4 @@ class _Zstandard(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        return True
-
-    def _opened(self) -> Any:
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.PythonFile(_Borrowed(self._stream), "r"), "zstd")
-
-
-class _Borrowed(io.RawIOBase):
-    """A stream that stays open when pyarrow, which takes it for its own, closes it."""
-
-    def __init__(self, stream: BufferedIOBase) -> None:
-        self._stream = stream
-
-    def readinto(self, buffer: Any) -> int:
-        return self._stream.readinto(buffer)
-
-    def readable(self) -> bool:
         return True

@@ -68,12 +68,9 @@ def _records(file: OpenFile) -> Iterator[Mapping[str, str | None]]:
 
 def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
     """The rows, each with the number of the line in which it ends; raises UnreadableError."""
-    encoding = stream_encoding(file.stream)
-    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), encoding.name, encoding.errors, newline="")
+    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), stream_encoding(file.stream), "replace", newline="")
     try:
         yield from _parsed(lines, file)
-    except UnicodeDecodeError:
-        raise UnreadableError(f"not UTF-8 text, though marked as {encoding.name}") from None
     finally:
         lines.detach()  # the caller closes the stream
 

@@ -10,14 +10,12 @@ from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile
 from indexer.formats.html import VOID, Page, to_markdown
 from indexer.formats.markdown import converted_document
-from indexer.formats.package import Package, attribute, parse_xml, title_of
+from indexer.formats.package import Package, attribute, title_of
 from indexer.formats.unreadable import UnreadableError
 
 KIND = "EPUB"
-CONTAINER = "META-INF/container.xml"
-ENCRYPTION = "META-INF/encryption.xml"
+CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "")
-MAX_CHARACTERS = 100_000_000  # of all chapters
 GAP = "\n\n"  # between chapters
 
 # XML may close any element at once, which a parser of HTML reads as an opening tag.
@@ -30,51 +28,56 @@ class Epub(Format):
     suffixes = frozenset({".epub"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        package = Package(file.stream.read(), KIND)
-        book = _Book(package)
-        chapters: list[str] = []
+        book = _Book(Package(file.stream.read(), KIND))
+        texts: list[str] = []
         anchors: list[Anchor] = []
-        size = 0
+        size = n_read = 0
         for number, part in enumerate(book.chapters(), start=1):
             try:
-                chapter = _chapter(package.read(part), book.titles.get(part, ""))
+                chapter = _chapter(book.package.read(part), book.titles.get(part, ""))
             except UnreadableError as error:
-                file.left_out.unit = "chapter"
-                file.left_out.add(number, f"cannot be read: {error}")
+                file.left_out.add(number, f"cannot be read: {error}", "chapter")
                 continue
-            chapters.append(chapter.text)
+            n_read += 1
             if chapter.text:
                 anchors += _within_book(chapter, part, size)
+                texts.append(chapter.text)
                 size += len(chapter.text) + len(GAP)
-            if size > MAX_CHARACTERS:
-                raise UnreadableError(f"{KIND} of more than {MAX_CHARACTERS:,} characters")
-        if not chapters:
-            raise _nothing_read(package, file, is_encrypted=book.is_encrypted)
-        yield converted_document(file.path, book.title, GAP.join(filter(None, chapters)), tuple(anchors))
-
-
-def _nothing_read(package: Package, file: OpenFile, *, is_encrypted: bool) -> UnreadableError:
-    if file.left_out.n_lines:
-        return UnreadableError(f"none of its chapters can be read: {file.left_out.problems}")
-    return UnreadableError(f"encrypted {KIND}") if is_encrypted else package.broken()
+        if not n_read:
+            if file.left_out.n_lines:
+                raise UnreadableError(f"none of its chapters can be read: {file.left_out.problems}")
+            raise UnreadableError(f"encrypted {KIND}") if book.is_encrypted else book.package.broken()
+        yield converted_document(file.path, book.title, GAP.join(texts), tuple(anchors))
 
 
 class _Book:
     """The contents of a book as its package lists them."""
 
     def __init__(self, package: Package) -> None:
-        self._package = package
-        self._file = _package_file(package)
+        self.package = package
+        found = package.xml(CONTAINER).find(".//{*}rootfile")
+        if found is None:
+            raise package.broken()
+        self._file = attribute(found, "full-path")
         self._root = package.xml(self._file)
         self._items = {attribute(item, "id"): item for item in self._root.iterfind("{*}manifest/{*}item")}
-        self._encrypted = _encrypted_parts(package)
+        self._navigation = self._part_of("properties", "nav")  # of EPUB 3, which is not a chapter
+        # Parts that only a reader with a licence can decrypt; many books only encrypt their fonts.
+        encrypted = package.xml(ENCRYPTION).iter("{*}CipherReference") if ENCRYPTION in package.names else ()
+        self._encrypted = {unquote(attribute(element, "URI")).lstrip("/") for element in encrypted}
         self.title = title_of(package, self._file)
         self.is_encrypted = False  # whether a chapter was left out because it is encrypted
-        self.titles = self._titles()
+        self.titles: dict[str, str] = {}  # the first title that the table of contents has for each part
+        try:
+            for part, title in self._contents():
+                if title:
+                    self.titles.setdefault(part, title)
+        except UnreadableError:  # the table of contents cannot be read
+            pass
 
     def chapters(self) -> Iterator[str]:
         """The parts in the order of reading, each once."""
-        seen = {part for part in (self._navigation(),) if part is not None}
+        seen = {self._navigation}
         for reference in self._root.iterfind("{*}spine/{*}itemref"):
             item = self._items.get(attribute(reference, "idref"))
             if item is None or attribute(item, "media-type") not in PAGES:
@@ -82,7 +85,7 @@ class _Book:
             part = self._part(self._file, attribute(item, "href"))
             if part in self._encrypted:
                 self.is_encrypted = True
-            elif part not in seen and part in self._package.names:
+            elif part not in seen and part in self.package.names:
                 seen.add(part)
                 yield part
 
@@ -90,60 +93,25 @@ class _Book:
         path = unquote(reference.partition("#")[0])
         return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), path)).lstrip("/")
 
-    def _navigation(self) -> str | None:
-        """The part with the table of contents of EPUB 3, which is not a chapter."""
-        for item in self._items.values():
-            if "nav" in attribute(item, "properties").split():
-                return self._part(self._file, attribute(item, "href"))
-        return None
+    def _part_of(self, name: str, value: str) -> str:
+        """The part of the first item that has a value in the list of an attribute; "" if there is none."""
+        items = (item for item in self._items.values() if value in re.split(r"[\s/+-]", attribute(item, name)))
+        return next((self._part(self._file, attribute(item, "href")) for item in items), "")
 
-    def _titles(self) -> dict[str, str]:
-        """The first title that the table of contents has for each part; none if it cannot be read."""
-        titles: dict[str, str] = {}
-        part = self._navigation()
-        try:
-            if part is not None:
-                links = _links(self._package.read(part))
-            else:
-                item = next((one for one in self._items.values() if "ncx" in attribute(one, "media-type")), None)
-                part = self._part(self._file, attribute(item, "href")) if item is not None else ""
-                links = _points(self._package.xml(part)) if part else iter(())
-            for reference, title in links:
-                if title:
-                    titles.setdefault(self._part(part, reference), title)
-        except UnreadableError:
-            pass
-        return titles
+    def _contents(self) -> Iterator[tuple[str, str]]:
+        """The parts and the titles in the table of contents."""
+        if self._navigation:
+            for link in self.package.xml(self._navigation).iter("{*}a"):
+                yield self._part(self._navigation, attribute(link, "href")), _line(link)
+        elif older := self._part_of("media-type", "dtbncx"):
+            for point in self.package.xml(older).iter("{*}navPoint"):
+                content, label = point.find("{*}content"), point.find("{*}navLabel")
+                if content is not None and label is not None:
+                    yield self._part(older, attribute(content, "src")), _line(label)
 
 
-def _package_file(package: Package) -> str:
-    if CONTAINER not in package.names:
-        raise package.broken()
-    found = package.xml(CONTAINER).find(".//{*}rootfile")
-    if found is None:
-        raise package.broken()
-    return attribute(found, "full-path")
-
-
-def _encrypted_parts(package: Package) -> set[str]:
-    """Parts that only a reader with a licence can decrypt; many books only encrypt their fonts."""
-    if ENCRYPTION not in package.names:
-        return set()
-    found = package.xml(ENCRYPTION).iter("{*}CipherReference")
-    return {unquote(attribute(element, "URI")).lstrip("/") for element in found}
-
-
-def _links(page: bytes) -> Iterator[tuple[str, str]]:
-    root = parse_xml(page, KIND)
-    for link in root.iter("{*}a"):
-        yield attribute(link, "href"), " ".join("".join(link.itertext()).split())
-
-
-def _points(ncx: Any) -> Iterator[tuple[str, str]]:
-    for point in ncx.iter("{*}navPoint"):
-        content, label = point.find("{*}content"), point.find("{*}navLabel")
-        if content is not None and label is not None:
-            yield attribute(content, "src"), " ".join("".join(label.itertext()).split())
+def _line(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
 
 
 def _within_book(chapter: Page, part: str, start: int) -> Iterator[Anchor]:
@@ -158,8 +126,7 @@ def _within_book(chapter: Page, part: str, start: int) -> Iterator[Anchor]:
 
 def _chapter(data: bytes, title: str) -> Page:
     """The Markdown of a chapter, which begins with its heading, or else its title in the table of contents."""
-    markup = _CLOSED_AT_ONCE.sub(_opened_and_closed, decode(data, is_markup=True))
-    page = to_markdown(markup)
+    page = to_markdown(_CLOSED_AT_ONCE.sub(_opened_and_closed, decode(data, is_markup=True)))
     if title and page.text and not page.text.startswith("# "):
         heading = f"# {title}\n\n"
         moved = tuple(Anchor(len(heading) + anchor.offset, anchor.name) for anchor in page.anchors)

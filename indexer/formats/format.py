@@ -1,6 +1,6 @@
 """The protocol of file formats: the names of their files, and how an open file becomes documents."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from io import BufferedIOBase
 from pathlib import PurePosixPath
@@ -66,22 +66,17 @@ class Columns:
 
 @dataclass(slots=True)
 class LeftOut:
-    """Counts the lines that cannot be read in a file, and keeps what is wrong with the first SHOWN_LINES of them.
-
-    A format whose files have other parts, such as slides or messages, sets `unit` to their name.
-    """
+    """Counts the lines or other parts that cannot be read in a file, and keeps what is wrong with the first ones."""
 
     n_lines: int = 0
     first: list[str] = field(default_factory=list)  # numbers of lines, and what is wrong with each
     unit: str = "line"
 
-    def add(self, number: int | str, problem: str) -> None:
-        """Count line `number`, which starts from 1; `problem` completes a sentence that begins with "line 7".
-
-        A part of another kind may have a name instead of a number.
-        """
+    def add(self, number: int | str, problem: str, unit: str = "line") -> None:
+        """Count a part by its number or name; `problem` completes a sentence that begins with "line 7"."""
+        self.unit = unit
         if self.n_lines < SHOWN_LINES:
-            self.first.append(f"{self.unit} {number} {problem}")
+            self.first.append(f"{unit} {number} {problem}")
         self.n_lines += 1
 
     @property
@@ -118,7 +113,7 @@ class OpenFile:
 class Format(Protocol):
     """A kind of file. Formats inherit from this class, which has the defaults for `names` and `streams`."""
 
-    suffixes: ClassVar[frozenset[str]]  # in lower case, with the dot; of two parts, such as ".jsonl.gz", at most
+    suffixes: ClassVar[frozenset[str]]  # in lower case, with the dot
     names: ClassVar[frozenset[str]] = frozenset()  # whole file names in lower case; they are looked up before suffixes
     streams: bool = False  # whether files are read piece by piece, so that --max-file-size does not apply
 
@@ -135,13 +130,3 @@ def suffix_of(name: str) -> str:
     start = name.rfind(".")  # as PurePath.suffix, which takes ten times as long
     suffix = name[start:].lower() if 0 < start < len(name) - 1 else ""
     return "" if suffix[1:].isdigit() else suffix
-
-
-def find_format(name: str, formats: Sequence[Format]) -> Format | None:
-    """The format that lists the name of a file, or else its suffix; None if there is none."""
-    lower = name.lower()
-    parts = lower.rsplit(".", 2)
-    endings = {suffix_of(lower), f".{parts[1]}.{parts[2]}" if len(parts) == 3 else ""} - {""}
-    by_name = (one for one in formats if lower in one.names)
-    by_suffix = (one for one in formats if not endings.isdisjoint(one.suffixes))
-    return next(by_name, None) or next(by_suffix, None)

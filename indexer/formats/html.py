@@ -1,8 +1,9 @@
 """Convert HTML to Markdown: headings, paragraphs, lists, tables and code, without navigation or layout."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from indexer.formats.encoding import decode
@@ -23,6 +24,7 @@ CONTENTS = ".toc, #toc, .mini-toc, .short-contents, .shortcontents"
 OF_THE_PAGE = {"header", "footer"}  # left out as well, unless they belong to a part of the page
 CONTENT = "[role=main], main"
 CERTAIN = "h1, [role=main], main"  # what contains one of these is kept, whatever class a theme has given it
+CODE = "td pre, th pre"  # whose line ends must be kept, so that the row around it is not written in one line
 PARTS = {"article", "main", "section", "blockquote", "aside"}
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = {
@@ -74,8 +76,12 @@ def to_markdown(markup: str) -> Page:
     if tree.body is None:
         return Page(title, "", ())
     left_out = {node.mem_id for node in tree.css(f"{NAVIGATION}, {CONTENTS}")}
-    left_out -= _around(tree.css(CERTAIN))
-    layout = {row.mem_id for row in map(_row_around, tree.css("td pre, th pre")) if row is not None}
+    around = set[int]()
+    for node in tree.css(CERTAIN):
+        around.update(above.mem_id for above in takewhile(lambda above: above.mem_id not in around, _above(node)))
+    left_out -= around
+    rows = (next((above for above in islice(_above(node), NEAR) if above.tag == "tr"), None) for node in tree.css(CODE))
+    layout = {row.mem_id for row in rows if row is not None}
     content = {node.mem_id for node in tree.css(CONTENT)}
     writer = _Writer(left_out, layout)
     writer.write(tree.body, content)
@@ -86,25 +92,10 @@ def to_markdown(markup: str) -> Page:
     return Page(writer.heading or title, text, writer.anchors(text))
 
 
-def _around(nodes: "Iterable[LexborNode]") -> set[int]:
-    """The memory ids of all nodes that contain one of `nodes`."""
-    found: set[int] = set()
-    for node in nodes:
-        above = node.parent
-        while above is not None and above.mem_id not in found:
-            found.add(above.mem_id)
-            above = above.parent
-    return found
-
-
-def _row_around(node: "LexborNode") -> "LexborNode | None":
-    """The table row around a cell with code, whose line ends must be kept."""
-    above = node.parent
-    for _ in range(NEAR):
-        if above is None or above.tag == "tr":
-            return above
-        above = above.parent
-    return None
+def _above(node: "LexborNode") -> "Iterator[LexborNode]":
+    while (above := node.parent) is not None:
+        yield above
+        node = above
 
 
 def _check_depth(markup: str) -> None:

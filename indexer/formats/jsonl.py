@@ -1,15 +1,12 @@
 """Read JSON Lines: each line is a record with columns of its own."""
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator
-from io import BufferedIOBase
 from typing import Any
 
 from indexer.formats.encoding import stream_lines
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.json_values import parse_json
+from indexer.formats.json_file import parse_json
 from indexer.formats.records import find_columns, record_document
 from indexer.formats.unreadable import UnreadableError
 
@@ -17,19 +14,16 @@ MAX_LINE = 50_000_000  # bytes
 
 
 class JsonLines(Format):
-    """JSON Lines, compressed or not.
+    """JSON Lines. A line that cannot be read is left out and counted; the file is unreadable only if none can be."""
 
-    A line that cannot be read is left out and counted. The file is unreadable only if no line can be read.
-    """
-
-    suffixes = frozenset({".jsonl", ".ndjson", ".jsonl.gz"})
+    suffixes = frozenset({".jsonl", ".ndjson"})
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         lacking: UnreadableError | None = None  # the error of the first line that lacks a column
         n_lacking = 0
         n_rows = 0  # including those that are left out, so that correcting one changes no id
-        for number, line in enumerate(_lines(file.stream, file.path), start=1):
+        for number, line in enumerate(stream_lines(file.stream, MAX_LINE), start=1):
             if len(line) > MAX_LINE:
                 raise UnreadableError(f"line {number} is longer than {MAX_LINE / 1e6:g} MB")
             if not line.strip():
@@ -50,17 +44,6 @@ class JsonLines(Format):
                 raise lacking  # the file is of another kind, and its first line says so
             none = f"none of its {n_rows:,} lines can be read: " if n_rows > 1 else ""
             raise UnreadableError(none + file.left_out.problems)
-
-
-def _lines(stream: BufferedIOBase, path: str) -> Iterator[bytes]:
-    if not path.lower().endswith(".gz"):
-        yield from stream_lines(stream, MAX_LINE)
-        return
-    try:
-        with gzip.GzipFile(fileobj=stream) as unpacked:
-            yield from iter(lambda: unpacked.readline(MAX_LINE + 1), b"")
-    except (OSError, EOFError, zlib.error):
-        raise UnreadableError("broken gzip file") from None
 
 
 class _LineError(Exception):

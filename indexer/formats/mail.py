@@ -42,29 +42,88 @@ _ENCODED_WORD = re.compile(r"=\?([^?\s]{1,99})\?([bBqQ])\?([^?]{0,2000})\?=(?: (
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-class Mail(Format):
+class _WithAttachments(Format):
+    def __init__(self, attached: FindFormat) -> None:
+        self._attached = attached
+
+    def _documents(self, file: OpenFile, data: bytes, record: str) -> Iterator[Document]:
+        """A message and its attachments; `record` names it in a mailbox, and is "" in a file of its own.
+
+        Raises UnreadableError if the message cannot be read.
+        """
+        message = _checked(data)
+        leaves = list(islice(_leaves(message), MAX_PARTS + 1))
+        if len(leaves) > MAX_PARTS:
+            raise UnreadableError(f"mail of more than {MAX_PARTS:,} parts")
+        texts, files = [_headers(message)], dict[str, Message]()
+        for leaf in leaves:
+            if isinstance(leaf, str):
+                texts.append(leaf)
+                continue
+            name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
+            if name and not (is_text and self._attached(name) is None):
+                files[name] = leaf
+            elif is_text:
+                try:
+                    texts.append(_text(leaf))
+                except UnreadableError as error:
+                    file.left_out.add(record or "text", f"cannot be read: {error}", "part")
+        if files:
+            texts.append(f"Attachments: {', '.join(files)}")
+        title = _header(message, "Subject")[:MAX_TITLE] or file.name
+        text = "\n\n".join(text for text in texts if text.strip())
+        identity = f"{file.path}#{record}" if record else file.path
+        yield Document(identity, file.path, title, text, "text", record=record or None)
+        most = left = max(MAX_ATTACHED, len(data))
+        for name, part in files.items():
+            whole = f"{record}/{name}" if record else name
+            for document in self._attachment(file, whole, name, part):
+                left -= len(document.text)
+                if left < 0:
+                    left += len(document.text)
+                    problem = f"has too much text: all attachments together may have {most:,} characters"
+                    file.left_out.add(whole, problem, "part")
+                    break
+                yield replace(document, title=f"{title}: {document.title}"[:MAX_TITLE])
+
+    def _attachment(self, file: OpenFile, record: str, name: str, part: Message) -> Iterator[Document]:
+        """The documents of an attachment, if one of the formats reads it. One that is broken is left out and counted.
+
+        `record` names the attachment in the file.
+        """
+        found = self._attached(name)
+        if found is None:
+            return
+        opened = replace(file, path=name, stream=BytesIO(_bytes(part)), left_out=LeftOut(), chosen=set())
+        try:
+            for document in found.read(opened):
+                below = document.id.removeprefix(name)  # of a record in the attachment
+                inner = record if document.record is None else f"{record}#{document.record}"
+                yield replace(document, id=f"{file.path}#{record}{below}", path=file.path, record=inner)
+        except UnreadableError as error:
+            file.left_out.add(record, f"cannot be read: {error}", "part")
+        else:
+            if opened.left_out.n_lines:
+                file.left_out.add(record, f"has {opened.left_out}", "part")
+
+
+class Mail(_WithAttachments):
     """One message."""
 
     suffixes = frozenset({".eml"})
-
-    def __init__(self, attached: FindFormat) -> None:
-        self._attached = attached
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         data = _ENVELOPE.sub(b"", file.stream.read().lstrip())
         if not _HEADER.match(data):
             raise UnreadableError("not a mail message")
-        yield from _documents(file, data, "", self._attached)
+        yield from self._documents(file, data, "")
 
 
-class Mailbox(Format):
+class Mailbox(_WithAttachments):
     """Messages one after the other, each after a line that begins with "From ". A message is named by its number."""
 
     suffixes = frozenset({".mbox"})
     streams = True
-
-    def __init__(self, attached: FindFormat) -> None:
-        self._attached = attached
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         is_read = False
@@ -72,111 +131,41 @@ class Mailbox(Format):
             try:
                 if len(data) > MAX_MESSAGE:
                     raise UnreadableError(f"larger than {MAX_MESSAGE / 1e6:g} MB")
-                for document in _documents(file, data, str(number), self._attached):
+                for document in self._documents(file, data, str(number)):
                     is_read = True
                     yield document
             except UnreadableError as error:
-                _leave_out(file, str(number), f"cannot be read: {error}")
+                file.left_out.add(number, f"cannot be read: {error}", "part")
         if file.left_out.n_lines and not is_read:
             raise UnreadableError(f"none of its messages can be read: {file.left_out.problems}")
 
 
 def _messages(stream: BufferedIOBase) -> Iterator[bytes]:
     """The bytes of each message, of which at most MAX_MESSAGE and a line are kept; raises UnreadableError."""
-    lines: list[bytes] = []
-    size, is_blank, has_begun = 0, True, False
+    lines: list[bytes] | None = None
+    size, is_blank = 0, True
     while line := stream.readline(BLOCK):
         if is_blank and line.startswith(b"From "):
-            if has_begun:
+            if lines is not None:
                 yield _QUOTED_FROM.sub(rb"\1", b"".join(lines))
-            lines, size, has_begun = [], 0, True
-        elif has_begun and size <= MAX_MESSAGE:
+            lines, size = [], 0
+        elif lines is None and line.strip():
+            raise UnreadableError("not a mailbox: its first line does not begin with `From `")
+        elif lines is not None and size <= MAX_MESSAGE:
             lines.append(line)
             size += len(line)
-        elif not has_begun and line.strip():
-            raise UnreadableError("not a mailbox: its first line does not begin with `From `")
         is_blank = not line.strip()
-    if has_begun:
+    if lines is not None:
         yield _QUOTED_FROM.sub(rb"\1", b"".join(lines))
 
 
-def _leave_out(file: OpenFile, name: str, problem: str) -> None:
-    file.left_out.unit = "part"
-    file.left_out.add(name, problem)
-
-
-def _documents(file: OpenFile, data: bytes, record: str, attached: FindFormat) -> Iterator[Document]:
-    """A message and its attachments; `record` names it in a mailbox, and is "" in a file of its own.
-
-    Raises UnreadableError if the message cannot be read.
-    """
+def _checked(data: bytes) -> Message:
+    """The message, unless the library would take minutes to parse it; raises UnreadableError."""
     if len(_NESTED.findall(data)) > MAX_NESTED:
         raise UnreadableError(f"mail of more than {MAX_NESTED} nested parts")
     if any(len(match[0]) > MAX_HEADER for match in _PARAMETERS.finditer(data)):
         raise UnreadableError(f"mail with the type of a part in more than {MAX_HEADER:,} characters")
-    message = message_from_bytes(data)
-    leaves = list(islice(_leaves(message), MAX_PARTS + 1))
-    if len(leaves) > MAX_PARTS:
-        raise UnreadableError(f"mail of more than {MAX_PARTS:,} parts")
-    texts, files = [_headers(message)], dict[str, Message]()
-    for leaf in leaves:
-        if isinstance(leaf, str):
-            texts.append(leaf)
-            continue
-        name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
-        if name and not (is_text and attached(name) is None):
-            files[name] = leaf
-        elif is_text:
-            try:
-                texts.append(_text(leaf))
-            except UnreadableError as error:
-                _leave_out(file, record or "text", f"cannot be read: {error}")
-    if files:
-        texts.append(f"Attachments: {', '.join(files)}")
-    title = _header(message, "Subject")[:MAX_TITLE] or file.name
-    text = "\n\n".join(text for text in texts if text.strip())
-    yield Document(
-        f"{file.path}#{record}" if record else file.path, file.path, title, text, "text", record=record or None
-    )
-    most = left = max(MAX_ATTACHED, len(data))
-    for name, part in files.items():
-        shown = f"{record}/{name}" if record else name
-        for document in _attachment(file, shown, (title, name, part), attached):
-            if len(document.text) > left:
-                _leave_out(file, shown, f"has too much text: all attachments together may have {most:,} characters")
-                break
-            left -= len(document.text)
-            yield document
-
-
-def _attachment(
-    file: OpenFile, record: str, attachment: tuple[str, str, Message], attached: FindFormat
-) -> Iterator[Document]:
-    """The documents of an attachment, if one of the formats reads it. One that is broken is left out and counted.
-
-    `attachment` is the subject of the message, the name of the attachment and the part of the message.
-    """
-    subject, name, part = attachment
-    found = attached(name)
-    if found is None:
-        return
-    try:
-        opened = OpenFile(
-            name, BytesIO(_bytes(part)), file.columns, LeftOut(), has_ocr=file.has_ocr, progress=file.progress
-        )
-        for document in found.read(opened):
-            below = document.id.removeprefix(name)  # of a record in the attachment
-            yield replace(
-                document,
-                id=f"{file.path}#{record}{below}",
-                path=file.path,
-                title=f"{subject}: {document.title}"[:MAX_TITLE],
-                record=record if document.record is None else f"{record}#{document.record}",
-            )
-        if opened.left_out.n_lines:
-            _leave_out(file, record, f"has {opened.left_out}")
-    except UnreadableError as error:
-        _leave_out(file, record, f"cannot be read: {error}")
+    return message_from_bytes(data)
 
 
 def _leaves(message: Message) -> Iterator[Message | str]:

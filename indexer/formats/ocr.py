@@ -1,19 +1,36 @@
-"""Recognise the text of images, with RapidOCR on ONNX Runtime.
+"""Recognise the text of scanned pages and of images, with RapidOCR on ONNX Runtime.
 
-The models are part of the package `rapidocr`, so nothing is fetched.
+The models are part of the package `rapidocr`, so nothing is fetched. The walk leaves images out unless text recognition
+is switched on.
 """
 
 import logging
+import warnings
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.pdf_layout import rows_of, text_of
 from indexer.formats.pdf_segments import Segment
+from indexer.formats.unreadable import UnreadableError
 
 MAX_PIXELS = 12_000_000  # a page of A4 has 2,000,000 at 150 dots per inch; larger images are made smaller
 MIN_SCORE = 0.5  # confidence of a line that is kept
+
+
+class Image(Format):
+    """Photographs and scans."""
+
+    suffixes = frozenset({".png", ".jpg", ".jpeg"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        if not file.has_ocr:
+            raise UnreadableError("image; `cdesearch index --ocr` reads the text in images")
+        text = text_of(rows_of(recognise(_pixels(file.stream), 1.0)))
+        yield Document(file.path, file.path, file.name, text, "text")
 
 
 def is_installed() -> bool:
@@ -35,29 +52,44 @@ def recognise(image: Any, points: float) -> list[Segment]:
     if found.txts is None:
         return []
     lines = [
-        (text, box)
+        (" ".join(text.split()), [float(edge) * points for edge in (*box.min(axis=0), *box.max(axis=0))])
         for text, box, score in zip(found.txts, found.boxes, found.scores, strict=True)
         if score >= MIN_SCORE and text.strip()
     ]
-    height = image.shape[0]
-    size = median(float(box[:, 1].max() - box[:, 1].min()) for _, box in lines) * points if lines else 0.0
-    return [
-        Segment(
-            " ".join(text.split()),
-            float(box[:, 0].min()) * points,
-            float(box[:, 0].max()) * points,
-            (height - float(box[:, 1].max())) * points,
-            size,
-        )
-        for text, box in lines
-    ]
+    size = median(bottom - top for _, (_, top, _, bottom) in lines) if lines else 0.0
+    height = image.shape[0] * points
+    return [Segment(text, left, right, height - bottom, size) for text, (left, _, right, bottom) in lines]
 
 
 @cache
 def _engine() -> Any:
+    from cdesearch.encode.backends.onnx_import import import_onnxruntime
+
     import_onnxruntime()  # before RapidOCR imports it, because its telemetry is switched off here
     from rapidocr import RapidOCR
 
     logging.getLogger("RapidOCR").setLevel(logging.ERROR)
     one_thread = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
     return RapidOCR(params={"Global.log_level": "error", **one_thread})
+
+
+def _pixels(stream: Any) -> Any:
+    """The image (height, width, blue-green-red), made smaller if it is large; raises UnreadableError."""
+    import numpy as np
+    from PIL import Image as Pillow
+    from PIL import ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Pillow.DecompressionBombWarning)
+            with Pillow.open(stream, formats=("PNG", "JPEG")) as opened:
+                image = ImageOps.exif_transpose(opened).convert("RGB")
+        if image.width * image.height > MAX_PIXELS:
+            image.thumbnail((MAX_PIXELS**0.5, MAX_PIXELS**0.5))
+        return np.ascontiguousarray(np.asarray(image)[:, :, ::-1])
+    except MemoryError:
+        raise
+    except (Pillow.DecompressionBombWarning, Pillow.DecompressionBombError):
+        raise UnreadableError(f"image of more than {Pillow.MAX_IMAGE_PIXELS:,} pixels") from None
+    except Exception:  # Pillow raises many errors for broken images
+        raise UnreadableError("broken image") from None

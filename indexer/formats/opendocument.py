@@ -1,14 +1,16 @@
-"""Open OpenDocument files, and read the text of their paragraphs, lists and tables."""
+"""Read OpenDocument: texts as Markdown, presentations slide by slide, and spreadsheets sheet by sheet."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from indexer.formats.markdown import without_headings
-from indexer.formats.package import Package, attribute, local_name, title_of
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.markdown import converted_document, without_headings
+from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, title_of
+from indexer.formats.slides import Slide, slides_document
+from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, sheet_documents
 from indexer.formats.unreadable import UnreadableError
 
-CONTENT = "content.xml"
-STYLES = "styles.xml"
+CONTENT, STYLES, MANIFEST = "content.xml", "styles.xml", "META-INF/manifest.xml"
 # Deleted text, comments, and text that the program generates, such as a table of contents
 LEFT_OUT = {
     "tracked-changes", "annotation", "annotation-end", "table-of-content", "alphabetical-index", "illustration-index",
@@ -19,72 +21,156 @@ ROW_GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
 BLOCKS = {"p", "h", "list", "table", "text-box", "section", "list-item", "note-body"}
 
 
-def open_package(data: bytes, kind: str) -> tuple[Package, str]:
-    """The package and the title of its document; raises UnreadableError if it is encrypted or broken."""
-    package = Package(data, kind)
-    manifest = "META-INF/manifest.xml"
-    if manifest in package.names and b"encryption-data" in package.read(manifest):
+class Odt(Format):
+    """OpenDocument texts, without deleted text, comments and tables of contents."""
+
+    suffixes = frozenset({".odt", ".ott"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        package = _package(file, "ODT")
+        title = title_of(package, "meta.xml")
+        if CONTENT not in package.names and STYLES in package.names:  # a template that consists of styles alone
+            yield converted_document(file.path, title, "")
+            return
+        texts = (text for text in _blocks(_body(package, "text")) if text.strip())
+        yield converted_document(file.path, title, "\n\n".join(texts))
+
+
+class Odp(Format):
+    """OpenDocument presentations, hidden slides included."""
+
+    suffixes = frozenset({".odp", ".otp"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        package = _package(file, "ODP")
+        slides = [_slide(page) for page in _body(package, "presentation").iterchildren("{*}page")]
+        yield slides_document(file, title_of(package, "meta.xml"), slides)
+
+
+class Ods(Format):
+    """OpenDocument spreadsheets, hidden sheets included. Formulas are read as the values stored for them."""
+
+    suffixes = frozenset({".ods", ".ots"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        package = _package(file, "ODS")
+        sheets = _sheets(package.read(CONTENT, is_streamed=True))
+        yield from sheet_documents(file, title_of(package, "meta.xml"), sheets)
+
+
+def _package(file: OpenFile, kind: str) -> Package:
+    """The package; raises UnreadableError if it is encrypted or broken."""
+    package = Package(file.stream.read(), kind)
+    if MANIFEST in package.names and b"encryption-data" in package.read(MANIFEST):
         raise UnreadableError(f"encrypted {kind}")
-    return package, title_of(package, "meta.xml")
+    return package
 
 
-def _paragraph_text(element: Any) -> str:
-    """The text of a paragraph, with footnotes and text boxes in it after a blank."""
-    parts: list[str] = []
-    _collect(element, parts)
-    return "".join(parts).strip()
+def _body(package: Package, kind: str) -> Any:
+    body = package.xml(CONTENT).find(f"{{*}}body/{{*}}{kind}")
+    if body is None:
+        raise package.broken()
+    return body
 
 
-def _collect(element: Any, parts: list[str]) -> None:
-    parts.append(element.text or "")
-    for child in element:
-        name = local_name(child)
-        if name in BLANKS:
-            parts.append(BLANKS[name])
-        elif name not in LEFT_OUT:
-            if name in BLOCKS:
-                parts.append(" ")
-            _collect(child, parts)
-            if (name in BLOCKS or name == "frame") and (child.tail or "")[:1].isalnum():
-                parts.append(" ")
-        parts.append(child.tail or "")
-
-
-def blocks(parent: Any, depth: int = 0) -> Iterator[str]:
+def _blocks(parent: Any, depth: int = 0) -> Iterator[str]:
     """The Markdown of the headings, paragraphs, lists and tables below `parent`, one after the other."""
     for child in parent:
         name = local_name(child)
         if name == "h":
             level = attribute(child, "outline-level", "1")
-            text = " ".join(_paragraph_text(child).split())
+            text = " ".join(_text(child).split())
             yield f"{'#' * max(1, min(int(level), 6))} {text}" if text and level.isdecimal() else text
         elif name == "p":
-            yield without_headings(_paragraph_text(child))
+            yield without_headings(_text(child))
         elif name == "list":
             yield "\n".join(_items(child, depth))
         elif name == "table":
-            yield "\n".join(" | ".join(row) for row in table_rows(child))
+            yield "\n".join(" | ".join(row) for row in _table_rows(child))
         elif name not in LEFT_OUT:
-            yield from blocks(child, depth)
+            yield from _blocks(child, depth)
+
+
+def _text(paragraph: Any) -> str:
+    """The text of a paragraph, with footnotes and text boxes in it after a blank."""
+    return "".join(_pieces(paragraph)).strip()
+
+
+def _pieces(element: Any) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        name = local_name(child)
+        if name in BLANKS:
+            yield BLANKS[name]
+        elif name not in LEFT_OUT:
+            if name in BLOCKS:
+                yield " "
+            yield from _pieces(child)
+            if (name in BLOCKS or name == "frame") and (child.tail or "")[:1].isalnum():
+                yield " "
+        yield child.tail or ""
 
 
 def _items(element: Any, depth: int) -> Iterator[str]:
     for item in element:
-        texts = [text for text in blocks(item, depth + 1) if text.strip()]
+        texts = [text for text in _blocks(item, depth + 1) if text.strip()]
         is_list = [local_name(child) == "list" for child in item if local_name(child) in ("list", "p", "h")]
         for number, text in enumerate(texts):
             nested = len(is_list) == len(texts) and is_list[number]
             yield text if nested else "  " * depth + ("  " if number else "- ") + text
 
 
-def table_rows(table: Any) -> Iterator[list[str]]:
+def _table_rows(table: Any) -> Iterator[list[str]]:
     """The texts of the cells of each row; what spans or repeats several cells is written once."""
     for child in table:
         name = local_name(child)
         if name in ROW_GROUPS:
-            yield from table_rows(child)
+            yield from _table_rows(child)
         elif name == "table-row":
-            cells = [cell for cell in child if local_name(cell) == "table-cell"]
-            texts = [" ".join(" ".join(blocks(cell)).split()) for cell in cells]
+            texts = [" ".join(" ".join(_blocks(cell)).split()) for cell in child.iterchildren("{*}table-cell")]
             if any(texts):
                 yield texts
+
+
+def _slide(page: Any) -> Slide:
+    title, texts, notes = "", list[str](), list[str]()
+    for element in page:
+        found = [text for text in _blocks([element]) if text.strip()]
+        if local_name(element) == "notes":
+            notes += found
+        elif attribute(element, "class") == "title" and not title:
+            title = " ".join(" ".join(found).split())
+        else:
+            texts += found
+    return Slide(title, texts, "\n".join(notes))
+
+
+def _sheets(data: bytes) -> Iterator[tuple[str, list[Row]]]:
+    """The name and the rows of each sheet."""
+    rows: list[Row] = []
+    name, number, depth = "", 1, 0
+    for event, element in iterate_xml(data, "ODS", "table", "table-row"):
+        if local_name(element) == "table":
+            depth += 1 if event == "start" else -1
+            if event == "start" and depth == 1:
+                name, number, rows = attribute(element, "name"), 1, []
+            elif event == "end" and depth == 0:
+                yield name, rows
+        elif event == "end" and depth == 1:
+            if cells := list(_cells(element)):
+                rows.append((number, cells))
+            number = min(number + _repeats(element, "number-rows-repeated"), MAX_ROW)
+
+
+def _cells(row: Any) -> Iterator[Cell]:
+    """The cells that are not empty. A cell that is repeated is written once, because its text is the same."""
+    column = 0
+    for element in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
+        if text := cell_text(" ".join(_blocks(element))) or attribute(element, "value"):
+            yield Cell(column, text, attribute(element, "value-type") == "string")
+        column += _repeats(element, "number-columns-repeated")
+
+
+def _repeats(element: Any, name: str) -> int:
+    """How often a row or cell occurs; at least once, and not more often than a sheet has rows."""
+    return max(1, min(number_in(attribute(element, name), 1), MAX_ROW))

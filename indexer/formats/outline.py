@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
-MAX_DEPTH = 500  # of nested values
+MAX_DEPTH = 250  # of nested values
 MAX_VALUES = 3_000_000  # of values, or of XML elements
 MAX_CHARACTERS = 100_000_000  # of the text; a file of twenty megabytes may be indented to more
 SHOWN_DEPTH = 8  # deeper levels are not indented further and get no headings, which every chunk stores
@@ -44,12 +44,10 @@ class Outline:
         if self._lines and self._lines[-1]:
             self.line("", number)
 
-    def heading(self, level: int, title: str) -> int | None:
-        """Begin a heading at the next line; returns its number for `rename`, None if it is nested too deep."""
-        if level > SHOWN_DEPTH:
-            return None
-        self._headings.append(Heading(self._size, level, title[:MAX_TITLE]))
-        return len(self._headings) - 1
+    def heading(self, level: int, title: str) -> None:
+        """Begin a heading at the next line, unless it is nested too deep."""
+        if level <= SHOWN_DEPTH:
+            self._headings.append(Heading(self._size, level, title[:MAX_TITLE]))
 
     def _place_headings(self, indent: int) -> None:
         """Let the new headings begin where the words of the next line do, because a chunk begins with a word."""
@@ -57,12 +55,6 @@ class Outline:
             heading = self._headings[number]
             self._headings[number] = Heading(self._size + indent, heading.level, heading.title)
         self._begun = len(self._headings)
-
-    def rename(self, heading: int | None, title: str) -> None:
-        """Replace the title of a heading by the name that its contents contain."""
-        if heading is not None:
-            before = self._headings[heading]
-            self._headings[heading] = Heading(before.offset, before.level, title[:MAX_TITLE])
 
     def document(self, file: OpenFile, title: str = "") -> Document:
         """The document of all lines."""

@@ -15,11 +15,11 @@ MAX_PARTS = 100_000_000  # bytes of all of them
 MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 bytes in memory
 STREAMED = 2  # so many tags of a part that is read element by element count as one
 MAX_ENTRIES = 20_000  # in an archive, and the most reads of its parts: one part may be referred to many times
-BLOCK = 1 << 20
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
 
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 _ENTITY = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y")  # also in UTF-16
+_SAFELY = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 
 
 class Package:
@@ -38,8 +38,7 @@ class Package:
             self._entries = {entry.filename: entry for entry in self._archive.infolist()}
         except _BROKEN:
             raise self.broken() from None
-        if len(self._entries) > MAX_ENTRIES:
-            raise UnreadableError(f"{kind} of more than {MAX_ENTRIES:,} parts")
+        self._check_limits(len(self._entries))
 
     @property
     def names(self) -> KeysView[str]:
@@ -58,18 +57,22 @@ class Package:
         if entry.flag_bits & 1:
             raise UnreadableError(f"encrypted {self.kind}")
         self._reads += 1
-        if self._reads > MAX_ENTRIES:
-            raise UnreadableError(f"{self.kind} of more than {MAX_ENTRIES:,} parts")
-        self._check_limits()  # before unpacking, because a reader may go on with the other parts
+        self._check_limits(self._reads)  # before unpacking, because a reader may go on with the other parts
         try:
-            data = self._unpack(entry)
+            with self._archive.open(entry) as part:
+                data = part.read(MAX_PART + 1)
         except _BROKEN:
             raise self.broken() from None
+        self._size += len(data)
+        if len(data) > MAX_PART:
+            raise UnreadableError(f"{self.kind} with a part that unpacks to more than {MAX_PART / 1e6:g} MB")
         self._tags += data.count(b"<") // (STREAMED if is_streamed else 1)
-        self._check_limits()
+        self._check_limits(self._reads)
         return data
 
-    def _check_limits(self) -> None:
+    def _check_limits(self, n_parts: int) -> None:
+        if n_parts > MAX_ENTRIES:
+            raise UnreadableError(f"{self.kind} of more than {MAX_ENTRIES:,} parts")
         if self._size > MAX_PARTS or self._tags > MAX_TAGS:
             limits = f"{MAX_PARTS / 1e6:g} MB or {MAX_TAGS:,} tags"
             raise UnreadableError(f"{self.kind} that unpacks to more than {limits}")
@@ -78,17 +81,6 @@ class Package:
         """The root element of a part."""
         return parse_xml(self.read(name), self.kind)
 
-    def _unpack(self, entry: zipfile.ZipInfo) -> bytes:
-        blocks, size = [], 0
-        with self._archive.open(entry) as part:
-            while block := part.read(BLOCK):
-                blocks.append(block)
-                size += len(block)
-                self._size += len(block)
-                if size > MAX_PART:
-                    raise UnreadableError(f"{self.kind} with a part that unpacks to more than {MAX_PART / 1e6:g} MB")
-        return b"".join(blocks)
-
 
 def parse_xml(data: bytes, kind: str) -> Any:
     """The root element; raises UnreadableError if `data` is not XML or declares entities. No other file is loaded."""
@@ -96,7 +88,7 @@ def parse_xml(data: bytes, kind: str) -> Any:
 
     _refuse_entities(data, kind)
     try:
-        return etree.fromstring(data, _parser())
+        return etree.fromstring(data, etree.XMLParser(**_SAFELY))
     except (etree.XMLSyntaxError, ValueError):
         raise UnreadableError(f"broken {kind}") from None
 
@@ -109,9 +101,8 @@ def iterate_xml(data: bytes, kind: str, *tags: str) -> Iterator[tuple[str, Any]]
     from lxml import etree
 
     _refuse_entities(data, kind)
-    options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
     try:
-        events = etree.iterparse(io.BytesIO(data), ("start", "end"), tag=[f"{{*}}{tag}" for tag in tags], **options)
+        events = etree.iterparse(io.BytesIO(data), ("start", "end"), tag=[f"{{*}}{tag}" for tag in tags], **_SAFELY)
         for event, element in events:
             yield event, element
             if event == "end" and local_name(element) == tags[-1]:
@@ -120,6 +111,12 @@ def iterate_xml(data: bytes, kind: str, *tags: str) -> Iterator[tuple[str, Any]]
                     del element.getparent()[0]
     except (etree.XMLSyntaxError, ValueError):
         raise UnreadableError(f"broken {kind}") from None
+
+
+def _refuse_entities(data: bytes, kind: str) -> None:
+    """Raise UnreadableError for a declaration of entities: no writer needs one, and it may unpack without bounds."""
+    if _ENTITY.search(data):
+        raise UnreadableError(f"{kind} that declares XML entities")
 
 
 def local_name(element: Any) -> str:
@@ -136,6 +133,11 @@ def attribute(element: Any, name: str, default: str = "") -> str:
     return str(value)
 
 
+def number_in(text: str, default: int) -> int:
+    """The number that an attribute holds; `default` if it holds none of at most nine digits."""
+    return int(text) if text.isdecimal() and len(text) < 10 else default
+
+
 def relations(package: Package, part: str) -> dict[str, tuple[str, str]]:
     """For each id, the kind and the part of what a part of an Office Open XML package refers to in the package."""
     folder, name = posixpath.split(part)
@@ -148,6 +150,12 @@ def relations(package: Package, part: str) -> dict[str, tuple[str, str]]:
             target = posixpath.normpath(posixpath.join("/", folder, attribute(element, "Target"))).lstrip("/")
             found[attribute(element, "Id")] = (attribute(element, "Type").rpartition("/")[2], target)
     return found
+
+
+def related_part(element: Any, targets: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    """The kind and the part that the attribute `r:id` of an element names; other ids have no namespace."""
+    name = next((str(value) for key, value in element.attrib.items() if key.endswith("}id")), "")
+    return targets.get(name, ("", ""))
 
 
 def main_part(package: Package) -> str:
@@ -165,15 +173,3 @@ def title_of(package: Package, part: str) -> str:
     except UnreadableError:
         return ""
     return " ".join("".join(found.itertext()).split()) if found is not None else ""
-
-
-def _refuse_entities(data: bytes, kind: str) -> None:
-    """Raise UnreadableError for a declaration of entities: no writer needs one, and it may unpack without bounds."""
-    if _ENTITY.search(data):
-        raise UnreadableError(f"{kind} that declares XML entities")
-
-
-def _parser() -> Any:
-    from lxml import etree
-
-    return etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)

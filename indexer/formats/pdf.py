@@ -7,18 +7,16 @@ from itertools import islice
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.pdf_headings import LARGE, Found, Outline, blocks_of, found_heading, levelled, outline_of
+from indexer.formats.pdf_headings import LARGE, Found, Outline, found_headings, levelled, outline_of, rounded
 from indexer.formats.pdf_layout import rows_of, text_of
 from indexer.formats.pdf_repeated import without_repeated
 from indexer.formats.pdf_segments import Segment, segments_of
 from indexer.formats.unreadable import UnreadableError
 
-MAX_PAGES = 50_000
-MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over and over
+MAX_PAGES = 50_000  # a forged file may claim any number
 LAYOUT_CHARACTERS = 4_000_000  # reading the layout takes most of the time, so pages after these are read without it
 WINDOW = 200  # pages that are compared with each other to find headers and footers
 PLACEHOLDERS = ("(anonymous)", "(unspecified)", "untitled")  # that programs write for a title that they do not know
-MAX_SCANNED = 1_000  # scanned pages of a file that are read; each takes seconds
 SCAN_DPI = 150  # dots per inch
 
 _Page = list[Segment] | str  # plain text if the layout of the page is not read
@@ -53,42 +51,35 @@ class _Text:
 
     def add(self, pages: Sequence[_Page]) -> None:
         """Add neighbouring pages."""
-        for page in pages:
-            for segment in page if not isinstance(page, str) else ():
-                self.sizes[_rounded(segment.size)] += len(segment.text)
+        arranged = [page for page in pages if not isinstance(page, str)]
+        for page in arranged:
+            for segment in page:
+                self.sizes[rounded(segment.size)] += len(segment.text)
         body_size = max(self.sizes, key=lambda size: (self.sizes[size], size), default=0.0)
-        cleaned = iter(without_repeated([one for one in pages if not isinstance(one, str)], LARGE * body_size))
-        for page in pages:
+        cleaned = iter(without_repeated(arranged, LARGE * body_size))
+        for one in pages:
             if self.starts:
                 self._put("\n\n")
             self.starts.append(self.size)
-            if isinstance(page, str):
-                self._put(page)
+            if isinstance(one, str):
+                self._put(one)
             else:
                 self._add_rows(next(cleaned), body_size)
 
     def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:
-        blocks = blocks_of(rows_of(segments), body_size, self.outline, len(self.starts) - 1)
-        for number, block in enumerate(blocks):
+        blocks = found_headings(rows_of(segments), body_size, self.outline, len(self.starts) - 1)
+        for number, (rows, found) in enumerate(blocks):
             if number:
                 self._put("\n\n")
-            heading = found_heading(block, self.size)
-            shown = text_of(block.rows)
-            if heading is not None:
+            shown = text_of(rows)
+            if found is not None:
                 shown = " ".join(shown.split())
-                self.headings.append(heading)
+                self.headings.append(found._replace(offset=self.size, title=shown))
             self._put(shown)
 
     def _put(self, text: str) -> None:
         self.parts.append(text)
         self.size += len(text)
-        if self.size > MAX_CHARACTERS:
-            raise UnreadableError(f"PDF of more than {MAX_CHARACTERS:,} characters")
-
-
-def _rounded(size: float) -> float:
-    """A font size without the small differences by which a file scales the same font."""
-    return round(2 * size) / 2
 
 
 def _title_and_text(file: OpenFile) -> tuple[str, _Text]:
@@ -105,7 +96,7 @@ def _title_and_text(file: OpenFile) -> tuple[str, _Text]:
         pages = _pages(pdf, file)
         while window := list(islice(pages, WINDOW)):
             text.add(window)
-        title = str(pdf.get_metadata_dict().get("Title") or "")
+        title = str(pdf.get_metadata_dict().get("Title") or "").strip()
     except pypdfium2.PdfiumError:
         raise UnreadableError("broken PDF") from None
     finally:
@@ -113,7 +104,7 @@ def _title_and_text(file: OpenFile) -> tuple[str, _Text]:
     if not any(part.strip() for part in text.parts):
         offer = "" if file.has_ocr else "; `cdesearch index --ocr` reads scanned pages"
         raise UnreadableError(f"PDF without text{offer}")
-    return "" if title.strip().lower() in PLACEHOLDERS else title.strip(), text
+    return "" if title.lower() in PLACEHOLDERS else title, text
 
 
 def _pages(pdf: Any, file: OpenFile) -> Iterator[_Page]:
@@ -121,62 +112,44 @@ def _pages(pdf: Any, file: OpenFile) -> Iterator[_Page]:
 
     if len(pdf) > MAX_PAGES:
         raise UnreadableError(f"PDF of more than {MAX_PAGES:,} pages")
-    broken = size = n_scanned = 0
+    n_broken = size = 0
     for number in range(len(pdf)):
         try:
-            page = _page(pdf, number, has_layout=size < LAYOUT_CHARACTERS)
-            if file.has_ocr and not page and _has_drawings(pdf, number):
-                n_scanned += 1
-                if n_scanned <= MAX_SCANNED:
-                    page = _scanned(pdf, number, file)
-                else:
-                    file.left_out.unit = "page"
-                    file.left_out.add(number + 1, f"is scanned, as are {MAX_SCANNED:,} pages before it")
+            page = _page(pdf, number, file, has_layout=size < LAYOUT_CHARACTERS)
         except pypdfium2.PdfiumError:
-            broken += 1
+            n_broken += 1
             page = ""
         size += len(page) if isinstance(page, str) else sum(len(segment.text) for segment in page)
         yield page
-    if broken == len(pdf):
+    if n_broken == len(pdf):
         raise UnreadableError("broken PDF")
 
 
-def _page(pdf: Any, number: int, *, has_layout: bool) -> _Page:
+def _page(pdf: Any, number: int, file: OpenFile, *, has_layout: bool) -> _Page:
     page = pdf[number]
     try:
         text_page = page.get_textpage()
         try:
             segments = segments_of(page, text_page) if has_layout else None
-            return segments if segments is not None else _plain(text_page)
+            read = segments if segments is not None else _plain(text_page)
         finally:
             text_page.close()
+        is_scanned = file.has_ocr and not read and any(True for _ in page.get_objects(max_depth=1))
+        return _recognised(page, file) if is_scanned else read
     finally:
         page.close()
 
 
-def _has_drawings(pdf: Any, number: int) -> bool:
-    """Whether a page is not blank."""
-    page = pdf[number]
-    try:
-        return any(True for _ in page.get_objects(max_depth=1))
-    finally:
-        page.close()
-
-
-def _scanned(pdf: Any, number: int, file: OpenFile) -> list[Segment]:
+def _recognised(page: Any, file: OpenFile) -> list[Segment]:
     """The recognised text of a page that has no text of its own."""
     import numpy as np
 
     from indexer.formats.ocr import MAX_PIXELS, recognise
 
     file.progress()
-    page = pdf[number]
-    try:
-        width, height = page.get_size()
-        scale = min(SCAN_DPI / 72, (MAX_PIXELS / max(1.0, width * height)) ** 0.5)
-        return recognise(np.ascontiguousarray(page.render(scale=scale).to_numpy()[:, :, :3]), 1 / scale)
-    finally:
-        page.close()
+    width, height = page.get_size()
+    scale = min(SCAN_DPI / 72, (MAX_PIXELS / max(1.0, width * height)) ** 0.5)
+    return recognise(np.ascontiguousarray(page.render(scale=scale).to_numpy()[:, :, :3]), 1 / scale)
 
 
 def _plain(text_page: Any) -> str:

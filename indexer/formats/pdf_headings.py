@@ -4,12 +4,11 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
 from indexer.formats.format import MAX_TITLE, Heading
-from indexer.formats.pdf_layout import CAPTION, LEADERS, Row, text_of
+from indexer.formats.pdf_layout import CAPTION, LEADERS, Row
 
 MAX_ENTRIES = 50_000  # of the outline
 MAX_LEVEL = 6
@@ -27,29 +26,15 @@ _LABEL = re.compile(r"(?:note|tip|warning|caution|important|danger|hint)s?\W*", 
 _CONTINUES = re.compile(r"[,;]$|\b(?:and|or|of|the|to|with|for)$")  # the end of a line that is not a heading
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A heading before its level is known."""
 
-    offset: int  # in the text of the document
-    title: str
-    size: float  # of the font, rounded
-    is_bold: bool  # in the size of the text, which ranks below all sizes of large print
-    level: int | None  # by the outline
-
-
-class Block(NamedTuple):
-    """Rows that are a heading, or the text between two headings."""
-
-    rows: Sequence[Row]
-    mark: "_Mark | None"  # None for text
-
-
-class _Mark(NamedTuple):
-    size: float
-    is_bold: bool
-    level: int | None
-    number: int  # of the entry of the outline
+    size: float  # of the font
+    is_bold: bool = False  # in the size of the text, which ranks below all sizes of large print
+    level: int | None = None  # by the outline
+    number: int = -1  # of the entry of the outline, or of the row in bold print
+    offset: int = 0  # in the text of the document
+    title: str = ""
 
 
 def outline_of(pdf: Any) -> Outline:
@@ -66,7 +51,14 @@ def outline_of(pdf: Any) -> Outline:
     return found
 
 
-def blocks_of(rows: Sequence[Row], body_size: float, outline: Outline, page: int) -> Iterator[Block]:
+def rounded(size: float) -> float:
+    """A font size without the small differences by which a file scales the same font."""
+    return round(2 * size) / 2
+
+
+def found_headings(
+    rows: Sequence[Row], body_size: float, outline: Outline, page: int
+) -> Iterator[tuple[Sequence[Row], Found | None]]:
     """The rows of a page, which is counted from 0, divided into headings and the text between them.
 
     `body_size` is the size of the text. Bold print counts only in a document without an outline.
@@ -74,7 +66,7 @@ def blocks_of(rows: Sequence[Row], body_size: float, outline: Outline, page: int
     marks = _in_outline(rows, outline.get(page, ()))
     for number, row in enumerate(rows):
         if number not in marks and row.size >= LARGE * body_size:
-            marks[number] = _Mark(row.size, is_bold=False, level=None, number=-1)
+            marks[number] = Found(row.size)
     if not outline:
         _mark_bold(rows, body_size, marks)
     start = 0
@@ -82,43 +74,33 @@ def blocks_of(rows: Sequence[Row], body_size: float, outline: Outline, page: int
         mark = marks.get(start)
         if end == len(rows) or not _are_one(mark, marks.get(end), rows[end - 1].y - rows[end].y):
             block = rows[start:end]
-            yield Block(block, mark if mark is not None and _can_be_heading(block, mark) else None)
+            yield block, mark if mark is not None and _can_be_heading(block, mark) else None
             start = end
 
 
 def levelled(headings: Sequence[Found]) -> tuple[Heading, ...]:
     """The headings with their levels: those of the outline, or else the larger the font, the lower the level."""
-    ranks = sorted({(-one.size, one.is_bold) for one in headings})
+    kinds = [(-rounded(one.size), one.is_bold) for one in headings]
+    ranks = sorted(set(kinds))
     outlined: dict[tuple[float, bool], int] = {}  # the deepest level of the outline for each kind of print
-    for one in headings:
+    for one, kind in zip(headings, kinds, strict=True):
         if one.level is not None:
-            kind = (-one.size, one.is_bold)
             outlined[kind] = max(one.level, outlined.get(kind, 0))
-    levels = []
-    for one in headings:
-        kind = (-one.size, one.is_bold)
+    found = []
+    for one, kind in zip(headings, kinds, strict=True):
         above = max((level for other, level in outlined.items() if other < kind), default=0)
-        levels.append(one.level or 1 + (above if outlined else bisect_left(ranks, kind)))
-    return tuple(
-        Heading(one.offset, min(MAX_LEVEL, level), one.title) for one, level in zip(headings, levels, strict=True)
-    )
-
-
-def found_heading(block: Block, offset: int) -> Found | None:
-    """The heading that a block is, at an offset of the text; None for text."""
-    if block.mark is None:
-        return None
-    title = " ".join(text_of(block.rows).split())
-    return Found(offset, title[:MAX_TITLE], round(2 * block.mark.size) / 2, block.mark.is_bold, block.mark.level)
+        level = one.level or 1 + (above if outlined else bisect_left(ranks, kind))
+        found.append(Heading(one.offset, min(MAX_LEVEL, level), one.title[:MAX_TITLE]))
+    return tuple(found)
 
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text)).casefold()
 
 
-def _in_outline(rows: Sequence[Row], titles: Sequence[tuple[str, int]]) -> dict[int, _Mark]:
+def _in_outline(rows: Sequence[Row], titles: Sequence[tuple[str, int]]) -> dict[int, Found]:
     """Marks of the rows that have a title of the outline; a title may take several rows."""
-    marks: dict[int, _Mark] = {}
+    marks: dict[int, Found] = {}
     open_titles = list(enumerate(titles))
     for start, row in enumerate(rows):
         if start in marks or not open_titles or not row.begins:
@@ -130,7 +112,7 @@ def _in_outline(rows: Sequence[Row], titles: Sequence[tuple[str, int]]) -> dict[
             entry = next((one for one in open_titles if _is_title(letters, one[1][0])), None)
             if entry is not None:
                 number, (_, level) = entry
-                marks.update((n, _Mark(size, row.is_bold, level, number)) for n in range(start, end + 1))
+                marks.update((n, Found(size, row.is_bold, level, number)) for n in range(start, end + 1))
                 open_titles.remove(entry)
                 break
     return marks
@@ -141,7 +123,7 @@ def _is_title(letters: str, title: str) -> bool:
     return letters.endswith(title) and len(letters) - len(title) <= min(MAX_NUMBER, len(title))
 
 
-def _mark_bold(rows: Sequence[Row], body_size: float, marks: dict[int, _Mark]) -> None:
+def _mark_bold(rows: Sequence[Row], body_size: float, marks: dict[int, Found]) -> None:
     """Mark bold paragraphs of a row or two in the size of the text, with other text below them."""
     number = 0
     while number < len(rows):
@@ -153,12 +135,12 @@ def _mark_bold(rows: Sequence[Row], body_size: float, marks: dict[int, _Mark]) -
             is_above = end < len(rows) and not rows[end].is_bold and rows[end].y < rows[number].y
             is_short = end - number <= MAX_BOLD_ROWS and len(text) <= MAX_BOLD_CHARACTERS
             if is_short and is_above and rows[number].size >= body_size / SAME_SIZE and not _CONTINUES.search(text):
-                mark = _Mark(rows[number].size, is_bold=True, level=None, number=number)
+                mark = Found(rows[number].size, is_bold=True, number=number)
                 marks.update((one, mark) for one in range(number, end))
         number = end
 
 
-def _are_one(mark: _Mark | None, following: _Mark | None, distance: float) -> bool:
+def _are_one(mark: Found | None, following: Found | None, distance: float) -> bool:
     """Whether a row belongs to the block of the row above it, at this distance in points."""
     if mark is None or following is None:
         return mark is following
@@ -168,7 +150,7 @@ def _are_one(mark: _Mark | None, following: _Mark | None, distance: float) -> bo
     return is_same and mark.size / following.size < SAME_SIZE and following.size / mark.size < SAME_SIZE
 
 
-def _can_be_heading(rows: Sequence[Row], mark: _Mark) -> bool:
+def _can_be_heading(rows: Sequence[Row], mark: Found) -> bool:
     if mark.level is not None:
         return True
     text = "".join(row.text for row in rows)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.package import Package, attribute, local_name, main_part, relations, title_of
+from indexer.formats.package import Package, attribute, local_name, main_part, related_part, relations, title_of
 from indexer.formats.slides import Slide, slides_document
 from indexer.formats.unreadable import UnreadableError
 
@@ -24,18 +24,13 @@ class Pptx(Format):
         part = main_part(package)
         targets = relations(package, part)
         slides: list[Slide] = []
-        seen: set[str] = set()
-        for number, element in enumerate(package.xml(part).iterfind("{*}sldIdLst/{*}sldId"), start=1):
-            reference = next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
-            target = targets.get(reference, ("", ""))[1]
-            if target in seen:  # only a forged file shows a slide twice
-                continue
-            seen.add(target)
+        listed = package.xml(part).iterfind("{*}sldIdLst/{*}sldId")
+        # Only a forged file shows a slide twice.
+        for number, name in enumerate(dict.fromkeys(related_part(one, targets)[1] for one in listed), start=1):
             try:
-                slides.append(_slide(package, target))
+                slides.append(_slide(package, name))
             except UnreadableError as error:
-                file.left_out.unit = "slide"
-                file.left_out.add(number, f"cannot be read: {error}")
+                file.left_out.add(number, f"cannot be read: {error}", "slide")
                 slides.append(Slide("", []))
         if slides and len(slides) == file.left_out.n_lines:
             raise UnreadableError(f"none of its slides can be read: {file.left_out.problems}")
@@ -81,20 +76,14 @@ def _cached_texts(reference: Any) -> list[str]:
     return [" ".join(value.text.split()) for texts in stored for value in texts.iter("{*}v") if value.text]
 
 
-def _shapes(slide: Any) -> Iterator[Any]:
+def _shapes(parent: Any) -> Iterator[Any]:
     """Shapes with text, and frames with tables, also inside groups; of alternatives the first one."""
-    waiting = [slide.find("{*}cSld/{*}spTree")]
-    while waiting:
-        element = waiting.pop()
-        if element is None:
-            continue
+    for element in parent:
         name = local_name(element)
         if name in ("sp", "graphicFrame"):
             yield element
-        elif name == "AlternateContent":
-            waiting.append(element.find("{*}Choice"))
-        elif name in ("spTree", "grpSp", "Choice"):
-            waiting += reversed(list(element))
+        elif name in ("cSld", "spTree", "grpSp", "AlternateContent", "Choice"):
+            yield from _shapes(element)
 
 
 def _role(shape: Any) -> str:

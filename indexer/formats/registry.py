@@ -2,67 +2,39 @@
 
 from collections.abc import Sequence
 
-from indexer.formats.asciidoc import AsciiDoc
 from indexer.formats.code import Code
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
+from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
-from indexer.formats.format import Format, find_format, suffix_of
+from indexer.formats.format import Format, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.image import Image
 from indexer.formats.json_file import JsonFile
 from indexer.formats.jsonl import JsonLines
-from indexer.formats.latex import Latex
 from indexer.formats.mail import Mail, Mailbox
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
+from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
 from indexer.formats.notebook import Notebook
-from indexer.formats.odp import Odp
-from indexer.formats.ods import Ods
-from indexer.formats.odt import Odt
-from indexer.formats.org import Org
+from indexer.formats.ocr import Image
+from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.plain_text import PlainText
 from indexer.formats.pptx import Pptx
-from indexer.formats.restructured_text import RestructuredText
 from indexer.formats.rtf import Rtf
-from indexer.formats.sections import Sections
 from indexer.formats.subtitles import Subtitles
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
-from indexer.formats.yaml_file import YamlFile
 
-PLAIN_TEXT = PlainText()
+PLAIN_TEXT, IMAGE = PlainText(), Image()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
-    Markdown(),
-    RestructuredText(),
-    Org(),
-    AsciiDoc(),
-    Latex(),
-    Subtitles(),
-    PLAIN_TEXT,
-    Code(),
-    JsonFile(),
-    XmlFile(),
-    YamlFile(),
-    Sections(),
-    Html(),
-    Pdf(),
-    Docx(),
-    Odt(),
-    Rtf(),
-    Pptx(),
-    Odp(),
-    Xlsx(),
-    Ods(),
-    Epub(),
-    Notebook(),
-    JsonLines(),
-    Parquet(),
-)
+    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(), XmlFile(),
+    YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(), Notebook(),
+    JsonLines(), Parquet(),
+)  # fmt: skip
 # A message is read with everything that it contains, so an attached table needs no column of texts.
 _ATTACHED_TABLE = Delimited(as_sheet=True)
 
@@ -72,16 +44,15 @@ def _attached_format(name: str) -> Format | None:
 
 
 FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format))
-IMAGE = Image()
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
 def format_of(name: str) -> Format:
     """The format of a file of this name. A file of an unknown name that is read nevertheless is plain text."""
-    found = _find(name, FORMATS) or (IMAGE if is_image(name) else None)
-    if found is not None:
-        return found
-    return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT
+    found = _find(name, (*FORMATS, IMAGE))
+    if found is None:
+        return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT
+    return found
 
 
 def is_image(name: str) -> bool:
@@ -104,14 +75,19 @@ def is_packed(name: str) -> bool:
 
 
 def _find(name: str, formats: Sequence[Format]) -> Format | None:
-    found = find_format(name, formats)
-    if found is None and SECTION.fullmatch(suffix_of(name)):
-        return PLAIN_TEXT
-    stem, _, suffix = name.rpartition(".")
-    if found is not None or f".{suffix.lower()}" not in COMPRESSIONS:
+    """The format that lists the name of a file, or else its suffix, or else that of what is compressed in it."""
+    lower, suffix = name.lower(), suffix_of(name)
+    found = next((one for one in formats if lower in one.names), None)
+    found = found or next((one for one in formats if suffix in one.suffixes), None)
+    if found is not None:
         return found
+    if SECTION.fullmatch(suffix):
+        return PLAIN_TEXT
+    stem = name.rpartition(".")[0]
+    if suffix not in COMPRESSIONS or suffix_of(stem) in COMPRESSIONS:
+        return None
     # A table in Parquet is compressed by itself, and cannot be read from its start to its end.
-    inner = find_format(stem, [one for one in formats if not isinstance(one, Parquet)])
-    if inner is None and "." in stem.strip(".") and (suffix_of(stem) == "" or SECTION.fullmatch(suffix_of(stem))):
+    inner = _find(stem, [one for one in formats if not isinstance(one, Parquet | Image)])
+    if inner is None and "." in stem.strip(".") and suffix_of(stem) == "":
         inner = PLAIN_TEXT  # a page of the manual such as `cat.1.gz`, or an old log such as `cat.log.2.gz`
     return Compressed(inner) if inner is not None else None

@@ -23,8 +23,7 @@ SIGNS = {
     "bullet": "\u2022", "lquote": "\u2018", "rquote": "\u2019", "ldblquote": "\u201c", "rdblquote": "\u201d",
     "cell": " | ", "nestcell": " | ", "footnote": " ", "~": " ", "_": "-", "{": "{", "}": "}", "\\": "\\",
 }  # fmt: skip
-PARAGRAPH_ENDS = {"par", "sect", "page", "\n", "\r"}
-ROW_ENDS = {"row", "nestrow"}
+ENDS = dict.fromkeys(("par", "sect", "page", "\n", "\r"), "\n\n") | {"row": "\n", "nestrow": "\n"}
 # Encodings of the character sets of fonts, by their numbers
 CHARSETS = {
     0: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "gb18030", 136: "big5", 161: "cp1253",
@@ -37,7 +36,6 @@ WESTERN = "cp1252"
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,9})?[ ]?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|([^\\{}]+)", re.DOTALL
 )
-_LINE_ENDS = bytes.maketrans(b"", b""), b"\r\n\0"  # for `translate`; they are not text
 
 
 class Rtf(Format):
@@ -51,7 +49,8 @@ class Rtf(Format):
             raise UnreadableError("not an RTF file")
         reader = _Reader()
         reader.read(data)
-        yield converted_document(file.path, reader.title, reader.text())
+        title = " ".join("".join(reader.title).split())
+        yield converted_document(file.path, title, "".join(reader.done).strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,8 @@ class _Reader:
     """Reads tokens one after the other. Groups are not read recursively, because they may be nested very deep."""
 
     def __init__(self) -> None:
+        self.title: list[str] = []  # pieces of the title in the properties of the document
+        self.done: list[str] = []  # the Markdown of paragraphs, and the blanks between them
         self._state = _State()
         self._above: list[_State] = []
         self._encoding = WESTERN
@@ -78,36 +79,20 @@ class _Reader:
         self._to_skip = 0  # bytes of the fallback of a Unicode character
         self._bytes = bytearray()  # of the paragraph, not decoded yet
         self._paragraph: list[str] = []
-        self._done: list[str] = []
-        self._title: list[str] = []
-
-    @property
-    def title(self) -> str:
-        """The title in the properties of the document, or ""."""
-        return " ".join("".join(self._title).split())
-
-    def text(self) -> str:
-        """The Markdown of all paragraphs."""
-        return "".join(self._done).strip()
 
     def read(self, data: bytes) -> None:
         """Read until the outermost group ends; raises UnreadableError above MAX_TOKENS tokens."""
         position = n_tokens = 0
-        while position < len(data):
+        while match := _TOKEN.match(data, position):
             n_tokens += 1
             if n_tokens > MAX_TOKENS:
                 raise UnreadableError(f"RTF of more than {MAX_TOKENS:,} tokens")
-            match = _TOKEN.match(data, position)
-            if match is None:  # a backslash at the end
-                break
             position = match.end()
             word, argument, code, sign, bracket, text = match.groups()
             if word == b"bin":
                 position += max(0, int(argument or 0))
-            elif text is not None:
-                self._add(text.translate(*_LINE_ENDS))
-            elif code is not None:
-                self._add(bytes.fromhex(code.decode()))
+            elif text is not None or code is not None:
+                self._add(bytes.fromhex(code.decode()) if text is None else text.translate(None, b"\r\n\0"))
             elif bracket is not None:
                 self._flush()
                 self._to_skip = 0
@@ -120,8 +105,7 @@ class _Reader:
             elif self._to_skip:
                 self._to_skip -= 1
             else:
-                name = (word if word is not None else sign).decode("latin-1")
-                self._control(name, int(argument) if argument else None)
+                self._control((word or sign).decode("latin-1"), int(argument) if argument else None)
         self._flush()
         self._end("\n\n")
 
@@ -142,7 +126,7 @@ class _Reader:
         if self._state.target == "text":
             self._paragraph.append(text)
         elif self._state.target == "title":
-            self._title.append(text)
+            self.title.append(text)
 
     def _end(self, blank: str) -> None:
         """End a paragraph, or a row of a table, with `blank` after it."""
@@ -150,46 +134,38 @@ class _Reader:
         self._paragraph.clear()
         if blank == "\n":
             text = text.removesuffix("|").rstrip()
+        elif text and self.done and self.done[-1] == "\n":  # the first paragraph after a table
+            self.done.append("\n")
         if text:
             level = self._state.level
-            self._done += [f"{'#' * level} {' '.join(text.split())}" if level else without_headings(text), blank]
+            self.done += [f"{'#' * level} {' '.join(text.split())}" if level else without_headings(text), blank]
 
     def _control(self, name: str, number: int | None) -> None:
         is_marked, self._is_marked = self._is_marked, name == "*"
+        state = self._state
         if name == "u" and number is not None:
             self._flush()
             self._put(chr(number % 0x10000))
-            self._to_skip = self._state.n_fallback
-        elif name == "title" and self._state.target == "":
-            self._state = replace(self._state, target="title")
+            self._to_skip = state.n_fallback
+        elif name == "title" and not state.target:
+            self._state = replace(state, target="title")
         elif name in LEFT_OUT or (is_marked and name not in READ_THOUGH_MARKED):
             self._flush()
-            is_fonts = name == "fonttbl" and self._state.target == "text"
-            self._state = replace(self._state, target="fonts" if is_fonts else "")
+            self._state = replace(state, target="fonts" if name == "fonttbl" and state.target == "text" else "")
         elif name in SIGNS:
             self._flush()
             self._put(SIGNS[name])
-        elif name in PARAGRAPH_ENDS or name in ROW_ENDS:
+        elif name in ENDS:
             self._flush()
-            self._end_of(name)
+            if state.target == "text" and state.in_table and ENDS[name] == "\n\n":
+                self._put(" ")
+            elif state.target == "text":
+                self._end(ENDS[name])
         else:
-            self._set(name, number)
+            self._set(name, number or 0)
 
-    def _end_of(self, name: str) -> None:
-        if self._state.target != "text":
-            return
-        if name in ROW_ENDS:
-            self._end("\n")
-        elif self._state.in_table:
-            self._put(" ")
-        else:
-            if self._done and self._done[-1] == "\n":  # the first paragraph after a table
-                self._done.append("\n")
-            self._end("\n\n")
-
-    def _set(self, name: str, number: int | None) -> None:
+    def _set(self, name: str, value: int) -> None:
         """Change the state of the group by a control word without text of its own."""
-        value = number or 0
         if name == "f" and self._state.target == "fonts":
             self._font = value
         elif name == "fcharset":

@@ -3,8 +3,9 @@
 The anchor of a row names its cells.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count, pairwise
 
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile
 from indexer.formats.unreadable import UnreadableError
@@ -30,21 +31,23 @@ class Cell:
 Row = tuple[int, list[Cell]]  # the number of the row, from 1, and its cells, at least one, from left to right
 
 
-class Names:
-    """Gives each sheet a name of its own, even if a broken file uses one twice."""
+def sheet_documents(file: OpenFile, title: str, sheets: Iterable[tuple[str, Iterable[Row]]]) -> Iterator[Document]:
+    """The documents of the sheets that have text. A name that a broken file uses twice gets a number.
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
-
-    def unique(self, name: str) -> str:
-        """The name, or the name and a number if it was used before."""
-        name = " ".join(name.split())[:MAX_TITLE] or "Sheet"
-        chosen, number = name, 1
-        while chosen in self._used:
-            number += 1
-            chosen = f"{name} ({number})"
-        self._used.add(chosen)
-        return chosen
+    Raises UnreadableError if there are no sheets, or too much text.
+    """
+    used: set[str] = set()
+    for given, rows in sheets:
+        name = shown = " ".join(given.split())[:MAX_TITLE] or "Sheet"
+        numbers = count(2)
+        while name in used:
+            name = f"{shown} ({next(numbers)})"
+        used.add(name)
+        document = sheet_document(file, title, name, rows)
+        if document.text:
+            yield document
+    if not used:
+        raise UnreadableError("broken file without sheets")
 
 
 def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) -> Document:
@@ -108,13 +111,8 @@ def _letters(column: int) -> str:
 
 
 def _joined(cells: list[Cell]) -> str:
-    parts: list[str] = []
-    column = 0
-    for cell in cells:
-        parts.append(" | " * min(max(cell.column - column, 0), MAX_GAP) if parts else "")
-        parts.append(cell.text)
-        column = cell.column
-    return "".join(parts)
+    gaps = (" | " * min(max(after.column - cell.column, 0), MAX_GAP) for cell, after in pairwise(cells))
+    return "".join(gap + cell.text for gap, cell in zip(("", *gaps), cells, strict=True))
 
 
 def _header(rows: list[tuple[int, list[Cell]]]) -> list[Heading]:

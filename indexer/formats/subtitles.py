@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from indexer.formats.encoding import decode
@@ -21,7 +21,7 @@ _ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*$")  # noqa: RUF00
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class _Cue:
     """Lines of text with their numbers, shown for some seconds."""
 
     start: float
@@ -52,54 +52,41 @@ class Subtitles(Format):
         yield document
 
 
-def _cues(lines: list[str]) -> Iterator[Cue]:
+def _cues(lines: list[str]) -> Iterator[_Cue]:
     """The cues with text. A line that repeats the one before it, as in captions that roll, is left out."""
-    cue: Cue | None = None
+    cue: _Cue | None = None
     last = ""
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate([*lines, ""], start=1):
         timing = _TIMING.match(line)
-        if timing:
+        if timing or not line.strip():
             if cue is not None and cue.lines:
                 yield cue
-            cue = Cue(_seconds(*timing.groups()[:4]), _seconds(*timing.groups()[4:]), [])
-        elif not line.strip():
-            if cue is not None and cue.lines:
-                yield cue
-            cue = None
+            cue = _Cue(_seconds(timing.groups()[:4]), _seconds(timing.groups()[4:]), []) if timing else None
         elif cue is not None:
-            text = _plain(line)
+            text = html.unescape(_TAG.sub("", _VOICE.sub(lambda match: f"{match[1].strip()}: ", line))).strip()
             if text and text != last:
                 cue.lines.append((number, text))
                 last = text
-    if cue is not None and cue.lines:
-        yield cue
 
 
-def _units(cues: Iterator[Cue]) -> Iterator[list[Cue]]:
-    unit: list[Cue] = []
+def _units(cues: Iterator[_Cue]) -> Iterator[list[_Cue]]:
+    unit: list[_Cue] = []
     for cue in cues:
-        if unit and _is_over(unit, cue):
-            yield unit
-            unit = []
+        if unit:
+            seconds = cue.start - unit[0].start
+            ends = _ENDS_SENTENCE.search(unit[-1].lines[-1][1]) is not None
+            is_far = cue.start - unit[-1].end > PAUSE_SECONDS or seconds < 0
+            if is_far or cue.end - unit[0].start > MOST_SECONDS or (seconds >= UNIT_SECONDS and ends):
+                yield unit
+                unit = []
         unit.append(cue)
     if unit:
         yield unit
 
 
-def _is_over(unit: list[Cue], following: Cue) -> bool:
-    seconds = following.start - unit[0].start
-    ends = _ENDS_SENTENCE.search(unit[-1].lines[-1][1]) is not None
-    is_far = following.start - unit[-1].end > PAUSE_SECONDS or seconds < 0
-    return is_far or following.end - unit[0].start > MOST_SECONDS or (seconds >= UNIT_SECONDS and ends)
-
-
-def _plain(line: str) -> str:
-    spoken = _VOICE.sub(lambda match: f"{match[1].strip()}: ", line) if "<v" in line else line
-    return html.unescape(_TAG.sub("", spoken)).strip()
-
-
-def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str) -> float:
-    return 3600 * int(hours or 0) + 60 * int(minutes) + int(seconds) + int(fraction.ljust(3, "0")) / 1000
+def _seconds(groups: Sequence[str | None]) -> float:
+    hours, minutes, seconds = (int(group or 0) for group in groups[:3])
+    return 3600 * hours + 60 * minutes + seconds + float(f"0.{groups[3]}")
 
 
 def _clock(seconds: float) -> str:

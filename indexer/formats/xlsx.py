@@ -6,8 +6,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.package import Package, attribute, iterate_xml, local_name, main_part, relations, title_of
-from indexer.formats.spreadsheet import Cell, Names, Row, cell_text, sheet_document
+from indexer.formats.package import (
+    Package,
+    attribute,
+    iterate_xml,
+    local_name,
+    main_part,
+    number_in,
+    related_part,
+    relations,
+    title_of,
+)
+from indexer.formats.spreadsheet import Cell, Row, cell_text, sheet_documents
 from indexer.formats.unreadable import UnreadableError
 
 KIND = "XLSX"
@@ -30,54 +40,41 @@ class Xlsx(Format):
         part = main_part(package)
         workbook = package.xml(part)
         targets = relations(package, part)
-        texts = _shared_texts(package, targets)
-        values = _Values(texts, _date_styles(package, targets), _epoch(workbook))
-        title, names, found = title_of(package, "docProps/core.xml"), Names(), False
-        for number, sheet in enumerate(workbook.iter("{*}sheet"), start=1):
-            if number > MAX_SHEETS:
-                raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
-            kind, target = targets.get(_relation_id(sheet), ("", ""))
-            if kind == "worksheet":
-                rows = _rows(package.read(target, is_streamed=True), values)
-                document = sheet_document(file, title, names.unique(attribute(sheet, "name")), rows)
-                found = True
-                if document.text:
-                    yield document
-        if not found:
-            raise package.broken()
+        values = _Values(_shared_texts(package, targets), _date_styles(package, targets), _epoch(workbook))
+        listed = list(workbook.iter("{*}sheet"))
+        if len(listed) > MAX_SHEETS:
+            raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
+        parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in listed)
+        sheets = (
+            (name, _rows(package.read(part, is_streamed=True), values))
+            for name, (kind, part) in parts
+            if kind == "worksheet"
+        )
+        yield from sheet_documents(file, title_of(package, "docProps/core.xml"), sheets)
 
 
-def _relation_id(sheet: Any) -> str:
-    """The attribute `r:id`; `sheetId` and others have no namespace."""
-    return next((str(value) for key, value in sheet.attrib.items() if key.endswith("}id")), "")
+def _part(package: Package, targets: dict[str, tuple[str, str]], kind: str) -> str | None:
+    found = next((target for one, target in targets.values() if one == kind), "")
+    return found if found in package.names else None
 
 
 def _shared_texts(package: Package, targets: dict[str, tuple[str, str]]) -> list[str]:
     """The texts that cells refer to by number."""
-    part = next((target for kind, target in targets.values() if kind == "sharedStrings"), None)
-    if part is None or part not in package.names:
-        return []
-    return [
-        _rich_text(item)
-        for event, item in iterate_xml(package.read(part, is_streamed=True), KIND, "si")
-        if event == "end"
-    ]
+    part = _part(package, targets, "sharedStrings")
+    events = iterate_xml(package.read(part, is_streamed=True), KIND, "si") if part else ()
+    return [_rich_text(item) for event, item in events if event == "end"]
 
 
 def _rich_text(item: Any) -> str:
     """The text of all runs, without the phonetic guides of East Asian text."""
-    parts = []
-    for element in item.iter("{*}t"):
-        above = element.getparent()
-        if above is None or local_name(above) != "rPh":
-            parts.append(element.text or "")
+    parts = (one.text or "" for one in item.iter("{*}t") if one is item or local_name(one.getparent()) != "rPh")
     return cell_text("".join(parts)[:MAX_CELL])
 
 
 def _date_styles(package: Package, targets: dict[str, tuple[str, str]]) -> set[int]:
     """The numbers of the styles that show a number as a date or a time."""
-    part = next((target for kind, target in targets.values() if kind == "styles"), None)
-    if part is None or part not in package.names:
+    part = _part(package, targets, "styles")
+    if part is None:
         return set()
     styles = package.xml(part)
     codes = {attribute(one, "numFmtId"): attribute(one, "formatCode") for one in styles.iter("{*}numFmt")}
@@ -110,7 +107,7 @@ class _Values:
             return Cell(column, _rich_text(element), True)
         value = next((child.text or "" for child in element if child.tag.endswith("}v")), "").strip()
         if kind == "s":
-            number = int(value) if value.isdecimal() and len(value) < 10 else len(self._texts)
+            number = number_in(value, len(self._texts))
             return Cell(column, self._texts[number] if number < len(self._texts) else "", True)
         if kind == "b":
             return Cell(column, {"1": "TRUE", "0": "FALSE"}.get(value, ""), False)
@@ -123,7 +120,7 @@ class _Values:
             number = float(value)
         except ValueError:
             return cell_text(value[:MAX_CELL])
-        if style.isdecimal() and len(style) < 10 and int(style) in self._date_styles:
+        if number_in(style, -1) in self._date_styles:
             try:
                 date = self._epoch + timedelta(seconds=round(number * 86_400))
             except (OverflowError, ValueError):
@@ -137,12 +134,8 @@ class _Values:
 def _rows(data: bytes, values: _Values) -> Iterator[Row]:
     """The rows of a sheet that have cells. The size that the sheet declares is not used."""
     for event, row in iterate_xml(data, KIND, "row"):
-        if event == "end":
-            given = row.get("r", "")
-            number = int(given) if given.isdecimal() and len(given) < 10 else 0
-            cells = list(_cells(row, values))
-            if cells:
-                yield number, cells
+        if event == "end" and (cells := list(_cells(row, values))):
+            yield number_in(row.get("r", ""), 0), cells
 
 
 def _cells(row: Any, values: _Values) -> Iterator[Cell]:

@@ -18,11 +18,12 @@ import pyarrow as pa
 from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.filesystem import link_or_copy, open_like, sync
-from cdesearch.store.folder import current_name, generations_in, replace_file, write_new
+from cdesearch.store.folder import current_name, generations_in, known_entries, replace_file, write_new
 from cdesearch.store.guard import TABLES, read_small, reading
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN, is_generation_name
 from cdesearch.store.open_tables import connect
+from cdesearch.store.trust import require_own
 from cdesearch.store.vocabulary import VOCABULARY
 
 LEDGER = "generations.json"
@@ -54,8 +55,9 @@ def remove(folder: Path, unwanted: Iterable[Path]) -> None:
 
 
 def is_readable(folder: Path) -> bool:
-    """Whether there is a ledger that is not damaged; raises IndexUnreadableError."""
-    return _stored(folder) is not None
+    """Whether there is a ledger that is whole and names the live generation; raises IndexUnreadableError."""
+    names, live = _stored(folder), _live(folder)
+    return names is not None and (live is None or live.name in names)
 
 
 def _stored(folder: Path) -> list[str] | None:
@@ -113,10 +115,14 @@ def open_building(
 
 
 def new_generation(folder: Path) -> Path:
-    """An empty folder for a generation, recorded in the ledger."""
+    """An empty folder for a generation, recorded in the ledger; raises IndexUntrustedError.
+
+    Nobody else knows its name yet, so nobody can have put the same one into another folder.
+    """
     generation = folder / GENERATIONS / uuid4().hex[:12]
     record(folder, generation)
     generation.mkdir()
+    require_own(folder)
     open_like(generation, folder.stat().st_mode)
     return generation
 
@@ -133,8 +139,10 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     The users who may enter the index folder may read the generation: only its owner, unless the owner changes that.
     A kill at any moment leaves it finished: the plan of a build is removed after the swap, and none is written here.
     """
-    before = _live(folder)
-    _flush(building, folder.stat().st_mode)
+    before, mode = _live(folder), folder.stat().st_mode
+    for path in (folder / GENERATIONS, *known_entries(folder)):
+        open_like(path, mode)
+    _flush(building, mode)
     sync(building.parent)  # the new folder itself, before it is named
     replace_file(folder / CURRENT, building.name + "\n")
     sync(folder)

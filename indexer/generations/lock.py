@@ -25,12 +25,12 @@ from cdesearch.store.folder import (
     check_path,
     current_name,
     generations_in,
+    is_older,
     known_entries,
-    mark_of,
     write_new,
 )
 from cdesearch.store.guard import check_enterable, check_not_linked, check_tree, read_small
-from cdesearch.store.layout import CURRENT, FORMAT, GENERATIONS, KNOWN_FILES, MARK, MARKER
+from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
 from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove
@@ -58,11 +58,13 @@ def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
             try:
                 if not os.path.lexists(folder / MARKER):  # the run that had the lock before has removed the folder
                     _prepare(folder, made, renews=renews)
+                require_own(folder)  # whoever owns the folder above can have put another one in its place
+                locked_folder = folder.stat()
                 write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
                 try:
                     yield
                 except Exception as error:
-                    if os.path.lexists(folder / MARKER):
+                    if os.path.lexists(folder / MARKER) and os.path.samestat(folder.stat(), locked_folder):
                         raise
                     _remove_remains(folder)
                     cause = f"{folder} was removed while this run was writing into it."
@@ -102,7 +104,7 @@ def _prepare(folder: Path, made: list[Path], *, renews: bool) -> None:
         made.append(folder / MARKER)
         open_like(folder, PRIVATE)
         write_new(folder / MARKER, MARK)
-    if renews and (mark_of(folder) or FORMAT) < FORMAT:
+    if renews and is_older(folder):
         _empty(folder)
     try:
         check_marker(folder)

@@ -4,7 +4,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.store.folder import check_marker, generations_in
+from cdesearch.store.folder import check_marker, generations_in, is_older
 from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES
 from indexer.generations.generation import save
 from indexer.generations.lock import locked
@@ -15,8 +15,9 @@ def remove_index(folder: Path) -> list[Path]:
 
     Raises IndexBusyError while another run writes, and IndexStateError for a folder that is not an index.
     """
-    check_marker(folder)
-    with locked(folder, wait=False):
+    if not is_older(folder):
+        check_marker(folder)
+    with locked(folder, wait=False, renews=True):
         (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
         for generation in generations_in(folder):
             shutil.rmtree(generation)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cdesearch.errors import (
     IndexDamagedError,
+    IndexMismatchError,
     IndexNotFoundError,
     IndexStateError,
     IndexUnreadableError,
@@ -117,7 +118,7 @@ def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
     check_not_linked(folder / GENERATIONS)
     try:
         current_generation(folder)
-    except (IndexUnreadableError, IndexUntrustedError):
+    except (IndexMismatchError, IndexUnreadableError, IndexUntrustedError):
         raise
     except IndexStateError as error:
         problem = error.cause

@@ -17,14 +17,15 @@ def clear(
 ) -> None:
     """Remove an index. The indexed files stay as they are."""
     from cdesearch.store.finding import opened_place
-    from cdesearch.store.folder import check_marker
+    from cdesearch.store.folder import check_marker, is_older
     from cdesearch.store.place import on_disk
     from cdesearch.terminal import printable
     from indexer.generations.removal import remove_index
 
     remedy = "Remove the objects below this prefix with a tool of its provider."
     found = on_disk(opened_place(named_index(folder, index)), "clear", remedy)
-    check_marker(found)
+    if not is_older(found):
+        check_marker(found)
     shown = printable(str(found))
     if not yes:
         _confirm(shown)

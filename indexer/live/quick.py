@@ -8,6 +8,7 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
+from cdesearch.store.filesystem import foreign_owner
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.place import on_disk
@@ -37,7 +38,7 @@ def update_if_quick(
     """
     on_disk(index.place, "query --update")
     index.require_trust(model=model is None)
-    if index.trust_request.owner is not None:
+    if foreign_owner(index.folder, as_caller=False) is not None:
         return f"The index {printable(str(index.place))} belongs to another user, so it is not updated."
     if not index.manifest.is_complete:  # an update would complete the build; the answer shows its progress
         return None

@@ -16,26 +16,6 @@ from datetime import date
 from pathlib import Path
 
 import hostile_packages
-from parquet_footer import (
-    DATA_OFFSET,
-    DATA_PAGE,
-    DICTIONARY_OFFSET,
-    DICTIONARY_PAGE,
-    GROUP_BYTES,
-    GROUP_ROWS,
-    GROUPS,
-    PACKED,
-    PAGE_PACKED,
-    PAGE_UNPACKED,
-    ROWS,
-    UNPACKED,
-    VALUES,
-    column_of,
-    group_of,
-    nest,
-    with_footer,
-    with_page,
-)
 
 DOCX_TYPES = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -153,19 +133,14 @@ def _corpus() -> dict[str, Callable[[], bytes]]:
     """The name and maker of every file. The bytes are made on demand, because some are large."""
     return {
         **_records(),
-        **_forged_parquet(),
         **_markup(),
         **_office(),
         **hostile_packages.makers(),
         **_code(),
-        "endless_heading.md": lambda: b"# " + b"x " * 60_000,
         "signs_at_the_end.md": lambda: b"# " + b"a #" * 40_000 + b"b",
         "endless_section.rst": lambda: b"a" * 100_000 + b"\n" + b"=" * 100_000,
         "many_headings.md": lambda: b"".join(b"#" * (1 + i % 6) + b" head %d\n" % i for i in range(15_000)),
-        "open_quotes.md": lambda: b">" * 100_000 + b" x",
         "nested_list.md": lambda: b"\n".join(b" " * (2 * depth) + b"- x" for depth in range(320)),
-        "brackets.md": lambda: b"[" * 100_000,
-        "front_matter.md": lambda: b"---\n" * 20_000,
         "newlines.txt": lambda: b"\n" * 3_000_000 + b"x",
         "noise.txt": lambda: _noise(100_000),
         "picture.txt": lambda: b"\x89PNG\r\n\x1a\n" + _noise(5000),
@@ -221,70 +196,6 @@ def _repeated_parquet() -> bytes:
     return parquet(pa.table({"text": values}), compression="zstd")
 
 
-def three_rows(**options: object) -> bytes:
-    """A sound Parquet file of three records."""
-    import pyarrow as pa
-
-    return parquet(pa.table({"_id": ["a", "b", "c"], "text": ["the cat", "the dog", "the moon"]}), **options)
-
-
-def _forged_parquet() -> dict[str, Callable[[], bytes]]:
-    """Parquet files whose footers or page headers do not state what the file contains."""
-    makers: dict[str, Callable[[], bytes]] = {}
-    for label, number in {"huge": 2**62, "large": 2**31 - 1, "negative": -5, "zero": 0}.items():
-        for name, change in forged_footers(number).items():
-            makers[f"{label}_{name}.parquet"] = lambda change=change: with_footer(three_rows(), change)
-        if abs(number) < 2**31:
-            makers |= {f"{label}_{name}.parquet": make for name, make in _forged_pages(number).items()}
-    makers["many_groups.parquet"] = lambda: with_footer(three_rows(), _repeat_groups)
-    for depth in (100, 20_000):
-        makers[f"deep_{depth}.parquet"] = lambda depth=depth: with_footer(three_rows(), lambda file: nest(file, depth))
-    return makers
-
-
-def forged_footers(number: int) -> dict[str, Callable[[dict], None]]:
-    """Changes of a footer, each of which replaces a size, a count or an offset by `number`."""
-
-    def set_all_rows(footer: dict) -> None:
-        footer[ROWS][1] = group_of(footer)[GROUP_ROWS][1] = number
-        for column in (0, 1):
-            column_of(footer, column)[VALUES][1] = number
-
-    fields = {"values": VALUES, "unpacked": UNPACKED, "packed": PACKED, "data": DATA_OFFSET, "words": DICTIONARY_OFFSET}
-    return {
-        "rows": lambda footer: footer[ROWS].__setitem__(1, number),
-        "group": lambda footer: group_of(footer)[GROUP_ROWS].__setitem__(1, number),
-        "group_bytes": lambda footer: group_of(footer)[GROUP_BYTES].__setitem__(1, number),
-        "everywhere": set_all_rows,
-        **{
-            name: lambda footer, field=field: column_of(footer)[field].__setitem__(1, number)
-            for name, field in fields.items()
-        },
-    }
-
-
-def _forged_pages(number: int) -> dict[str, Callable[[], bytes]]:
-    def plain(change: Callable[[dict], None]) -> bytes:
-        return with_page(three_rows(use_dictionary=False), change)
-
-    def words(change: Callable[[dict], None]) -> bytes:
-        return with_page(three_rows(), change, offset=DICTIONARY_OFFSET)
-
-    return {
-        "page_unpacked": lambda: plain(lambda page: page[PAGE_UNPACKED].__setitem__(1, number)),
-        "page_packed": lambda: plain(lambda page: page[PAGE_PACKED].__setitem__(1, number)),
-        "page_values": lambda: plain(lambda page: page[DATA_PAGE][1][1].__setitem__(1, number)),
-        "dictionary_unpacked": lambda: words(lambda page: page[PAGE_UNPACKED].__setitem__(1, number)),
-        "dictionary_values": lambda: words(lambda page: page[DICTIONARY_PAGE][1][1].__setitem__(1, number)),
-    }
-
-
-def _repeat_groups(footer: dict) -> None:
-    kind, groups = footer[GROUPS][1]
-    footer[GROUPS][1] = kind, groups * 2000
-    footer[ROWS][1] *= 1000  # half of the rows that the groups state
-
-
 def _markup() -> dict[str, Callable[[], bytes]]:
     return {
         "deep_1000.html": lambda: b"<div>" * 1000 + b"the cat",
@@ -293,12 +204,8 @@ def _markup() -> dict[str, Callable[[], bytes]]:
         "deep_tables.html": lambda: _nested_table(2000),
         "deep_code.html": lambda: b"<pre>a" * 2000,
         "deep_headers.html": lambda: b"<header>a" * 3000,
-        "blanks.html": lambda: b"<pre>" + b" " * 300_000 + b"x</pre>",
         "styling.html": lambda: b"".join(b"<b id=%d>" % number for number in range(3000)) + b"<p>a" * 3000,
-        "endless_heading.html": lambda: b"<h1>" + b"x " * 50_000 + b"</h1><p>a",
-        "half_tags.html": lambda: b"<a" * 200_000,
         "surrogates.html": lambda: b"<p>the cat &#xD800; &#x110000; &#0;</p>",
-        "meta.html": lambda: b"<meta " * 30_000 + b"<meta charset = " + b" " * 30_000,
         "no_encoding.html": lambda: b"<meta charset=unicode_escape><p>\\x41 \xe9</p>",
     }
 
@@ -335,14 +242,11 @@ def _laughs() -> bytes:
 def _code() -> dict[str, Callable[[], bytes]]:
     return {
         "arrows.c": lambda: b"x=>\n" * 7500,  # the parser takes minutes, and cannot be stopped within them
-        "comments.c": lambda: b"/*\n" * 10_000,
         "here.sh": lambda: b"<<A\n" * 25_000,
         "deep.yaml": lambda: b"\n".join(b" " * depth + b"a:" for depth in range(440)),
         "dashes.yaml": lambda: b"- " * 3000,
         "tags.xml": lambda: b"<a>\n" * 25_000,
         "lists.json": lambda: b"[\n" * 20_000,
-        "quotes.json": lambda: b'"\n' * 100_001,
-        "comments.json": lambda: b"/*\n" * 100_000,
         "surrogates.json": lambda: b'{"a": "the \\ud800 cat"}',
         "number.json": lambda: b'{"a": [' + b"9" * 100_000 + b', "the cat"]}',
         "laughs.xml": _laughs,
@@ -354,10 +258,6 @@ def _code() -> dict[str, Callable[[], bytes]]:
         ),
         "laughs.yaml": lambda: b"a: &a [the, cat]\n" + b"".join(b"b%d: &b%d [*a, *a]\n" % (n, n) for n in range(2000)),
         "questions.yaml": lambda: b"? " * 3000,
-        "open.toml": lambda: b'"""\n' * 9999 + b"[" + b" " * 400,
-        "open.tex": lambda: b"\\[\n$\n\\begin{verbatim}\n" * 20_000 + b"the cat",
-        "drawers.org": lambda: b":A:\n" * 20_000 + b"the cat",
-        "times.srt": lambda: b"99:99:99,999 --> 00:00:00,0\nthe cat\n" * 20_000,
         "parentheses.py": lambda: b"(\n" * 20_000,
         "surrogate.py": lambda: b"# coding: utf-8\nx = '\xed\xa0\x80'\n",
     }

@@ -1,4 +1,6 @@
-"""Property-based fuzzing of every parser for a few seconds; `make fuzz MINUTES=30` does the same for longer."""
+"""Property-based fuzzing of every parser for a few seconds; `make fuzz` does the same for longer, with new files."""
+
+import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -6,6 +8,7 @@ from hypothesis import strategies as st
 from parser_fuzzing import SEEDS, check, files, mutated, mutated_package
 from sample_files import PACKAGES
 
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 quick = settings(
     max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -36,7 +39,7 @@ def test_a_package_with_a_mutated_part_is_read_or_refused_with_a_reason(name):
     check_one()
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=EXAMPLES or 150, derandomize=not EXAMPLES)
 @given(files)
 def test_any_file_is_read_or_refused_with_a_reason(file):
     check(*file)

@@ -86,7 +86,7 @@ def test_a_folder_of_special_files_is_indexed_and_every_one_is_accounted_for(spe
 def test_a_file_that_becomes_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_checkpoint, monkeypatch):
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("the cat")
-    from indexer import build as building
+    from indexer import plan as planning
 
     def find_then_replace(*arguments, **options):
         items = list(find_sources(*arguments, **options))
@@ -94,7 +94,7 @@ def test_a_file_that_becomes_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_che
         os.mkfifo(tmp_path / "b.md")
         return items
 
-    monkeypatch.setattr(building, "find_sources", find_then_replace)
+    monkeypatch.setattr(planning, "find_sources", find_then_replace)
     report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
     assert [(item.path, item.reason) for item in report.skipped] == [("b.md", "could not be read: not a regular file")]
 
@@ -102,7 +102,7 @@ def test_a_file_that_becomes_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_che
 @pytest.fixture
 def change_after_the_walk(monkeypatch):
     """Calls a function between the walk of a build and the reading of its files."""
-    from indexer import build as building
+    from indexer import plan as planning
 
     def set_change(change):
         def find_then_change(*arguments, **options):
@@ -110,7 +110,7 @@ def change_after_the_walk(monkeypatch):
             change()
             return items
 
-        monkeypatch.setattr(building, "find_sources", find_then_change)
+        monkeypatch.setattr(planning, "find_sources", find_then_change)
 
     return set_change
 

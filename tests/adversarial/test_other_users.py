@@ -7,13 +7,18 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from command import cdesearch_several
 
+from cdesearch.errors import IndexUntrustedError
 from cdesearch.progress import Silent
-from cdesearch.store.trust import require_own
+from cdesearch.store.filesystem import lock_of
+from cdesearch.store.layout import MARK
+from cdesearch.store.trust import check_found, require_own
 from indexer.build import build
 from indexer.settings import Options
 
@@ -183,10 +188,42 @@ def test_no_program_writes_into_the_index_of_another_user(shared, tiny_checkpoin
     assert content(shared / ".cdesearch") == before
 
 
-def test_the_user_who_has_called_sudo_counts_as_the_owner(tmp_path, monkeypatch):
+def test_under_sudo_the_index_of_its_caller_is_read_and_not_written(tmp_path, monkeypatch):
     os.chown(tmp_path, OWNER, OWNER)
     monkeypatch.setenv("SUDO_UID", str(OWNER))
-    require_own(tmp_path)
+    check_found(tmp_path)
+    with pytest.raises(IndexUntrustedError, match="without sudo"):
+        require_own(tmp_path)
+
+
+def test_only_root_counts_as_the_user_who_has_called_sudo(shared):
+    before = content(shared / ".cdesearch")
+    commands = [(["query", "hi", "--update"], 2), (["index"], 2)]
+    for run in cdesearch_several(
+        *commands, cwd=shared / "theirs", prefix=AS_OTHER, SUDO_UID=str(OWNER), **environment(shared)
+    ):
+        assert BELONGS in run.stderr
+    assert content(shared / ".cdesearch") == before
+
+
+def test_a_folder_that_its_owner_replaces_before_it_is_locked_gets_no_text(tmp_path, tiny_checkpoint):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "private.md").write_text(SECRET)
+    index = docs / ".cdesearch"
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    (docs / "more.md").write_text(SECRET)
+    with ThreadPoolExecutor() as threads:
+        with lock_of(index / "lock", wait=True):
+            updated = threads.submit(build, [docs], Options(model=tiny_checkpoint, wait=True), Silent())
+            time.sleep(1)  # the update waits for the lock
+            index.rename(tmp_path / "taken")
+            (index / "generations").mkdir(parents=True)
+            (index / "INDEX").write_text(MARK)
+            os.chown(index, OWNER, OWNER)
+        with pytest.raises(IndexUntrustedError, match=BELONGS):
+            updated.result()
+    assert SECRET.encode() not in b"".join(content(index).values())
 
 
 def modes(index):
@@ -214,4 +251,5 @@ def test_a_new_index_is_private_and_later_generations_follow_its_folder(tmp_path
     build([docs], options, Silent())
     live = index / "generations" / (index / "CURRENT").read_text().strip()
     assert modes(live) == ({0o750}, {0o640})
-    assert stat.S_IMODE((index / "CURRENT").stat().st_mode) == 0o640
+    for name, mode in (("CURRENT", 0o640), ("INDEX", 0o640), ("generations", 0o750)):
+        assert stat.S_IMODE((index / name).stat().st_mode) == mode

@@ -223,7 +223,7 @@ def test_mining_that_fails_writes_no_pairs(folder, tmp_path):
     (tmp_path / "pairs").mkdir()
     (tmp_path / "pairs" / "a.jsonl").write_text((folder / "pairs.jsonl").read_text())
     (tmp_path / "pairs" / "b.jsonl").write_text("{")
-    with pytest.raises(SourceError, match=r"b\.jsonl:1 is not JSON"):
+    with pytest.raises(SourceError, match=r"b\.jsonl:1 is not a JSON object"):
         command(tmp_path / "pairs", tmp_path / "new" / "out")
     assert [entry.name for entry in (tmp_path / "new" / "out").iterdir()] == [WORK]
 

@@ -121,13 +121,8 @@ def _check_length(recipe: Recipe, model: ContextualModel) -> None:
 
 
 def _split(domains: dict[str, Domain], recipe: Recipe) -> dict[str, tuple[Integers, Integers]]:
-    """Rows of each domain to train on and rows held out; raises InputError if a domain to hold out is missing."""
+    """Rows of each domain to train on and rows held out."""
     chosen, nothing = recipe.data.held_out_domains, np.empty(0, np.int64)
-    if missing := sorted(set(chosen) - set(domains)):
-        raise InputError(
-            f"data.held_out_domains names {', '.join(missing)}, which data.pairs does not have or which is too small.",
-            f"Name some of: {', '.join(domains)}.",
-        )
     rows = {}
     for name, domain in domains.items():
         if chosen:

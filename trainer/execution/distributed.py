@@ -15,10 +15,7 @@ PATIENCE = timedelta(hours=12)  # how long processes wait while the first one pr
 
 @contextmanager
 def joined() -> Iterator[torch.device]:
-    """Join the process group of torchrun, if there is one; yields the device of this process.
-
-    Within another such block, the processes are joined already: they cannot reliably be joined a second time.
-    """
+    """Join the process group of torchrun, if there is one; yields the device of this process."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield device
@@ -26,9 +23,6 @@ def joined() -> Iterator[torch.device]:
     if device.type == "cuda":
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
-    if dist.is_initialized():
-        yield device
-        return
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
     try:
         yield device

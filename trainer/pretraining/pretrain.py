@@ -33,11 +33,10 @@ from trainer.run.state import (
     save_state,
 )
 from trainer.step.parameter_groups import Groups, clip_by_group, make_optimizer
-from trainer.step.schedule import linear, stable_then_cosine
+from trainer.step.schedule import linear
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
 BETA2 = 0.98  # of AdamW
-COOLDOWN = 0.2  # with diffusion: the share of the steps in which rates fall
 # Settings that may differ on resume: how long the run takes, how often it reports, and where its texts and folders are.
 MAY_CHANGE = ("learning.steps", "texts.files", "model.start", "model.head", "network.tokenizer", "run.out", "run.watch")
 
@@ -81,19 +80,12 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
 
 
 def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:
-    """The texts as tokens; raises InputError if the mask is one of them. A special token may be quoted in a text."""
+    """The texts as tokens; raises SourceError."""
     tokenizer = load_tokenizer(tokenizer_file(recipe))
     advance = display.stage("Reading documents", None)
     files = domain_files(recipe.texts.files)
     found = read_token_documents(files, recipe.texts.cap, tokenizer, recipe.run.out / "data", advance)
     display.note(f"{counted(len(found), 'document')} with {len(found.passages.values):,} tokens")
-    mask = tokenizer.token_to_id(recipe.objective.mask_token)
-    is_ordinary = mask is not None and mask not in tokenizer.get_added_tokens_decoder()
-    if is_ordinary and (found.passages.values == mask).any():
-        raise InputError(
-            f"objective.mask_token is {recipe.objective.mask_token}, which the texts contain.",
-            "Set it to a special token of the tokenizer, or to one that no text contains.",
-        )
     return found
 
 
@@ -142,10 +134,8 @@ class PretrainingRun:
         self._display.detail(f"step {progress.step}  {shown(figures)}  {1 / seconds:.2g} steps/s")
 
     def _rate_factor(self, group: str, step: int) -> float:
-        """With a head the network learns nothing in the first steps, and then has its own warmup."""
+        """With a new head the network learns nothing in the first steps, and then has its own warmup."""
         learning = self._recipe.learning
-        if not self._recipe.is_masked:
-            return stable_then_cosine(step, learning.steps, learning.warmup, COOLDOWN)
         waiting = learning.head_warmup if group == "network" else 0
         left = max(1, learning.steps - waiting)
         return 0.0 if step < waiting else linear(step - waiting, left, learning.warmup)

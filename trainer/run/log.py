@@ -33,11 +33,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
     A last line that a kill has cut off is left out. Raises InputError if another line is not as it was written.
     """
-    return read_log_file(folder / FILE)
-
-
-def read_log_file(file: Path) -> list[dict[str, Any]]:
-    """The lines of a log that has been copied to another place, as `read_log` returns them."""
+    file = folder / FILE
     lines: dict[Any, dict[str, Any]] = {}
     texts = file.read_bytes().split(b"\n")
     for number, text in enumerate(texts, start=1):

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from cdesearch.errors import CdesearchError, InputError, ModelError, StorageError
 from trainer.execution.distributed import world
 from trainer.recipe_file import differences, parse_recipe, to_plain
-from trainer.replacing import mend, replacing
+from trainer.replacing import replacing, writing
 
 STATE = "state.pt"
 BEST = "best.pt"
@@ -200,13 +200,5 @@ def _write(target: Path, state: dict[str, Any]) -> None:
     """Replace the file `target`; raises StorageError."""
     content = BytesIO()
     torch.save(state, content)
-    try:
-        with replacing(target) as stream:
-            stream.write(content.getbuffer())
-    except OSError as error:
-        has_state = (target.parent / STATE).exists()
-        raise StorageError(
-            f"The state cannot be written to {target.parent} ({error.strerror});"
-            f" {'the previous state is kept' if has_state else 'there is no earlier state'}.",
-            f"{mend(error)}, and run again {'with' if has_state else 'without'} --resume.",
-        ) from error
+    with writing(target), replacing(target) as stream:
+        stream.write(content.getbuffer())

@@ -27,7 +27,7 @@ def test_sizes_that_are_not_the_published_ones_are_noted(tmp_path):
     ("given", "named"),
     [
         ({"corpus": [{"_id": "a", "text": "x"}, {"_id": "a", "text": "y"}]}, "corpus.jsonl:2 has the id a a second"),
-        ({"corpus": [{"_id": "a"}]}, "corpus.jsonl:1 has no 'text'"),
+        ({"corpus": [{"_id": "a"}]}, "corpus.jsonl:1 cannot be read .*`text`"),
         ({"judged": ["q0\td0\t0"]}, "has no judgement above 0"),
         ({"judged": ["q0\td0"]}, "test.tsv:2 does not have three columns"),
         ({"judged": ["q0\tzzz\t1", "q0\td0\t1"]}, "1 of 2 judgements"),

@@ -158,9 +158,9 @@ def test_bytes_without_text_are_silence(line):
 def test_the_time_that_the_reader_takes_is_no_silence():
     with speaking("a", "b") as server:
         parsed = Endpoint.parse(server.url, "tiny")
-        pieces = iter(ChatStream(replace(parsed, silence_seconds=0.2), ASKED))
+        pieces = iter(ChatStream(replace(parsed, silence_seconds=1.0), ASKED))
         assert next(pieces) == "a"
-        time.sleep(0.5)
+        time.sleep(1.5)
         assert list(pieces) == ["b"]
 
 

@@ -153,7 +153,7 @@ def test_every_option_of_every_command_can_be_set_and_is_shown(indexed):
         ("[query]\nk = 0\n", "k in [query] is not accepted: -k must be at least 1, not 0"),
         ("[query]\nk = true\n", "k in [query] must be a text or a number"),
         ("[query]\nk = [3]\n", "k in [query] takes one value, not a list"),
-        ("[query]\nk = nan\n", "k in [query] is not accepted: -k must be a number"),
+        ("[query]\nk = nan\n", "k in [query] is not accepted: -k must be a number, not nan"),
         ("[query]\nfull = 1\n", "full in [query] must be true or false"),
         ('[query]\nsince = ""\n', "since in [query] must not be empty"),
         ('[query]\nsince = "a\\u0000"\n', "since in [query] contains a NUL character"),

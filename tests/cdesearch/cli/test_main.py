@@ -261,7 +261,7 @@ def test_doctor_reports_once_that_a_sound_index_needs_no_repair(indexed):
     run = cdesearch("doctor", "--repair", cwd=indexed)
     assert run.stdout.count("is sound") == 1
     stages = [line.partition(" of ")[0] for line in run.stderr.splitlines()]
-    assert stages == ["Checking files", "Reading chunks"] * 2, "before a repair, and after it"
+    assert stages == ["Checking files"] * 2, "before a repair, and after it"
 
 
 def test_the_summary_shows_how_many_documents_have_no_text(tmp_path):

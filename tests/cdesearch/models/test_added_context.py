@@ -1,6 +1,5 @@
 """A published model gets the statistics of the corpus and document context, unless it is used plain."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from cdesearch.errors import InputError
 from cdesearch.models.added_context import ADDED_DOCUMENT_WEIGHT, ADDED_STATISTICS
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import Manifest
 from indexer.build import build
 from indexer.settings import Options
 
@@ -82,10 +80,8 @@ def test_a_plain_index_holds_the_published_vectors(bert, documents):
     assert_finds_what_it_holds(opened)
 
 
-def test_an_index_that_an_older_version_has_built_stays_plain(bert, documents):
+def test_an_update_keeps_an_index_plain(bert, documents):
     cdesearch.build(documents, model=bert, plain=True).close()
-    manifest = Index(documents / ".cdesearch").generation / "manifest.json"
-    assert "added_context" not in json.loads(manifest.read_text())
     (documents / "late.md").write_text("A cat sat on the late bread.")
     with cdesearch.build(documents, model=bert) as updated:
         assert updated.report.embedded == 1
@@ -109,15 +105,6 @@ def test_a_model_that_was_trained_with_a_corpus_has_no_plain_vectors(tiny_checkp
             Embedder(model, plain=True)
     with pytest.raises(InputError, match="trained to read a corpus"):
         build([documents], Options(model=tiny_checkpoint, plain=True), Silent())
-
-
-def test_the_model_that_is_trained_with_a_corpus_writes_no_field_that_older_versions_do_not_know(
-    tiny_checkpoint, documents
-):
-    build([documents], Options(model=tiny_checkpoint), Silent())
-    file = Index(documents / ".cdesearch").generation / "manifest.json"
-    assert "added_context" not in json.loads(file.read_text())
-    assert Manifest.load(file).added_context is False
 
 
 def test_the_statistics_grow_from_nothing_with_the_number_of_texts():

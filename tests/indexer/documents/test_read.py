@@ -39,13 +39,6 @@ def test_rst_sections():
     assert [(heading.level, heading.title) for heading in document.headings] == [(1, "Top"), (2, "Sub")]
 
 
-def test_labels_above_an_rst_heading_belong_to_its_section():
-    labels = [f".. _conf-{name}:\n\n.. setting:: {name}\n\n" for name in ("cat", "dog")]
-    text = f"Top\n===\n\n.. note:: text\n\n{labels[0]}``cat``\n~~~~~~~\n\n{labels[1]}``dog``\n~~~~~~~\n"
-    (document,) = documents("a.rst", text.encode())
-    assert [heading.offset for heading in document.headings] == [0, *map(text.index, labels)]
-
-
 def test_the_title_of_a_section_may_begin_with_a_role_a_literal_or_a_substitution():
     text = "|Document| objects\n==================\n\ntext\n\n:mod:`epub` Module\n------------------\n\ntext\n"
     (document,) = documents("a.rst", text.encode())

@@ -48,8 +48,19 @@ def test_org_is_read_without_settings_drawers_and_comments():
     ]
 
 
-def test_a_drawer_without_an_end_hides_nothing():
-    assert lines("a.org", ":LOGBOOK:\nhoney\n") == [(1, ":LOGBOOK:"), (2, "honey")]
+def test_the_lines_of_a_drawer_that_are_not_properties_are_text():
+    assert lines("a.org", ":LOGBOOK:\n:ID: 7\nhoney\n") == [(3, "honey")]
+
+
+def test_the_signs_below_headings_of_restructured_text_become_marks_of_their_levels():
+    text = "Bears\n=====\n\n.. _food:\n\n:mod:`honey` **pots**\n----------------------\n\n# no\n\n"
+    text += "Trees\n~~~~~\n\nOaks\n====\n"
+    assert [(one.level, one.title) for one in document("a.rst", text).headings] == [
+        (1, "Bears"),
+        (2, "honey pots"),
+        (3, "Trees"),
+        (1, "Oaks"),
+    ]
 
 
 def test_asciidoc_is_read_without_attributes_comments_and_macros():

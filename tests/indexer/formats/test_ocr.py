@@ -8,11 +8,9 @@ from command import cdesearch
 from hidden_libraries import run_module_without
 from pdf_pages import Line, pdf_of
 from PIL import Image, ImageDraw, ImageFont
-from pypdfium2 import PdfDocument
 
 from cdesearch.store.index import Index
 from indexer.documents.read import read
-from indexer.formats import pdf
 from indexer.formats.format import Columns, LeftOut, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
@@ -56,18 +54,6 @@ def test_an_image_with_too_many_pixels_is_not_unpacked():
     assert len(data) < 100_000
     with pytest.raises(UnreadableError, match="pixels"):
         text_of("a.png", data)
-
-
-def test_scanned_pages_beyond_the_limit_are_counted_with_their_page_numbers(monkeypatch):
-    monkeypatch.setattr(pdf, "MAX_SCANNED", 0)
-    book = PdfDocument(pdf_of([[Line(50, 700, "the cat")]]))
-    book.import_pages(PdfDocument(saved(drawn("cats"), "PDF")))
-    stream = io.BytesIO()
-    book.save(stream)
-    left_out = LeftOut()
-    (document,) = read(OpenFile("a.pdf", io.BytesIO(stream.getvalue()), Columns(), left_out, has_ocr=True))
-    assert document.text.strip() == "the cat" and len(document.pages) == 2
-    assert str(left_out) == "1 page left out: page 2 is scanned, as are 0 pages before it"
 
 
 @pytest.mark.slow

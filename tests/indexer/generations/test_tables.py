@@ -169,7 +169,7 @@ def test_large_parts_of_a_new_index_are_split_before_its_first_update(tmp_path, 
     tables = Tables(tmp_path, vectors)
     add(tables, range(2000), in_groups)
     tables.finish()
-    assert min(part_sizes(tables)) >= 13 and max(part_sizes(tables)) <= 200
+    assert min(part_sizes(tables)) >= 8 and max(part_sizes(tables)) <= 200
     (large,) = segment_files(tables, tmp_path)
     add(tables, range(3000, 3010), in_groups)
     tables.finish()

@@ -148,18 +148,6 @@ def test_clear_asks_and_refuses_a_folder_without_the_marker(docs, run, tmp_path,
     assert (tmp_path / "other" / "CURRENT").exists()
 
 
-def test_clear_keeps_foreign_files_inside_a_generation_and_names_them(docs, run, monkeypatch, capsys):
-    folder = run().folder
-    generation = Index(folder).generation
-    foreign = [generation / "mine.txt", generation / "tables" / "chunks.lance" / "data" / "notes.md"]
-    for file in foreign:
-        file.write_text("keep")
-    command(monkeypatch, "clear", docs, "--yes")
-    assert sorted(path for path in folder.rglob("*") if path.is_file()) == foreign
-    shown = capsys.readouterr().out
-    assert f"generations/{generation.name}/mine.txt, " in shown and "Move or delete the folder" in shown
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["{", "missing"])
 def test_clear_removes_an_index_whose_list_of_generations_is_damaged(docs, run, monkeypatch, capsys, damage):

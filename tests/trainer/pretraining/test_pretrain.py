@@ -225,15 +225,6 @@ def test_texts_that_are_all_held_out_leave_nothing_to_train_on(tmp_path, start):
         pretrain(recipe_of(tmp_path / "one", start, texts__held_out=0.98), Silent())
 
 
-def test_a_word_of_the_texts_cannot_be_the_mask(tmp_path, start, tokenizer):
-    for kind in ("condenser", "diffusion"):
-        recipe = recipe_for(kind, tmp_path / kind, start, tokenizer, objective__mask_token="the")
-        with pytest.raises(InputError, match="mask_token is the, which the texts contain"):
-            pretrain(recipe, Silent())
-    unused = recipe_of(tmp_path / "unused", start, objective__mask_token="##b", learning__steps=1)
-    assert pretrain(unused, Silent()).is_dir(), "no text has this token"
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_start_with_numbers_that_are_not_finite_is_named(kind, tmp_path, start, tokenizer):
     broken = start

@@ -195,12 +195,9 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 
 def _parsed(line: bytes, location: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{location} is not JSON ({error}).", "Correct or remove the line.") from None
-    if not isinstance(row, dict):
-        raise SourceError(f"{location} is not a JSON object.", "Correct or remove the line.")
-    return row
+        return msgspec.convert(json.loads(line), dict[str, Any])
+    except (ValueError, RecursionError) as error:  # ValueError: also that of another type
+        raise SourceError(f"{location} is not a JSON object ({error}).", "Correct or remove the line.") from None
 
 
 def _format(file: Path) -> str | None:

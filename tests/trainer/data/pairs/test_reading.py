@@ -49,7 +49,7 @@ BOOK = '"doc_id": "b", "chunks": ["one", "two"]'
 PAIR = '"query": "q", "document": "d"'
 
 BROKEN = {
-    "{oops": "not JSON",
+    "{oops": "not a JSON object",
     "[]": "not a JSON object",
     '{"query": 1}': r"not as expected: .*\$\.query`\. Correct or remove the line\.",
     '{"query": "q"}': "missing required field `document`",
@@ -77,14 +77,17 @@ def test_a_bad_line_is_named(tmp_path, line):
 GOOD = b'{"query": "q", "document": "d"}\n' * 3
 
 DAMAGED = {
-    "cut.jsonl.gz": (gzip.compress(os.urandom(9000))[:2000], r"cut\.jsonl\.gz(:1 is not JSON| cannot be read)"),
+    "cut.jsonl.gz": (
+        gzip.compress(os.urandom(9000))[:2000],
+        r"cut\.jsonl\.gz(:1 is not a JSON| cannot be read)",
+    ),
     "late.jsonl.gz": (gzip.compress(GOOD)[:-12], r"late\.jsonl\.gz cannot be read"),
     "tail.jsonl.gz": (gzip.compress(GOOD) + b"tail", r"tail\.jsonl\.gz cannot be read after line 3 .*Copy the file"),
     "plain.jsonl.gz": (GOOD, r"plain\.jsonl\.gz cannot be read \(Not a gzipped file"),
     "bits.jsonl.gz": (gzip.compress(b"")[:10] + b"\xff" * 99, r"bits\.jsonl\.gz cannot be read \(Error -3"),
-    "deep.jsonl": (GOOD + b"[" * 100_000, r"deep\.jsonl:4 is not JSON"),
-    "latin.jsonl": (GOOD + b'{"query": "caf\xe9"}', r"latin\.jsonl:4 is not JSON"),
-    "long.jsonl": (GOOD + b'{"query": ' + b"9" * 5000 + b"}", r"long\.jsonl:4 is not JSON"),
+    "deep.jsonl": (GOOD + b"[" * 100_000, r"deep\.jsonl:4 is not a JSON object"),
+    "latin.jsonl": (GOOD + b'{"query": "caf\xe9"}', r"latin\.jsonl:4 is not a JSON object"),
+    "long.jsonl": (GOOD + b'{"query": ' + b"9" * 5000 + b"}", r"long\.jsonl:4 is not a JSON object"),
     "cut.parquet": (b"PAR1" + b"\0" * 99, r"cut\.parquet is not a readable Parquet file"),
     "empty.parquet": (b"", r"empty\.parquet is not a readable Parquet file"),
 }

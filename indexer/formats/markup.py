@@ -1,0 +1,220 @@
+"""Read reStructuredText, Org, AsciiDoc and LaTeX as Markdown: a table of patterns for each language.
+
+Each line of the text is a line of the file. Lines and marks that have no text, such as comments, become empty.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
+
+from indexer.formats.encoding import decode
+from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile
+from indexer.formats.latex import COMMENT, FORMULA, INLINE, LEVELS, PROTECTED, VERBATIM, WITH_FORMULAS
+from indexer.formats.markdown import marked_up_document, without_headings
+
+Change = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
+
+_ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:])\1{2,}[ \t]*$")
+_NEVER = re.compile(r"(?!)")
+
+
+def _last_group(match: re.Match[str]) -> str:
+    """The text of a link, or else its address."""
+    return next(filter(None, reversed(match.groups())), "")
+
+
+class _Markup(Format):
+    """A language whose headings are marked at the start of a line, or underlined."""
+
+    heading: ClassVar[re.Pattern[str]] = _NEVER  # the mark before a heading, and the heading
+    levels: ClassVar[dict[str, int]] = {}  # of marks whose level is not their length
+    underlines: ClassVar[str] = ""  # signs below headings
+    are_ordered: ClassVar[bool] = True  # whether their order is that of the levels; else that of their first use is
+    lengths: ClassVar[tuple[int, int]] = 0, 0  # how much longer than the heading an underline may be
+    title: ClassVar[re.Pattern[str]] = _NEVER  # of the document
+    # What begins a block that is not prose, perhaps with its language; what ends it, where {} is the name of the block;
+    # and what is written for both: "```", "" to leave the block out, or None to keep it as it is
+    blocks: ClassVar[Sequence[tuple[re.Pattern[str], str, str | None]]] = ()
+    left_out: ClassVar[re.Pattern[str]] = _NEVER  # lines
+    changes: ClassVar[Sequence[Change]] = ()  # of prose and headings
+    title_changes: ClassVar[Sequence[Change]] = ()  # of headings whose blanks are single
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        text = decode(file.stream.read())
+        found = self.title.search(text)
+        title = self._title(found[1])[:MAX_TITLE] if found else ""
+        yield marked_up_document(file, title, list(self._converted(self._body(text).split("\n"))))
+
+    def _body(self, text: str) -> str:
+        return text
+
+    def _converted(self, lines: list[str]) -> Iterator[str]:
+        """The lines as Markdown."""
+        end: re.Pattern[str] | None = None  # of the block that is open
+        mark: str | None = None
+        levels = {sign: level for level, sign in enumerate(self.underlines, start=1) if self.are_ordered}
+        underline = ""
+        for line, below in zip(lines, [*lines[1:], ""], strict=True):
+            if end is not None:
+                is_end = end.search(line) is not None
+                yield line if mark is None or (mark and not is_end) else mark
+                end = None if is_end else end
+            elif underline:  # the line above is a heading
+                underline = ""
+                yield ""
+            elif (block := self._block(line)) is not None:
+                end, mark, language = block
+                yield line if mark is None else mark + language
+            elif self.left_out.match(line):
+                yield ""
+            elif underline := self._underline(line, below):
+                yield f"{'#' * levels.setdefault(underline, len(levels) + 1)} {self._title(line)}"
+            else:
+                found = self.heading.match(line)
+                if found is None:
+                    yield without_headings(self._plain(line))
+                else:
+                    level = self.levels.get(found[1], len(found[1]))
+                    yield f"{'#' * min(6, level)} {self._title(found[2])}{self._plain(line[found.end() :])}"
+
+    def _block(self, line: str) -> tuple[re.Pattern[str], str | None, str] | None:
+        """The end, the mark and the language of the block that begins with this line; None if none does."""
+        for begin, end, mark in self.blocks:
+            if (found := begin.match(line)) is not None:
+                name, language = found[1], found.groupdict().get("language") or ""
+                return re.compile(end.replace("{}", re.escape(name)), re.IGNORECASE), mark, language
+        return None
+
+    def _underline(self, line: str, below: str) -> str:
+        """The sign of the line below if it underlines this one, else ""."""
+        found = _ADORNMENT.match(below) if below[:1] and below[0] in self.underlines else None
+        least, most = self.lengths
+        title = line.rstrip()
+        is_title = (title[:1].isalnum() or title[:1] in tuple(":`*|_")) and not _ADORNMENT.match(title)
+        return found[1] if found and is_title and least <= len(below.rstrip()) - len(title) <= most else ""
+
+    def _title(self, text: str) -> str:
+        title = " ".join(self._plain(text).split())
+        for pattern, replacement in self.title_changes:
+            title = pattern.sub(replacement, title)
+        return title
+
+    def _plain(self, line: str) -> str:
+        for pattern, replacement in self.changes:
+            line = pattern.sub(replacement, line)
+        return line
+
+
+class RestructuredText(_Markup):
+    """reStructuredText. The signs below headings have no fixed order, and prose is kept as it is."""
+
+    suffixes = frozenset({".rst"})
+    underlines = "=-~^\"'`#*+.:"
+    are_ordered = False
+    lengths = 0, 10_000
+    title_changes = ((re.compile(r"(?::[\w.:+-]{1,40}:)?(`{1,2}|\*{1,2})([^`*]+)\1|\|([^|\s][^|]*)\|"), r"\2\3"),)
+
+
+class Org(_Markup):
+    """Org files of Emacs, without settings, properties and comments."""
+
+    suffixes = frozenset({".org"})
+    heading = re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAIT(?:ING)?|CANCELL?ED)[ \t]+)?(?:\[#\w\][ \t]*)?(.*)$")
+    title = re.compile(r"^#\+title:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+    blocks = (
+        (
+            re.compile(r"[ \t]*#\+begin_(src|example|export)\b[ \t]*(?P<language>[\w+-]*)", re.IGNORECASE),
+            r"^[ \t]*#\+end_{}\b",
+            "```",
+        ),
+        (re.compile(r"[ \t]*#\+begin_(comment)\b", re.IGNORECASE), r"^[ \t]*#\+end_{}\b", ""),
+    )
+    left_out = re.compile(r"[ \t]*(?:#(?:[ \t]|$)|#\+(?!caption)\w+|:\w[\w+-]*:(?:[ \t]|$)|CLOCK:)", re.IGNORECASE)
+    changes = (
+        (re.compile(r"^[ \t]*#\+caption:[ \t]*", re.IGNORECASE), ""),
+        (re.compile(r"\[\[([^\]\[\n]{1,2000})\](?:\[([^\]\[\n]{1,2000})\])?\]"), _last_group),
+    )
+    title_changes = ((re.compile(r" :[\w@#%:]+:$"), ""),)
+
+    def _converted(self, lines: list[str]) -> Iterator[str]:
+        for line in super()._converted(lines):
+            yield line[1:] if line.startswith((",*", ",#")) else line  # as a block writes what is no heading
+
+
+class AsciiDoc(_Markup):
+    """AsciiDoc, without comments, attributes and macros; a link becomes its text."""
+
+    suffixes = frozenset({".adoc", ".asciidoc", ".asc"})
+    heading = re.compile(r"([=#]{1,6})[ \t]+(\S.*)$")
+    underlines = "=-~^+"
+    lengths = -3, 3
+    blocks = (
+        (re.compile(r"(`{3,})(?P<language>\w*)[ \t]*$"), r"^{}[ \t]*$", "```"),
+        (re.compile(r"(-{4,}|\.{4,}|\+{4,})[ \t]*$"), r"^{}[ \t]*$", "```"),
+        (re.compile(r"(/{4,})[ \t]*$"), r"^{}[ \t]*$", ""),
+    )
+    left_out = re.compile(
+        r"(?://(?!/)|:!?[\w-]+!?:(?:[ \t]|$)|\[\[[^\]]*\]\][ \t]*$|\[[^\]\n]*\][ \t]*$"
+        r"|(?:include|ifdef|ifndef|ifeval|endif)::"
+        r"|\|={3,}|[*=_]{4,}[ \t]*$|--[ \t]*$|\+[ \t]*$|'{3,}[ \t]*$|<{3,}[ \t]*$)"
+    )
+    changes = (
+        # Terms for the index, anchors, the end of a line that is kept, and the sign before the title of a block
+        (re.compile(r"\(\(\([^()\n]{0,300}\)\)\)|\[\[[^\]\n]{0,300}\]\]|[ \t]\+$|^\.(?=[^\s.])"), ""),
+        (  # what becomes its text, or else its address: terms, images, links, other macros, references
+            re.compile(
+                r"\(\(([^()\n]{0,300})\)\)|(?:image|video|audio)::?([^\s\[\]]{1,500})\[([^\]\n]{0,500})\]"
+                r"|(?:(?:link|xref|mailto):|(?=https?://|\{[\w-]{1,60}\}))[^\s\[\]]{1,500}\[([^\]\n]{1,500})\]"
+                r"|\b(?:footnote|kbd|btn|menu|indexterm2?|pass|stem|latexmath):[^\s\[\]]{0,200}\[([^\]\n]{0,500})\]"
+                r"|<<([^<>,\n]{1,300})(?:,[ \t]*([^<>\n]{1,300}))?>>"
+            ),
+            _last_group,
+        ),
+    )
+    title_changes = ((re.compile(r" =+$"), ""),)
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        is_key = file.name.lower().endswith(".asc") and file.stream.read(11) == b"-----BEGIN "
+        file.stream.seek(0)
+        if is_key:  # or a signature
+            text = decode(file.stream.read())
+            yield Document(file.path, file.path, file.name, text, "text", has_lines=True)
+        else:
+            yield from super().read(file)
+
+
+class Latex(_Markup):
+    """LaTeX documents and chapters of them: prose without commands and comments, with formulas as they are."""
+
+    suffixes = frozenset({".tex", ".latex", ".ltx"})
+    levels = LEVELS
+    heading = re.compile(rf"[ \t]*\\({'|'.join(LEVELS)})\*?[ \t]*(?:\[[^\]\n]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}")
+    title = re.compile(r"\\title[ \t]*(?:\[[^\]\n]*\])?\{((?:[^{}]|\{[^{}]*\}){0,1000})\}")
+    blocks = (
+        (re.compile(rf"[ \t]*{VERBATIM}"), r"\\end\{{}\}", "```"),
+        (re.compile(r"[ \t]*\\begin\{(comment)\}"), r"\\end\{{}\}", ""),
+        (
+            re.compile(
+                r"[ \t]*\\begin\{((?:equation|align|gather|multline|eqnarray|displaymath|math|alignat|flalign)\*?)\}"
+            ),
+            r"\\end\{{}\}",
+            None,
+        ),
+    )
+    changes = INLINE
+
+    def _body(self, text: str) -> str:
+        """The text between the beginning and the end of the document, with each formula in one line."""
+        start, end = text.find("\\begin{document}"), text.find("\\end{document}")
+        if start >= 0:  # the preamble contains settings
+            text = "\n" * text.count("\n", 0, start) + text[start : end if end > start else None]
+        text = WITH_FORMULAS.sub(lambda match: match[3] or "\n" * match[0].count("\n"), text)
+        return PROTECTED.sub(lambda match: match[0].replace("\n", "\0") if match["formula"] else match[0], text)
+
+    def _converted(self, lines: list[str]) -> Iterator[str]:
+        for line in super()._converted(lines):
+            yield from line.split("\0")
+
+    def _plain(self, line: str) -> str:
+        pieces = FORMULA.split(COMMENT.sub("", line))
+        return "".join(piece if number % 2 else super(Latex, self)._plain(piece) for number, piece in enumerate(pieces))
