@@ -15,7 +15,7 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import InputError, QueryError, SourceError
 from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, with_details
 from cdesearch.search.options import Mode
-from cdesearch.search.request import Filters, K, SearchRequest, request_of
+from cdesearch.search.request import Filters, Globs, K, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
@@ -47,7 +47,12 @@ class _Opened:
         self._searched.close()
 
     def search(
-        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+        self,
+        query: str | SearchRequest,
+        k: int = K,
+        mode: Mode = "hybrid",
+        path: Globs = None,
+        **filters: Unpack[Filters],
     ) -> SearchResult:
         """Return the `k` best chunks, best first, as a sequence of hits.
 
@@ -58,10 +63,15 @@ class _Opened:
         that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for an invalid argument,
         and IndexStateError for an index that cannot be used.
         """
-        return self.search_many([query], k, mode, **filters)[0]
+        return self.search_many([query], k, mode, path, **filters)[0]
 
     def search_many(
-        self, queries: Sequence[str | SearchRequest], k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+        self,
+        queries: Sequence[str | SearchRequest],
+        k: int = K,
+        mode: Mode = "hybrid",
+        path: Globs = None,
+        **filters: Unpack[Filters],
     ) -> list[SearchResult]:
         """Return for each query what `search` returns, in less time than with a call for each.
 
@@ -70,12 +80,17 @@ class _Opened:
         """
         if isinstance(queries, str):
             raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
-        requests = [request_of(query, k, mode, **filters) for query in queries]
+        requests = [request_of(query, k, mode, path, **filters) for query in queries]
         self._bring_up_to_date()
         return self._searched.search_many(requests)
 
     async def asearch(
-        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+        self,
+        query: str | SearchRequest,
+        k: int = K,
+        mode: Mode = "hybrid",
+        path: Globs = None,
+        **filters: Unpack[Filters],
     ) -> SearchResult:
         """Return what `search` returns, without blocking the event loop: the search runs in a thread.
 
@@ -83,7 +98,7 @@ class _Opened:
         is dropped. Raises what `search` raises.
         """
         try:
-            later = self._threads.submit(self.search, query, k, mode, **filters)
+            later = self._threads.submit(self.search, query, k, mode, path, **filters)
         except RuntimeError:  # the threads have ended
             raise QueryError("This index has been closed.", "Open it again.") from None
         return await wrap_future(later)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cdesearch.store.index import Index
 
 
+Globs = str | Sequence[str] | None  # as a program may name them
 K = 10  # hits, unless the caller asks for another number
 
 
@@ -70,21 +71,20 @@ class SearchRequest:
 
 
 class Filters(TypedDict, total=False):
-    """The fields of a request besides its text, `k` and `mode`, as a program may name them."""
+    """The fields of a request that a program names, besides its text and the arguments before them."""
 
-    path: str | Sequence[str] | None
     type: str | Sequence[str] | None
     since: str | None
     min_confidence: float
 
 
 def request_of(
-    query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+    query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", path: Globs = None, **filters: Unpack[Filters]
 ) -> SearchRequest:
     """Return a request as it is, or that of the arguments."""
     if isinstance(query, SearchRequest):
         return query
-    given: dict[str, Any] = dict(filters)
+    given: dict[str, Any] = {"path": path, **filters}
     for name in given.keys() & {"path", "type"}:
         value = given[name]
         given[name] = () if value is None else tuple(value) if isinstance(value, list | tuple) else (value,)

@@ -28,7 +28,7 @@ from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
 from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
-from cdesearch.search.request import Filters, K, SearchRequest, request_of
+from cdesearch.search.request import Filters, Globs, K, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
@@ -173,20 +173,26 @@ class Searcher:
         return self._newest.encoder if self._newest.has_encoder else None
 
     def search(
-        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+        self,
+        query: str | SearchRequest,
+        k: int = K,
+        mode: Mode = "hybrid",
+        path: Globs = None,
+        **filters: Unpack[Filters],
     ) -> SearchResult:
         """Return the best chunks, best first, for a request or for what the arguments mean.
 
         If updates have removed the generation that was open, the newest generation is opened and searched. Raises
         QueryError for an invalid request, and IndexStateError for an index that cannot be used.
         """
-        return self.search_many([request_of(query, k, mode, **filters)])[0]
+        return self.search_many([request_of(query, k, mode, path, **filters)])[0]
 
     def search_many(
         self,
         queries: Sequence[str | SearchRequest],
         k: int = K,
         mode: Mode = "hybrid",
+        path: Globs = None,
         **filters: Unpack[Filters],
     ) -> list[SearchResult]:
         """Return for each query what `search` returns, all from one generation. Scores may differ by rounding.
@@ -195,7 +201,7 @@ class Searcher:
         is that of all queries together. Raises what `search` raises.
         """
         started = time.perf_counter()
-        requests = [request_of(query, k, mode, **filters) for query in queries]
+        requests = [request_of(query, k, mode, path, **filters) for query in queries]
 
         def answer(reader: GenerationReader) -> list[SearchResult]:
             alike = (list(group) for _, group in groupby(requests, lambda one: replace(one, text="-")))
@@ -209,11 +215,14 @@ class Searcher:
             for result, request in zip(results, requests, strict=True)
         ]
 
-    def explain(self, chunk: str, request: SearchRequest) -> Explanation:
+    def explain(
+        self, chunk: str, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", path: Globs = None
+    ) -> Explanation:
         """Explain why the search found a chunk, given by its id.
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
+        request = request_of(query, k, mode, path)
         return self._ask(lambda reader: explain(reader, request, chunk))
 
     def has_file(self, request: SearchRequest) -> bool:

@@ -20,7 +20,7 @@ from cdesearch.models.endpoint_model import Model
 from cdesearch.search.confidence import BY_COSINE, BY_WORDS
 from cdesearch.search.documents import Surroundings
 from cdesearch.search.options import Mode
-from cdesearch.search.request import Filters, K, SearchRequest, request_of
+from cdesearch.search.request import Filters, Globs, K, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.store.index import Index
@@ -61,7 +61,12 @@ class Together:
         return sum(member.reload() for member in self.members.values()) > 0
 
     def search(
-        self, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", **filters: Unpack[Filters]
+        self,
+        query: str | SearchRequest,
+        k: int = K,
+        mode: Mode = "hybrid",
+        path: Globs = None,
+        **filters: Unpack[Filters],
     ) -> SearchResult:
         """Return the best chunks of all indexes, best first, each with the name of its index.
 
@@ -69,7 +74,7 @@ class Together:
         is what they are merged by. Raises what `Searcher.search` raises: if one index cannot be searched, the others
         alone are no answer.
         """
-        return self.search_many([request_of(query, k, mode, **filters)])[0]
+        return self.search_many([request_of(query, k, mode, path, **filters)])[0]
 
     def search_many(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return for each request what `search` returns."""

@@ -63,7 +63,6 @@ def test_a_server_answers_in_each_stage_and_takes_up_the_next(unfinished, tiny_c
             if folder is unfinished[1]:
                 pending = next(hit["chunk"] for hit in answer["hits"] if hit["dense_score"] is None)
                 assert server.json("explain", q="moon", chunk=pending, index=name)["dense"]["cosine"] is None
-            assert server.get("map", params={"index": name}).status_code == 503
             direct = cdesearch("query", "moon", cwd=folder)
             assert direct.stderr.startswith(share(folder)), "also through the server"
             build([folder], Options(model=tiny_checkpoint), Silent())

@@ -18,7 +18,7 @@ def test_each_option_is_a_field_of_the_request_or_of_what_is_shown():
     names = {one.field for one in PARAMETERS}
     assert names == {one.name for one in fields(SearchRequest)} - {"text", "is_typed"}
     assert {one.name for one in fields(QueryOptions)} - {"request"} == SHOWING
-    assert names == Filters.__annotations__.keys() | {"k", "mode"}
+    assert names == Filters.__annotations__.keys() | {"k", "mode", "path"}
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda one: one.field)

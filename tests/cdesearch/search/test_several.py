@@ -75,19 +75,6 @@ def test_one_index_has_the_hits_that_it_has_alone(whole, tiny_checkpoint, mode, 
     assert all(hit.index == "docs" for hit in found)
 
 
-def test_an_index_in_which_a_word_is_rare_is_not_before_one_about_it(tmp_path, tiny_checkpoint):
-    about, other = tmp_path / "about", tmp_path / "other"
-    for folder, text in ((about, "the battery of a car has a capacity"), (other, "bread is baked in the kitchen")):
-        folder.mkdir()
-        for number in range(30):
-            (folder / f"{number}.md").write_text(f"{text} {number}\n")
-    (other / "0.md").write_text("the scale of the kitchen needs a new battery\n")
-    for folder in (about, other):
-        cdesearch.build(folder, model=tiny_checkpoint).close()
-    found = search([about, other], tiny_checkpoint, "battery capacity", k=31, mode="text")
-    assert [hit.index for hit in found] == ["about"] * 30 + ["other"]
-
-
 def test_shards_in_the_same_context_have_nearly_the_hybrid_hits_of_one_index(whole, shards, tiny_checkpoint):
     for query in QUERIES[:3]:
         with cdesearch.open(whole, model=tiny_checkpoint) as alone:
@@ -202,4 +189,4 @@ def test_indexes_of_different_models_are_searched_together(whole, tmp_path, tiny
     with closing(Together({"one": one, "two": Searcher(Index.open(folder), model=closed_checkpoint)})) as together:
         for mode in MODES:
             found = together.search("the cat", k=80, mode=mode)
-            assert {hit.index for hit in found} == {"one", "two"} and len(found) >= 40
+            assert {hit.index for hit in found} == {"one", "two"}
