@@ -7,9 +7,10 @@ import pytest
 from command import cdesearch
 
 from cdesearch.progress import Silent
+from cdesearch.search.request import SearchRequest
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.answers import Part
-from cdesearch.serve.mcp.search_tool import Query, search
+from cdesearch.serve.mcp.search_tool import search
 from indexer.build import build
 from indexer.settings import Options
 
@@ -69,9 +70,9 @@ def test_anchors_have_neither_white_space_nor_control_characters(pages):
 
 @pytest.mark.parametrize("detail", ["low", "normal", "full"])
 def test_an_agent_gets_no_control_characters(pages, tiny_checkpoint, detail):
-    query = Query("whale", k=50, mode="text", detail=detail)
+    request = SearchRequest("whale", k=50, mode="text")
     with ServedIndexes.open([pages], model=tiny_checkpoint) as indexes:
-        answer = search(indexes, None, query, Part(8_000))
+        answer = search(indexes, None, request, detail, Part(8_000))
     passages = answer.data["passages"]
     texts = [value for passage in passages for value in passage.values() if isinstance(value, str)]
     assert len(passages) > len(IDS)

@@ -638,7 +638,7 @@ def test_a_held_out_domain_that_does_not_exist_is_named(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, changes)
     with pytest.raises(InputError, match="names pears") as error:
         prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
-    assert "pairs" in error.value.remedy
+    assert "Name some of" in error.value.remedy
 
 
 def test_without_statistics_and_attention_the_context_changes_nothing(recipe_file, tmp_path):

@@ -98,7 +98,6 @@ def test_parquet_and_csv():
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.md", b"\xff\xfe\xfa", "not UTF-8"),
         ("a.txt", b"ab\0cd", "binary"),
         ("a.txt", "é".encode("latin-1"), "not UTF-8"),
         ("a.js", b"var a=1;" * 200, "minified"),
