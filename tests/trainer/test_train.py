@@ -30,6 +30,7 @@ from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.token_weights import TokenWeights
 from trainer.loss.whitening_head import WhiteningHead
+from trainer.missing import check_named
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.folder import locked
 from trainer.run.log import read_log
@@ -635,9 +636,8 @@ def test_a_held_out_domain_is_watched_and_never_trained_on(recipe_file, tmp_path
 
 def test_a_held_out_domain_that_does_not_exist_is_named(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "data.held_out_domains": '["pears"]'}
-    recipe = load_recipe(recipe_file, changes)
     with pytest.raises(InputError, match="names pears") as error:
-        prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+        check_named(load_recipe(recipe_file, changes))
     assert "Name some of" in error.value.remedy
 
 
