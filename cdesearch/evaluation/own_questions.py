@@ -64,11 +64,6 @@ def make_questions(index: Index, n: int, seed: int = 0) -> list[Question]:
     return [one.question for one in made]
 
 
-def sentence_questions(chunks: Sequence[Chunk]) -> list[Question]:
-    """Return a question for each chunk with prose: a sentence from its middle."""
-    return [one.question for one in _sentences(chunks)]
-
-
 def sample_chunks(index: Index, random: Random) -> list[Chunk]:
     """Return all chunks of documents that are drawn at random, until there are MAX_READ."""
     table = read_table(index, index.async_chunks.query().select(["document_id"]).with_row_id())

@@ -93,7 +93,6 @@ class FileFilter:
 
 
 WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
-ALL_FILES = FileFilter()
 
 
 def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:

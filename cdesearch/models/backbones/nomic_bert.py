@@ -14,8 +14,6 @@ from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
 from cdesearch.models.published_fields import MAX_LAYERS, check_heads, number, refuse_unsupported, whole_number
 
-MAX_POSITIONS = 2048  # more positions would need a rotary_scaling_factor, or the rope type "dynamic"
-
 # Fields whose other values would be another network.
 _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "activation_function": ("swiglu",),
