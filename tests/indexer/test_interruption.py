@@ -207,7 +207,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, mon
 @pytest.mark.parametrize(
     ("victim", "message"),
     [
-        ("manifest.json", r"manifest\.json cannot be read.*index --rebuild"),
+        ("manifest.json", r"manifest\.json cannot be read.*doctor --repair"),
         ("context.safetensors", r"is damaged: context\.safetensors.*doctor --repair --index"),
         ("tables/chunks.lance", r"is damaged: tables/chunks\.lance.*doctor --repair --index"),
     ],
