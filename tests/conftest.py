@@ -176,7 +176,7 @@ def tiny_encoder(tiny_checkpoint: Path) -> Encoder:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, tiny_checkpoint, tiny_encoder):
-    from sound_index import SoundIndex
+    from damage import SoundIndex
 
     return SoundIndex(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
 

@@ -1,10 +1,11 @@
-"""Run the command line, and take snapshots of folders to compare."""
+"""Run the command line, in this process or as a user would, and take snapshots of folders to compare."""
 
 import hashlib
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import chdir
@@ -15,7 +16,9 @@ import pytest
 from cdesearch.cli import main as cli
 from cdesearch.cli import start
 
-STAGE = re.compile(r"(Checking files|Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,50}")
+STAGES = "Questions|Checking files|Looking for files|Reading|Counting words|Embedding|Writing|Indexing words"
+STAGE = re.compile(rf"({STAGES}).{{0,50}}")
+
 
 SEVERAL = """
 import json, sys
@@ -24,6 +27,8 @@ for arguments in json.load(sys.stdin):
     run = run_here(arguments, ".")
     print(json.dumps([run.returncode, run.stdout, run.stderr]))
 """
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
 def cdesearch(*arguments, cwd, code=0, **environment):
@@ -36,28 +41,13 @@ def cdesearch(*arguments, cwd, code=0, **environment):
     return _checked(run_here(arguments, cwd), code)
 
 
-def cdesearch_process(*arguments, cwd, code=0, **environment):
-    """Run `cdesearch` as a process of its own."""
-    command = [sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    run = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, check=False, env=os.environ | environment, timeout=120
-    )
+def cdesearch_process(*arguments, cwd, code=0, prefix=(), env=None, **environment):
+    """Run `cdesearch` as a process of its own, behind `prefix`; `env` replaces the environment of this process."""
+    command = [*prefix, sys.executable, "-m", "cdesearch", *map(str, arguments)]
+    environment = (os.environ if env is None else env) | environment
+    options = {"capture_output": True, "text": True, "errors": "surrogateescape", "timeout": 120}
+    run = subprocess.run(command, cwd=cwd, env=environment, check=False, **options)
     return _checked(run, code)
-
-
-def cdesearch_as(as_owner, *arguments, cwd):
-    """Run `cdesearch` as a process of its own, behind the prefix that the fixture `as_owner` returns."""
-    command = [*as_owner, sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
-
-
-def _checked(run, code):
-    assert code is None or run.returncode == code, (run.returncode, run.stderr)
-    assert "Traceback" not in run.stderr
-    if code == 2:
-        errors = [line for line in run.stderr.splitlines() if not STAGE.fullmatch(line)]
-        assert len(errors) == 1 and errors[0].startswith(("error: ", "Usage")), run.stderr
-    return run
 
 
 def cdesearch_several(*commands, cwd, prefix=(), **environment):
@@ -101,6 +91,39 @@ def run_here(arguments, cwd):
             start.main()
     written = {name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()}
     return subprocess.CompletedProcess(command, ended.value.code or 0, **written)
+
+
+def _checked(run, code):
+    assert code is None or run.returncode == code, (run.returncode, run.stderr)
+    assert "Traceback" not in run.stderr
+    if code == 2:
+        errors = [line for line in run.stderr.splitlines() if not STAGE.fullmatch(line)]
+        assert len(errors) == 1 and errors[0].startswith(("error: ", "Usage")), run.stderr
+    return run
+
+
+def kill_in(call, number, *arguments):
+    """Kill a command at the system call of this number in one of its threads.
+
+    Without `--seccomp-bpf`, with which some versions of strace deliver no signal.
+    """
+    inject = ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"]
+    run = subprocess.run(
+        ["strace", "-f", "-o", os.devnull, *inject, *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # bytecode files are renamed as well
+    )
+    assert run.returncode in (-9, 137), "the command ended before"
+
+
+def clean_environment(home):
+    """The environment of a new user: an empty HOME, and no variables that silence a dependency."""
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if name in os.environ}
+    folders = {"HOME": home, "TMPDIR": home.parent / "tmp"}
+    folders["TMPDIR"].mkdir(exist_ok=True)
+    return kept | {name: str(folder) for name, folder in folders.items()}
 
 
 def picture(folder: Path) -> dict[str, str]:

@@ -1,8 +1,18 @@
-"""Kinds of damage to a file, applied to a copy of an index."""
+"""Kinds of damage to a file, and an index of two generations to damage and to repair."""
 
 import os
 import shutil
 from pathlib import Path
+
+from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+MODES = ("hybrid", "dense", "text")
+ASKED = "moon river 3"
 
 
 def delete(file: Path) -> None:
@@ -26,12 +36,6 @@ def flip_a_byte(file: Path) -> None:
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def flip_the_last_byte(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 0x01
-    file.write_bytes(content)
-
-
 def overwrite(file: Path) -> None:
     """Replace the content by as many meaningless bytes."""
     size = file.stat().st_size
@@ -48,13 +52,46 @@ def make_a_folder(file: Path) -> None:
     file.mkdir()
 
 
-KINDS = (delete, cut_in_half, empty, flip_a_byte, flip_the_last_byte, overwrite, append, make_a_folder)
+KINDS = (delete, cut_in_half, empty, flip_a_byte, overwrite, append, make_a_folder)
 
 
-def copied(index: Path, target: Path) -> Path:
-    """A copy with the same times, in which no file is a hard link to another."""
-    return shutil.copytree(index, target, copy_function=shutil.copy2)
+class SoundIndex:
+    """An index of two generations, with its documents and its answers."""
 
+    def __init__(self, place, checkpoint, encoder, n_files):
+        self.docs, self.encoder, self.options = place / "docs", encoder, Options(model=checkpoint)
+        self.docs.mkdir()
+        for number in range(n_files):
+            word = WORDS[number % len(WORDS)]
+            text = f"# About {word} {number}\n\n" + f"the {word} is in house {number * 7919}. " * 4
+            (self.docs / f"{number:03}.md").write_text(text)
+        self.update()
+        (self.docs / "new.md").write_text("the new river is here")
+        self.update()
+        self.index = self.docs / ".cdesearch"
+        self.copy = shutil.copytree(self.index, place / "copy")  # with the same times, and without hard links
+        self.live = Index(self.index).generation.name
+        (self.kept,) = (one.name for one in (self.index / "generations").iterdir() if one.name != self.live)
+        self.answers = {mode: self.ask(mode) for mode in MODES}
 
-def files(index: Path) -> list[str]:
-    return sorted(file.relative_to(index).as_posix() for file in index.rglob("*") if file.is_file())
+    def update(self, **options):
+        return build([self.docs], self.options, Silent())
+
+    def ask(self, mode="hybrid"):
+        hits = Searcher(Index(self.docs / ".cdesearch"), self.encoder).search(ASKED, mode=mode)
+        return [(hit.chunk.id, hit.score) for hit in hits]
+
+    def restore(self):
+        shutil.rmtree(self.index)
+        shutil.copytree(self.copy, self.index)
+
+    def files_of(self, generation):
+        files = sorted(file.relative_to(self.copy).as_posix() for file in self.copy.rglob("*") if file.is_file())
+        return [file for file in files if generation in file]
+
+    def path(self, part):
+        """The first file of the live generation whose path has this part."""
+        return self.index / next(file for file in self.files_of(self.live) if part in file)
+
+    def is_right(self):
+        return {mode: self.ask(mode) for mode in MODES} == self.answers

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -39,7 +39,6 @@ MODES = ("hybrid", "text")
 WORDS = [f"{first}{second}" for first in ("ba", "co", "di", "fu", "ga", "le", "mo", "ni") for second in "lmnrst"]
 TEXT_WORDS = 25
 CLIENTS = 4
-PROGRESS_SECONDS = 60.0  # between two lines of progress
 SAMPLE_SECONDS = 2.0  # between two measurements of disk and memory
 MOST_GROWTH = 1.25  # of disk and memory, from the second quarter of the time to the last
 SLACK = 30_000_000  # bytes by which both may grow in addition
@@ -60,7 +59,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """The results of a soak test; it has failed if there are `problems`."""
+    """The results of a soak test, which has failed if there are `problems`."""
 
     problems: list[str] = field(default_factory=list)
     changes: int = 0
@@ -70,28 +69,14 @@ class Outcome:
     disk: list[int] = field(default_factory=list)  # bytes of the index
     memory: list[int] = field(default_factory=list)  # bytes of the server and of `watch`
 
-    def progress(self) -> str:
-        """The results so far in one line."""
-        latest, stalest = max(self.found_after, default=0), max(self.stale_for, default=0)
-        return (
-            f"{self.changes:,} changes, {self.searches:,} searches, found after at most {latest:.1f} s, stale for at"
-            f" most {stalest:.1f} s, {len(self.problems):,} problems"
-        )
-
     def report(self) -> str:
         """The results in a few lines."""
         latest, stalest = max(self.found_after, default=0), max(self.stale_for, default=0)
-        lines = [
-            f"{self.changes:,} changes, {self.searches:,} searches",
-            f"found after saving: median {_median(self.found_after):.1f} s, at most {latest:.1f} s",
-            f"found after removal: {len(self.stale_for):,} times, for at most {stalest:.1f} s",
-            f"disk: {_span(self.disk)}; memory: {_span(self.memory)}",
-        ]
-        shown = self.problems[:20] or ["no problem"]
-        if len(self.problems) > 40:
-            shown.append(f"... and {len(self.problems) - 40:,} more")
-        # The comparison of the final index comes last.
-        return "\n".join([*lines, *shown, *self.problems[20:][-20:]])
+        lines = [f"{self.changes:,} changes, {self.searches:,} searches, {len(self.problems):,} problems"]
+        lines.append(f"found {latest:.1f} s after saving and {stalest:.1f} s after removal at most")
+        for name, series in (("disk", self.disk), ("memory", self.memory)):
+            lines.append(f"{name}: from {_quarter(series, 1) / 1e6:,.0f} to {_quarter(series, 3) / 1e6:,.0f} MB")
+        return "\n".join([*lines, *self.problems[:20], *self.problems[20:][-20:]])  # the comparison comes last
 
 
 class Folder:
@@ -113,32 +98,25 @@ class Folder:
         self.probes.clear()
 
     def change(self) -> None:
-        """Run one random operation, usually on one file and rarely on many."""
+        """Run one random operation, usually on one file and rarely on many, as a checkout of a branch does."""
         with self.lock:
-            operation = self._random.choices(
-                [self._add, self._edit, self._move, self._delete, self._checkout], [25, 40, 15, 19, 1]
-            )[0]
-            operation()
-
-    def _add(self) -> None:
-        self._write(self._new_path())
-
-    def _edit(self) -> None:
-        self._write(self._some())
-
-    def _move(self) -> None:
-        path, fresh = self._some(), self._new_path()
-        (self.path / path).rename(self.path / fresh)
-        self.texts[fresh] = self.texts.pop(path)[0], time.monotonic()  # an update may have passed the new place already
-
-    def _delete(self) -> None:
-        path = self._some()
-        (self.path / path).unlink()
-        self.removed[self.texts.pop(path)[0]] = time.monotonic()
-
-    def _checkout(self) -> None:
-        for path in self._random.sample(sorted(self.texts), min(50, len(self.texts) // 4)):
-            self._write(path)
+            path = self._some()
+            match self._random.choices(["add", "edit", "move", "delete", "checkout"], [25, 40, 15, 19, 1])[0]:
+                case "add":
+                    self._write(self._new_path())
+                case "edit":
+                    self._write(path)
+                case "move":
+                    fresh = self._new_path()
+                    (self.path / path).rename(self.path / fresh)
+                    # The word counts as saved now: an update may have passed the new place already.
+                    self.texts[fresh] = self.texts.pop(path)[0], time.monotonic()
+                case "delete":
+                    (self.path / path).unlink()
+                    self.removed[self.texts.pop(path)[0]] = time.monotonic()
+                case "checkout":
+                    for one in self._random.sample(sorted(self.texts), min(50, len(self.texts) // 4)):
+                        self._write(one)
 
     def _some(self) -> str:
         return self._random.choice(list(self.texts))
@@ -207,13 +185,9 @@ class Soak:
     def _change(self, seconds: float) -> None:
         pauses = random.Random(self.plan.seed + 1)
         end = time.monotonic() + seconds
-        next_line = time.monotonic() + PROGRESS_SECONDS
         while time.monotonic() < end:
             self.folder.change()
             self.outcome.changes += 1
-            if time.monotonic() > next_line:
-                next_line += PROGRESS_SECONDS
-                sys.stderr.write(f"{self.outcome.progress()}\n")
             time.sleep(min(pauses.expovariate(1 / self.plan.pause), max(0.0, end - time.monotonic())))
 
     def _settle(self, index: Path) -> None:
@@ -346,27 +320,14 @@ def _quarter(series: list[int], number: int) -> float:
     return median(series[number * size : (number + 1) * size] or [0])
 
 
-def _median(values: list[float]) -> float:
-    return median(values) if values else 0.0
-
-
-def _span(series: list[int]) -> str:
-    return f"{_quarter(series, 1) / 1e6:,.0f} MB in the second quarter, {_quarter(series, 3) / 1e6:,.0f} MB in the last"
-
-
 def main() -> int:
     """Run the test, print the report and return the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--minutes", type=float, default=60)
-    arguments.add_argument("--chunks", type=int, default=20_000)
-    arguments.add_argument("--seed", type=int, default=0)
-    arguments.add_argument("--lag", type=float, default=5.0, help="seconds that a change may take to be found")
-    arguments.add_argument("--pause", type=float, default=2.0, help="mean seconds between two changes")
-    arguments.add_argument("--think", type=float, default=0.25, help="mean seconds of a client between two searches")
-    arguments.add_argument("--model", type=Path, default=None)
-    options = arguments.parse_args()
+    for one in fields(Plan):
+        default = 60.0 if one.name == "minutes" else one.default
+        arguments.add_argument(f"--{one.name}", type=Path if one.name == "model" else type(default), default=default)
     with tempfile.TemporaryDirectory() as work:
-        outcome = Soak(Path(work), Plan(**vars(options))).run()
+        outcome = Soak(Path(work), Plan(**vars(arguments.parse_args()))).run()
     sys.stdout.write(outcome.report() + "\n")
     return 1 if outcome.problems else 0
 

@@ -1,17 +1,18 @@
-"""Commands that run while others change the index: each sees one whole generation."""
+"""Commands and threads that read while others change the index: each sees one whole generation."""
 
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
-from process import run_cdesearch
+from command import cdesearch_process
+from damage import ASKED
 
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index, read_newest
 from indexer.build import build
-from indexer.health import doctor
 from indexer.health.doctor import diagnose
 from indexer.settings import Options
 
@@ -33,42 +34,45 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture
-def writer(docs, tiny_checkpoint):
-    """Begin a process that updates the index of `docs` without end; all are killed after the test."""
-    begun = []
-
-    def begin():
-        command = [sys.executable, "-c", UPDATES, str(docs), str(tiny_checkpoint)]
-        begun.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-        assert begun[-1].stdout.readline() == "0\n"
-        return begun[-1]
-
-    yield begin
-    for process in begun:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def test_every_command_sees_a_whole_index_while_it_is_updated_and_updates_are_killed(docs, tiny_checkpoint, writer):
+@pytest.mark.parametrize("is_query", [True, False])
+def test_every_command_sees_a_whole_index_while_it_is_updated_and_the_update_is_killed(docs, tiny_checkpoint, is_query):
     build([docs], Options(model=tiny_checkpoint), Silent())
     queries = [["query", "house", "--mode", mode, "--model", tiny_checkpoint] for mode in ("hybrid", "dense", "text")]
-    for commands in (queries, [["status"], ["status", "--files"], ["doctor"]]):
-        process = writer()
-        for command in commands:
-            run = run_cdesearch(*command, "--index", docs, "--json", cwd=docs)
-            found = json.loads(run.stdout)
-            sizes = {name: len(value) for name, value in found.items() if name in ("hits", "files")}
-            assert sizes == {"query": {"hits": 10}, "status": {"files": 12}, "doctor": {}}[command[0]] or (
-                command == ["status"] and found["documents"] == 12
-            )
-            assert command[0] != "doctor" or found["sound"]
-        assert process.poll() is None, "the index was updated all the time"
-        process.kill()
-        process.wait()
+    command = [sys.executable, "-c", UPDATES, str(docs), str(tiny_checkpoint)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "0\n"
+        for command in queries if is_query else [["status"], ["status", "--files"], ["doctor"]]:
+            found = json.loads(cdesearch_process(*command, "--index", docs, "--json", cwd=docs).stdout)
+            assert len(found.get("hits", range(10))) == 10 and len(found.get("files", range(12))) == 12
+            assert found.get("documents", 12) == 12 and found.get("sound", True)
+        assert writer.poll() is None, "the index was updated all the time"
+        writer.kill()
     build([docs], Options(model=tiny_checkpoint), Silent())
     assert diagnose(Index.open(docs).folder).is_sound
+
+
+def test_threads_that_share_a_searcher_follow_the_newest_generation(sound):
+    searcher = Searcher(Index(sound.index), sound.encoder)
+    failures, stop = [], threading.Event()
+
+    def ask():
+        while not stop.wait(0.01):  # otherwise these threads take most of the processor time from the updates
+            try:
+                assert all(hit.chunk.text for hit in searcher.search(ASKED, k=20))
+            except Exception as error:
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(4):
+        (sound.docs / "later.md").write_text(f"the moon is late, edition {number}")
+        sound.update()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failures
 
 
 def updated(docs, checkpoint, times):
@@ -93,23 +97,3 @@ def test_a_reader_whose_generation_is_removed_reads_the_newest_one(docs, tiny_ch
 
     assert read_newest(first, read) == 12
     assert len(seen) == len(set(seen)) == opened_again + 1
-    with Searcher(first) as searcher:
-        seen.clear()
-        assert searcher.read(read) == 12
-        assert len(seen) == len(set(seen)) == opened_again + 1
-
-
-def test_an_examination_whose_generation_is_removed_begins_again(docs, tiny_checkpoint, monkeypatch):
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    updated(docs, tiny_checkpoint, 1)
-    real, updates = doctor.check_tables, iter([2])
-
-    def check_tables(generation):
-        if times := next(updates, 0):
-            updated(docs, tiny_checkpoint, times)
-        real(generation)
-
-    monkeypatch.setattr(doctor, "check_tables", check_tables)
-    found = diagnose(Index.open(docs).folder)
-    assert found.is_sound and found.live.generation == Index.open(docs).generation
-    assert all(one.is_sound for one in found.others)

@@ -3,25 +3,13 @@
 import errno
 import os
 import re
-import shutil
-import subprocess
-import sys
 from contextlib import contextmanager
 
 import pytest
-from command import cdesearch, picture
-from process import needs_strace
+from command import cdesearch, cdesearch_process, needs_strace, picture
 
-from cdesearch.cli.exits import report
 from cdesearch.errors import CdesearchError, IndexUnreadableError
 from cdesearch.progress import Silent
-from cdesearch.store.checksums import read_checksums
-from cdesearch.store.damage import find_damage
-from cdesearch.store.file_account import read_files
-from cdesearch.store.filesystem import refusal_of
-from cdesearch.store.folder import begun_generations, check_marker, current_name, finished_generations, mark_of
-from cdesearch.store.guard import check_tables
-from cdesearch.store.manifest import Manifest
 from cdesearch.store.open_tables import connect
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
@@ -34,11 +22,20 @@ from indexer.settings import Options
 from indexer.workers.process import Worker
 
 DESTROYING = re.compile(r"rebuild|repair|remove the|delete|install|again with", re.IGNORECASE)
+ASK_OWNER = "Correct its permissions, or ask its owner for access."
+
+
+@pytest.fixture
+def index(docs, tiny_checkpoint):
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    return docs / ".cdesearch"
+
+
+# No more files can be opened.
 
 
 @contextmanager
 def no_descriptors():
-    """Let this process open no more files."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
@@ -48,48 +45,19 @@ def no_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-@pytest.fixture
-def index(docs, tiny_checkpoint):
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    return docs / ".cdesearch"
-
-
-def generation_of(index):
-    return index / "generations" / (index / "CURRENT").read_text().strip()
-
-
-NAMES = {}  # by index: the live generation, which cannot be read without descriptors
-
-
-def live_of(index):
-    return index / "generations" / NAMES[index]
-
-
 READERS = {
-    "the marker": mark_of,
-    "the check of the marker": check_marker,
-    "CURRENT": current_name,
-    "the live generation": current_generation,
-    "finished generations": finished_generations,
-    "begun generations": begun_generations,
     "the list of generations": own_generations,
-    "a generation to record": lambda index: record(index, index / "generations" / ("b" * 12)),
     "a generation to build": lambda index: open_building(index, None, {"files": 3}),
-    "a generation to swap in": lambda index: swap_in(index, live_of(index)),
-    "checksums": lambda index: read_checksums(live_of(index)),
-    "the list of files": lambda index: list(read_files(live_of(index))),
-    "the manifest": lambda index: Manifest.load(live_of(index) / "manifest.json"),
-    "the manifests of tables": lambda index: check_tables(live_of(index)),
+    "a generation to swap in": lambda index: swap_in(index, index / "generations" / ("b" * 12)),
     "doctor": diagnose,
     "repair": lambda index: repair(index, False, Silent(), print),
     "clear": remove_index,
 }
 
 
-@pytest.mark.parametrize("read", READERS.values(), ids=READERS.keys())
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_without_descriptors_nothing_is_taken_for_damage_and_nothing_changes(index, read):
-    NAMES[index] = generation_of(index).name
-    connect(generation_of(index))  # so that LanceDB is imported
+    connect(current_generation(index))  # so that LanceDB is imported
     before = picture(index)
     with no_descriptors(), pytest.raises(IndexUnreadableError) as raised:
         read(index)
@@ -98,53 +66,24 @@ def test_without_descriptors_nothing_is_taken_for_damage_and_nothing_changes(ind
     assert diagnose(index).is_sound
 
 
-def test_without_descriptors_a_hash_or_a_worker_is_not_reported_as_damage(index):
-    generation = generation_of(index)
-    checksums = read_checksums(generation)
-    with no_descriptors(), pytest.raises(IndexUnreadableError, match="too many open files"):
-        list(find_damage(generation, checksums, lambda *_: True, is_complete=True))
-    with no_descriptors(), pytest.raises(CdesearchError, match=r"cannot start \(Too many open files\)") as raised:
-        Worker()
-    assert "ulimit -n" in raised.value.remedy
-
-
-def test_confirmations_that_cannot_be_read_now_are_not_replaced(index, tmp_path):
-    confirm(index, TrustRequest("one"))
+def test_without_descriptors_no_worker_starts_and_confirmations_are_kept(tmp_path):
+    confirm(tmp_path / "one", TrustRequest("one"))
     before = trust_file().read_text()
+    with no_descriptors(), pytest.raises(CdesearchError, match=r"cannot start \(Too many open files\).*ulimit -n"):
+        Worker()
     with no_descriptors(), pytest.raises(CdesearchError, match="too many open files"):
         confirm(tmp_path, TrustRequest("two"))
     assert trust_file().read_text() == before
 
 
-@pytest.mark.parametrize(
-    ("error", "number"),
-    [
-        (OSError(errno.EIO, "x"), errno.EIO),
-        (PermissionError(errno.EACCES, "x"), errno.EACCES),
-        (RuntimeError("lance error: LanceError(IO): Too many open files (os error 24)"), 24),
-        (OSError("[Errno 24] Failed to open local file 'x'"), 24),
-        (RuntimeError('Failed to build tokio runtime: Os { code: 24, kind: Uncategorized, message: "x" }'), 24),
-        (FileNotFoundError(errno.ENOENT, "x"), None),
-        (OSError("Not found (os error 2)"), None),
-        (OSError(errno.ENOSPC, "x"), None),
-        (ValueError("24"), None),
-    ],
-)
-@pytest.mark.skipif(os.name == "nt", reason="Windows numbers errors otherwise")
-def test_a_refusal_is_recognised_by_its_number_also_in_the_text_of_a_library(error, number, capsys):
-    assert refusal_of(error) == number
-    if number in (errno.EIO, errno.EMFILE):
-        assert report(error) == 2
-        assert re.search(r"A file cannot be read or written \(.*\)\. ", capsys.readouterr().err)
+# System calls that fail.
 
 
 def refused(call, error, path, *arguments, cwd):
     """What a command prints on stderr while the system call fails for the path."""
     inject = ["-P", str(path), "-e", f"trace={call}", "-e", f"inject={call}:error={error}"]
-    command = ["strace", "-f", "-o", os.devnull, *inject, sys.executable, "-m", "cdesearch", *arguments]
-    run = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
-    line = run.stderr.splitlines()[-1]
-    assert run.returncode == 2 and line.startswith("error: ") and "Traceback" not in run.stderr, run.stderr
+    prefix = ["strace", "-f", "-o", os.devnull, *inject]
+    line = cdesearch_process(*arguments, cwd=cwd, code=2, prefix=prefix).stderr.splitlines()[-1]
     assert not DESTROYING.search(line) and "Another run" not in line, line
     assert os.strerror(getattr(errno, error)).lower() in line
     return line
@@ -156,7 +95,6 @@ def refused(call, error, path, *arguments, cwd):
     ("call", "error", "name", "command"),
     [
         ("openat", "EIO", "INDEX", ["query", "moon", "--mode", "text"]),
-        ("openat", "ESTALE", "INDEX", ["status"]),
         ("openat", "EMFILE", "INDEX", ["doctor", "--repair"]),
         ("openat", "ENOMEM", "INDEX", ["clear", "--yes"]),
         ("read", "EIO", "INDEX", ["index", "."]),
@@ -179,7 +117,7 @@ def test_a_file_that_cannot_be_read_now_is_named_with_the_reason(index, call, er
     record(index, planted)
     planted.mkdir()
     (planted / "plan.json").write_text("{}")
-    live = generation_of(index)
+    live = current_generation(index)
     (data,) = (live / "tables" / "documents.lance" / "data").iterdir()
     file = index / name.format(live=f"generations/{live.name}", data=data.name)
     (index.parent / "new.md").write_text("the moon is new")
@@ -196,33 +134,83 @@ def test_a_file_that_cannot_be_read_now_is_named_with_the_reason(index, call, er
 @pytest.mark.parametrize(
     ("call", "error", "name", "cause"),
     [
-        ("flock", "ENOSYS", "lock", "cannot be locked"),
         ("flock", "ENOLCK", "lock", "cannot be locked"),
         ("flock", "EOPNOTSUPP", "lock", "cannot be locked"),
         ("rename", "EXDEV", "CURRENT.new", "cannot be written"),
-        ("rename", "EBUSY", "CURRENT.new", "cannot be written"),
+        ("rename", "EBUSY", "CURRENT.new", "cannot be written"),  # a mount point, as for single files in containers
         ("fsync", "EIO", "CURRENT.new", "cannot be read or written"),
     ],
 )
 def test_a_lock_or_a_file_that_the_system_refuses_keeps_the_index(index, call, error, name, cause):
     (index.parent / "new.md").write_text("the moon is new")
-    live = generation_of(index)
+    live = current_generation(index)
     assert cause in refused(call, error, index / name, "index", ".", cwd=index.parent)
-    assert generation_of(index) == live and diagnose(index).is_sound
+    assert current_generation(index) == live and diagnose(index).is_sound
     cdesearch("index", ".", cwd=index.parent)
-    assert generation_of(index) != live and diagnose(index).is_sound
+    assert current_generation(index) != live and diagnose(index).is_sound
+
+
+# Permissions, also for root.
+
+
+def cannot_be_read(folder):
+    return f"error: {folder} cannot be read (permission denied). {ASK_OWNER}\n"
 
 
 @pytest.mark.slow
-def test_a_file_at_which_another_is_mounted_cannot_be_replaced_and_is_named(index):
-    """So containers get single files; a rename over a mount point fails with EBUSY."""
-    bind = ["mount", "--bind", index / "CURRENT", index / "CURRENT"]
-    if shutil.which("mount") is None or subprocess.run(bind, check=False).returncode:
-        pytest.skip("no file can be mounted here")
-    try:
-        (index.parent / "new.md").write_text("the moon is new")
-        line = cdesearch("index", ".", cwd=index.parent, code=2).stderr.splitlines()[-1]
-    finally:
-        subprocess.run(["umount", index / "CURRENT"], check=True)
-    assert line.startswith(f"error: {index} cannot be written (device or resource busy). ")
-    assert diagnose(index).is_sound
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        *((".", command) for command in ("query moon", "status .", "doctor", "index .", "sources", "clear --yes")),
+        *(("generations", command) for command in ("query moon", "status .", "doctor", "index .", "clear --yes")),
+        *((name, "status .") for name in ("CURRENT", "INDEX", "{live}/manifest.json", "{live}/checksums.json")),
+    ],
+)
+def test_a_part_of_an_index_without_permission_is_named_with_the_remedy(index, as_owner, name, command, is_named):
+    live = current_generation(index)
+    closed = index / name.format(live=f"generations/{live.name}")
+    before, mode = picture(index), closed.stat().st_mode
+    arguments = [*command.removesuffix(" .").split(), "--index", ".cdesearch"] if is_named else command.split()
+    closed.chmod(0)
+    made = cdesearch_process(*arguments, cwd=index.parent, code=2, prefix=as_owner)
+    closed.chmod(mode)
+    named = [closed, closed / "INDEX", live] if closed.is_dir() else [closed]
+    assert made.stderr in map(cannot_be_read, named) and picture(index) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["index"], ["watch"], ["sources", "add"]])
+@pytest.mark.parametrize("mode", [0o000, 0o300, 0o400])
+def test_a_named_folder_that_cannot_be_read_is_named_with_the_remedy(docs, index, as_owner, command, mode):
+    shut = docs / "shut"
+    shut.mkdir()
+    shut.chmod(mode)
+    made = cdesearch_process(*command, shut, "--index", ".cdesearch", cwd=docs, code=2, prefix=as_owner)
+    shut.chmod(0o700)
+    assert made.stderr == cannot_be_read(shut)
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_written_is_reported_and_unchanged(docs, as_owner):
+    before = picture(docs)
+    docs.chmod(0o500)
+    made = cdesearch_process("index", ".", cwd=docs, code=2, prefix=as_owner)
+    docs.chmod(0o700)
+    assert made.stderr == f"error: {docs / '.cdesearch'} cannot be written. Name another folder with --index DIR.\n"
+    assert picture(docs) == before
+
+
+@pytest.mark.slow
+def test_an_index_that_cannot_be_written_still_answers(docs, index, as_owner):
+    entries = [index, *index.rglob("*")]
+    for entry in entries:
+        entry.chmod(0o500 if entry.is_dir() else 0o400)
+    (docs / "new.md").write_text("the moon")
+    made = cdesearch_process("index", ".", cwd=docs, code=2, prefix=as_owner)
+    cdesearch_process("query", "cat", "--mode", "text", cwd=docs, prefix=as_owner)
+    cleared = cdesearch_process("clear", "--yes", cwd=docs, code=2, prefix=as_owner)
+    for entry in entries:
+        entry.chmod(0o700)
+    assert "cannot be written" in made.stderr
+    assert cleared.stderr == f"error: {index} cannot be written. {ASK_OWNER}\n"
