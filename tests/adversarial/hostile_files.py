@@ -68,19 +68,6 @@ def docx_cell(text: str, properties: str = "") -> str:
     return f"<w:tc><w:tcPr>{properties}</w:tcPr><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
 
 
-def docx_with_broken_core() -> bytes:
-    """A document of python-docx whose title and author do not parse."""
-    from docx import Document
-
-    word, saved, out = Document(), io.BytesIO(), io.BytesIO()
-    word.add_paragraph("the cat sat")
-    word.save(saved)
-    with zipfile.ZipFile(saved) as archive, zipfile.ZipFile(out, "w") as damaged:
-        for name in archive.namelist():
-            damaged.writestr(name, b"<broken" if name == "docProps/core.xml" else archive.read(name))
-    return out.getvalue()
-
-
 def parquet(table: object, **options: object) -> bytes:
     """A table of pyarrow as a file."""
     import pyarrow.parquet as pq
@@ -204,7 +191,6 @@ def _office() -> dict[str, Callable[[], bytes]]:
         "wide_cell.docx": lambda: docx(f"<w:tbl>{wide}</w:tbl>"),
         "merged_rows.docx": lambda: docx(f"<w:tbl>{merged * 3000}</w:tbl>"),
         "no_grid.docx": lambda: docx("<w:tbl><w:tr><w:tc/></w:tr><w:tr/></w:tbl><w:p><w:r><w:t>cat</w:t></w:r></w:p>"),
-        "broken_core.docx": docx_with_broken_core,
         "unpacks.docx": lambda: docx("<w:p/>" * 13_000_000),
         "nested_cells.ipynb": lambda: b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         "many_values.ipynb": lambda: b'{"cells": [' + b"[]," * 6_600_000 + b"1]}",

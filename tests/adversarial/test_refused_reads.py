@@ -3,21 +3,17 @@
 import errno
 import os
 import re
-from contextlib import contextmanager
 
 import pytest
 from command import cdesearch, cdesearch_process, needs_strace, picture
 
-from cdesearch.errors import CdesearchError, IndexUnreadableError
+from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
-from cdesearch.store.open_tables import connect
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.build import build
-from indexer.generations.generation import open_building, own_generations, record, swap_in
-from indexer.generations.removal import remove_index
+from indexer.generations.generation import record
 from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
 from indexer.settings import Options
 from indexer.workers.process import Worker
 
@@ -31,48 +27,18 @@ def index(docs, tiny_checkpoint):
     return docs / ".cdesearch"
 
 
-# No more files can be opened.
-
-
-@contextmanager
-def no_descriptors():
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-READERS = {
-    "the list of generations": own_generations,
-    "a generation to build": lambda index: open_building(index, None, {"files": 3}),
-    "a generation to swap in": lambda index: swap_in(index, index / "generations" / ("b" * 12)),
-    "doctor": diagnose,
-    "repair": lambda index: repair(index, False, Silent(), print),
-    "clear": remove_index,
-}
-
-
-@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-def test_without_descriptors_nothing_is_taken_for_damage_and_nothing_changes(index, read):
-    connect(current_generation(index))  # so that LanceDB is imported
-    before = picture(index)
-    with no_descriptors(), pytest.raises(IndexUnreadableError) as raised:
-        read(index)
-    assert "(too many open files)" in raised.value.cause and "ulimit -n" in raised.value.remedy
-    assert not DESTROYING.search(str(raised.value)) and picture(index) == before
-    assert diagnose(index).is_sound
-
-
 def test_without_descriptors_no_worker_starts_and_confirmations_are_kept(tmp_path):
+    resource = pytest.importorskip("resource")
     confirm(tmp_path / "one", TrustRequest("one"))
-    before = trust_file().read_text()
-    with no_descriptors(), pytest.raises(CdesearchError, match=r"cannot start \(Too many open files\).*ulimit -n"):
-        Worker()
-    with no_descriptors(), pytest.raises(CdesearchError, match="too many open files"):
-        confirm(tmp_path, TrustRequest("two"))
+    before, limits = trust_file().read_text(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        with pytest.raises(CdesearchError, match=r"cannot start \(Too many open files\).*ulimit -n"):
+            Worker()
+        with pytest.raises(CdesearchError, match="too many open files"):
+            confirm(tmp_path, TrustRequest("two"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert trust_file().read_text() == before
 
 
