@@ -16,10 +16,22 @@ def write_documents(folder):
     return folder
 
 
+def long_text(words):
+    """A document with a chunk of each of the numbered words."""
+    return "# Long\n\n" + "\n\n".join(f"## Part {number}\n\n" + f"the {word} {number} " * 6 for number, word in words)
+
+
 def contents(docs):
     index = Index.open(docs)
     table = index.chunks.to_arrow().sort_by("id")
     return table.drop_columns(index.vectors.columns), index.vectors_in(table)
+
+
+def stored_vectors(folder):
+    """The decoded vectors of an index, by chunk id."""
+    index = Index.open(folder)
+    rows = index.chunks.to_arrow()
+    return dict(zip(rows["id"].to_pylist(), index.vectors_in(rows), strict=True))
 
 
 def assert_same(one, other):

@@ -1,5 +1,6 @@
 import pytest
 from built import write_documents
+from embedding_server import serving
 
 from cdesearch.progress import Silent
 from indexer.build import build
@@ -17,3 +18,17 @@ def run(docs, tiny_checkpoint):
         return build([docs], Options(model=tiny_checkpoint, **options), Silent())
 
     return run
+
+
+@pytest.fixture
+def no_confirmations(tmp_path, monkeypatch):
+    """An empty record of the models and servers that the user has confirmed."""
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "config"))
+
+
+@pytest.fixture
+def server(tiny_encoder, no_confirmations):
+    """A server of the vectors of the tiny model, which nobody has confirmed."""
+    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+        yield server

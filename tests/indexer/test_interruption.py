@@ -11,9 +11,8 @@ from built import assert_same, contents
 
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexBusyError, IndexDamagedError, IndexNotFoundError
+from cdesearch.errors import IndexBusyError, IndexNotFoundError
 from cdesearch.progress import Silent
-from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer import job
 from indexer.build import build
@@ -202,19 +201,3 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, mon
     assert run().changed
     assert Index.open(docs).chunks.count_rows(f"path = '{name}' AND text LIKE '%dog%'") == 1
     assert not run().changed
-
-
-@pytest.mark.parametrize(
-    ("victim", "message"),
-    [
-        ("manifest.json", r"manifest\.json cannot be read.*doctor --repair"),
-        ("context.safetensors", r"is damaged: context\.safetensors.*doctor --repair --index"),
-        ("tables/chunks.lance", r"is damaged: tables/chunks\.lance.*doctor --repair --index"),
-    ],
-)
-def test_a_damaged_index_names_the_file_and_the_command_that_repairs_it(docs, run, victim, message, tiny_encoder):
-    run()
-    path = Index.open(docs).generation / victim
-    shutil.rmtree(path) if path.is_dir() else path.write_text("{")
-    with pytest.raises(IndexDamagedError, match=message):
-        Searcher(Index.open(docs), tiny_encoder).search("moon")

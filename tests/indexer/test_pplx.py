@@ -1,9 +1,5 @@
 """Indexes of pplx-embed: its codes are stored as they are, and the chunks of a document are encoded together."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from random_pplx import pplx_folder
@@ -125,26 +121,3 @@ def test_every_mode_finds_the_passage_that_holds_the_query(docs, models, joins, 
     run(docs, models[joins])
     found = cdesearch.open(docs).search("moon light", mode=mode, k=1)
     assert [hit.chunk.path for hit in found] == ["short.txt"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("joins", [False, True])
-def test_the_command_line_builds_updates_and_searches(docs, models, joins, tmp_path):
-    def command(*arguments):
-        user = os.environ | {name: str(tmp_path) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
-        done = subprocess.run(
-            [sys.executable, "-m", "cdesearch", *arguments],
-            cwd=docs,
-            env=user,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    command("index", ".", "--model", str(models[joins]), "--vectors", "int8", "--plain")
-    (docs / "new.txt").write_text("engine of a river")
-    command("index", ".")
-    assert "new.txt" in command("query", "engine of a river", "--mode", "dense", "-k", "1")
-    assert "int8" in command("status")

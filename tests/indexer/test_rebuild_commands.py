@@ -6,7 +6,7 @@ import shutil
 import pytest
 from built import write_documents
 from command import cdesearch
-from embedding_server import serving
+from notes import Notes
 
 from cdesearch.errors import CdesearchError, IndexMismatchError
 from cdesearch.models.endpoint_model import EndpointModel
@@ -18,20 +18,9 @@ from indexer.build import build
 from indexer.settings import Options
 
 
-@pytest.fixture(autouse=True)
-def _no_confirmations(tmp_path, monkeypatch):
-    for name in ("XDG_CONFIG_HOME", "APPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "config"))
-
-
-@pytest.fixture
-def server(tiny_encoder):
-    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
-        yield server
-
-
 @pytest.fixture
 def docs(tmp_path, server):
+    """Indexed with a model on a server."""
     docs = write_documents(tmp_path / "the docs")
     (docs / "old.jsonl").write_text('{"text": "the moon"}\n')
     model = EndpointModel(server.url, "tiny", "query: ")
@@ -87,6 +76,22 @@ def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_ke
         setting.get("dimension", 16),
         not setting.get("plain", False),
     )
+
+
+@pytest.mark.slow
+def test_a_rebuild_of_a_path_says_which_settings_the_defaults_replace(tmp_path, tiny_checkpoint):
+    docs = write_documents(tmp_path / "docs")
+    build([docs], Options(model=tiny_checkpoint, vectors="int8", dimension=4), Silent())
+    kept, replaced, given = Notes(), Notes(), Notes()
+    build([], Options(index=docs / ".cdesearch", rebuild=True), kept)
+    assert not kept.lines and Index(docs / ".cdesearch").manifest.vectors == "int8"
+    build([docs], Options(model=tiny_checkpoint, rebuild=True), replaced)
+    assert replaced.lines == [
+        "The index had vectors in int8, 4 dimensions, which the defaults replace. `cdesearch index --rebuild` without a"
+        " path keeps all settings."
+    ]
+    build([docs], Options(rebuild=True), given)
+    assert f"The index had the model {tiny_checkpoint}" in given.lines[0]
 
 
 def test_the_server_of_an_index_that_nobody_has_confirmed_is_not_part_of_a_command(docs, server, tmp_path):

@@ -3,7 +3,6 @@ import io
 import json
 
 import pytest
-from hostile_files import pdf
 from read_bytes import read_bytes
 
 from indexer.formats.format import Columns
@@ -14,17 +13,6 @@ def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
     return list(read_bytes(name, data, columns))
 
 
-def test_html_loses_its_navigation_and_keeps_its_structure():
-    page = b"""<html><head><title>T</title><style>x{}</style></head><body><nav>menu</nav><main><h1>Cats</h1>
-    <p>They <b>purr</b>.</p><ul><li><p>one</p></li><li>two</li></ul><pre>a = 1\nb = 2</pre>
-    <table><tr><th>k</th><td>v</td></tr></table></main><footer>bye</footer></body></html>"""
-    (document,) = documents("a.html", page)
-    assert document.title == "Cats" and document.headings[0].title == "Cats"
-    for part in ["They purr.", "- one", "a = 1\nb = 2", "k | v"]:
-        assert part in document.text
-    assert "menu" not in document.text and "bye" not in document.text
-
-
 def test_a_comment_in_a_fence_is_not_a_heading():
     (document,) = documents("a.md", b"# Real\n\n```\n# not\n```\n\n## Also\n")
     assert [heading.title for heading in document.headings] == ["Real", "Also"]
@@ -32,17 +20,6 @@ def test_a_comment_in_a_fence_is_not_a_heading():
 
 def test_the_title_is_read_from_front_matter():
     assert documents("a.md", b'---\ntitle: "Named"\n---\n# Other\n')[0].title == "Named"
-
-
-def test_rst_sections():
-    (document,) = documents("a.rst", b"Top\n===\n\ntext\n\nSub\n---\n\nmore\n")
-    assert [(heading.level, heading.title) for heading in document.headings] == [(1, "Top"), (2, "Sub")]
-
-
-def test_the_title_of_a_section_may_begin_with_a_role_a_literal_or_a_substitution():
-    text = "|Document| objects\n==================\n\ntext\n\n:mod:`epub` Module\n------------------\n\ntext\n"
-    (document,) = documents("a.rst", text.encode())
-    assert [one.title for one in document.headings] == ["Document objects", "epub Module"]
 
 
 def test_the_cells_of_a_notebook_are_read():
@@ -63,11 +40,6 @@ def test_docx_headings():
     word.save(stream)
     (document,) = documents("a.docx", stream.getvalue())
     assert document.headings[0].title == "Chapter" and "Body text." in document.text
-
-
-def test_pdf_pages():
-    (document,) = documents("a.pdf", pdf(["first page", "second page"]))
-    assert len(document.pages) == 2 and document.text[document.pages[1] :].strip() == "second page"
 
 
 @pytest.mark.parametrize("compress", [False, True])
@@ -123,7 +95,3 @@ def test_a_wrong_column_is_named_with_the_existing_ones():
         documents("a.jsonl", b'{"words": "x"}\n', Columns(text="nope"))
     with pytest.raises(UnreadableError, match=r"nope.*--document-column.*text"):
         documents("a.jsonl", b'{"text": "x"}\n', Columns(document="nope"))
-
-
-def test_utf16_with_a_mark_is_read():
-    assert documents("a.txt", "hello".encode("utf-16"))[0].text == "hello"

@@ -17,13 +17,6 @@ def test_vectors_of_a_stopped_run_are_found_by_the_next_one_in_any_order(tmp_pat
     np.testing.assert_array_equal(later.of([names[row] for row in order]), vectors[order])
 
 
-def test_a_dropped_cache_knows_nothing(tmp_path):
-    cache = EmbeddingCache(tmp_path, 4, None, 0.6)
-    cache.add({"hash": np.ones(4, np.float32)})
-    cache.drop()
-    assert EmbeddingCache(tmp_path, 4, None, 0.6).missing(["hash"]) == ["hash"]
-
-
 def test_a_cache_that_a_killed_run_has_dropped_in_part_knows_nothing(tmp_path):
     EmbeddingCache(tmp_path, 4, None, 0.6).add({"hash": np.ones(4, np.float32)})
     for file in tmp_path.glob("tables/own_vectors.lance/data/*"):

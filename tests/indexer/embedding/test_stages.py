@@ -20,7 +20,6 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding import spool, stages
 from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
 from indexer.settings import Options
 
 QUERIES = ["the moon", "About bread 5", "engine", "river stone house", "nothing of this"]
@@ -120,62 +119,6 @@ def test_a_stage_has_the_newest_files_vectors_in_a_context_of_its_own(dated, oft
         sampled = dict(zip(rows["id"].to_pylist(), vectors, strict=True))
         expected = [sampled[chunk] for chunk in context.sampled.chunk_ids if sampled[chunk].any()]
         np.testing.assert_array_equal(context.sample_vectors, to_unit(np.stack(expected)))
-
-
-@pytest.mark.slow
-def test_a_stage_finds_chunks_with_and_without_vectors(dated, often, tiny_checkpoint, tiny_encoder):
-    def observe():
-        index = Index.open(dated)
-        if not index.manifest.n_vectors:
-            return None
-        with Searcher(index, tiny_encoder) as searcher:
-            vector = tiny_encoder.encode(["the cat is in the house"], "query", index.context)[0]
-            stored = {row["id"]: np.array(row["vector"], np.float32) for row in index.chunks.to_arrow().to_pylist()}
-            found = searcher.search("the cat is in the house", 50)
-            for hit in found:
-                own = stored[hit.chunk.id]
-                assert (hit.dense_score is None) == (not own.any())
-                if hit.dense_score is not None:
-                    assert hit.dense_score == pytest.approx(own @ vector / np.linalg.norm(own), abs=1e-5)
-            explained = [searcher.explain(hit.chunk.id, "the cat is in the house", 50) for hit in found]
-            assert [one.score for one in explained] == pytest.approx([hit.score for hit in found])
-            assert [one.dense.cosine is None for one in explained] == [hit.dense_score is None for hit in found]
-            dense = searcher.search("the cat is in the house", 50, "dense")
-            assert {hit.chunk.id for hit in dense} == {chunk for chunk, own in stored.items() if own.any()}
-        return [hit.dense_score is None for hit in found]
-
-    for without in staged(dated, tiny_checkpoint, observe)[1:-1]:
-        assert any(without) and not all(without)
-
-
-@pytest.mark.slow
-def test_doctor_finds_every_stage_sound_and_repairs_one_that_is_damaged(dated, often, tiny_checkpoint, tiny_encoder):
-    for stop_at in (1, 2):
-        stop_at_stage(dated, tiny_checkpoint, stop_at)
-        folder = dated / ".cdesearch"
-        assert diagnose(folder).is_sound
-        before = Index(folder)
-        shutil.rmtree(before.generation / "tables" / "chunks.lance" / "_indices")
-        assert not diagnose(folder).is_sound
-        repair(folder, False, Silent(), lambda _: None)
-        assert diagnose(folder).is_sound
-        assert Index(folder).manifest.n_vectors == before.manifest.n_vectors
-        with Searcher(Index(folder), tiny_encoder) as searcher:
-            assert searcher.search("bread")[0].chunk.path in ("05.md",)
-        shutil.rmtree(folder)
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_a_stage_and_the_next_run_embeds_only_the_rest(
-    dated, undisturbed, often, tiny_checkpoint, tiny_encoder
-):
-    stop_at_stage(dated, tiny_checkpoint, 2)
-    assert Index.open(dated).manifest.n_vectors == WINDOW
-    with Searcher(Index.open(dated), tiny_encoder) as searcher:
-        assert searcher.search("bread")
-    report = build([dated], Options(model=tiny_checkpoint), Silent())
-    assert report.embedded == report.n_chunks - WINDOW, "nothing is embedded twice"
-    assert_equal(dated, undisturbed, tiny_encoder)
 
 
 KILLED = """

@@ -2,7 +2,6 @@ import pyarrow as pa
 import pytest
 
 from cdesearch.languages.compounds import Vocabulary
-from indexer.embedding import vocabulary
 from indexer.embedding.vocabulary import LEAST_FREQUENT, vocabulary_of
 
 
@@ -34,9 +33,3 @@ def test_an_update_adds_the_words_that_the_base_lacks():
     assert vocabulary_of(Texts("Datei Größe", "Inhalt Größe"), base) == Vocabulary(
         ("verzeichnis", "datei", "größe", "inhalt"), 1
     )
-
-
-def test_the_rarest_of_very_many_words_are_forgotten(monkeypatch):
-    monkeypatch.setattr(vocabulary, "MOST_WORDS", 2)
-    monkeypatch.setattr(vocabulary, "MOST_COUNTED", 3)
-    assert vocabulary_of(Texts("eins zwei", "eins zwei drei vier", "fünf")).words == ("eins", "zwei")

@@ -1,7 +1,6 @@
 import json
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from urllib.parse import unquote
 from urllib.request import Request, urlopen
@@ -22,7 +21,6 @@ from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import address_of_copies, copies_of
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
-from cdesearch.store.named_indexes import open_each
 from cdesearch.store.place import BucketAddress, parse_place
 from cdesearch.store.trust import confirm
 from indexer.build import build
@@ -148,15 +146,6 @@ def test_an_object_whose_name_is_not_a_path_is_named(store, files, run, name):  
         run(parse_place(str(files)))
 
 
-def test_runs_with_the_same_files_in_a_bucket_wait_for_each_other(store, files, monkeypatch):  # noqa: F811
-    for number in range(20):
-        bucket_at(files).write(f"{number}/light.md", b"The light is in the river.")
-    with ThreadPoolExecutor() as threads:
-        for one in [threads.submit(copied, files, Silent()) for _ in range(3)]:
-            one.result()
-    assert len(downloads(store)) == 22
-
-
 def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, run, tmp_path, monkeypatch, capsys):
     run(parse_place(str(files)))
     monkeypatch.setattr(
@@ -234,21 +223,3 @@ def test_empty_objects_are_not_downloaded(store, files):  # noqa: F811
         folder = copied(files, notes)
     assert not notes.lines and len(downloads(store)) == 2
     assert (folder / "lone").read_bytes() == b""
-
-
-def test_the_last_source_of_an_index_in_a_bucket_is_not_removed(store, files, tiny_checkpoint, monkeypatch):  # noqa: F811
-    place = f"s3://{store.bucket}/index"
-    build([parse_place(str(files))], Options(index=parse_place(place), model=tiny_checkpoint), Silent())
-    monkeypatch.setattr(sys, "argv", ["cdesearch", "sources", "remove", str(files), "--index", place])
-    with pytest.raises(InputError, match=f"delete all objects below {place}"):
-        main.run()
-
-
-def test_hits_show_the_address_of_a_file_and_an_index_has_the_name_of_its_prefix(files, run, tmp_path, capsys):
-    run(parse_place(str(files)))
-    named = open_each([tmp_path / "index"])
-    assert list(named) == ["files"]
-    (index,) = named.values()
-    with Searcher(index) as searcher:
-        chunk = searcher.search("moon", mode="text")[0].chunk
-    assert shown_place(chunk, chunk.location, index.root) == f"{files}/moon.md:1"

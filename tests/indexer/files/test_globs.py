@@ -1,7 +1,6 @@
 """Files that a user includes and excludes, in the walk, in the index, and in every later update."""
 
 import json
-from threading import Event
 
 import pytest
 from command import run_here
@@ -13,7 +12,6 @@ from cdesearch.store.manifest import Globs
 from indexer.files.outcome import Ignored, Source
 from indexer.files.selection import Selection
 from indexer.files.walk import concerns_walk, find_sources
-from indexer.live.watched import Watched
 from indexer.plan import count_changes
 
 
@@ -91,11 +89,6 @@ def test_a_text_that_is_not_a_glob_is_refused(tmp_path, glob):
         found(tmp_path, [], [glob])
 
 
-def test_too_many_globs_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"\.cdesearchignore"):
-        found(tmp_path, ["a" * 100_001])
-
-
 def test_a_change_counts_only_if_the_globs_choose_the_file(folder):
     globs = Globs(("*.md", "src"), ("old/",))
     put(folder, "docs/x.py")
@@ -104,15 +97,6 @@ def test_a_change_counts_only_if_the_globs_choose_the_file(folder):
     assert {name: concerns_walk(folder, [folder / name], globs) for name in seen + unseen} == (
         dict.fromkeys(seen, True) | dict.fromkeys(unseen, False)
     )
-
-
-def test_a_watch_does_not_wake_for_a_file_that_the_globs_leave_out(folder):
-    watched = Watched([folder], Globs((), ("*.py",)))
-    (folder / "b.py").write_text("changed")
-    (folder / "a.md").write_text("changed")
-    assert watched.wait(Event())
-    watched = Watched([folder], Globs((), ("*.py", "*.md")))
-    assert not concerns_walk(folder, [folder / "a.md", folder / "b.py"], watched.globs)
 
 
 def test_an_index_keeps_its_globs_for_updates_and_status(docs, run):

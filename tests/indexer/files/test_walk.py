@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cdesearch.errors import SourceError
 from indexer.files.outcome import Ignored, Skipped, Source
 from indexer.files.selection import Selection
 from indexer.files.walk import concerns_walk, find_sources
@@ -164,18 +163,6 @@ def test_git_excludes_behind_a_link_are_not_read(tmp_path, link):
     assert left_out(tmp_path / "docs")[".git/info/exclude"] == reason
 
 
-@pytest.mark.parametrize("link", ["info", "info/exclude", "worktrees/tree/gitdir"])
-def test_a_repository_that_a_worktree_names_is_not_read_through_links(tmp_path, link):
-    put(tmp_path, "docs/a.md")
-    put(tmp_path, "docs/.git", "gitdir: repo/worktrees/tree\n")
-    put(tmp_path, "docs/repo/info/exclude", "a.md\n")
-    put(tmp_path, "docs/repo/worktrees/tree/gitdir", f"{tmp_path}/docs/.git\n")
-    assert "a.md" not in found(tmp_path / "docs")
-    (tmp_path / "docs" / "repo" / link).rename(tmp_path / "out")
-    (tmp_path / "docs" / "repo" / link).symlink_to(tmp_path / "out")
-    assert "a.md" in found(tmp_path / "docs")
-
-
 @pytest.mark.parametrize("target", ["/dev/zero", "elsewhere"])
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 def test_an_ignore_file_that_cannot_be_used_is_reported_and_not_called_hidden(tmp_path, target):
@@ -236,18 +223,6 @@ def test_the_excludes_of_the_user_apply(tmp_path, monkeypatch):
     put(tmp_path, "home/mine", "*.log\n")
     put(tmp_path, "docs/a.log")
     assert left_out(tmp_path / "docs") == {"a.log": "~/mine:1 *.log"}
-
-
-@pytest.mark.parametrize("is_link", [True, False])
-def test_excludes_of_the_user_that_cannot_be_found_are_none(tmp_path, monkeypatch, is_link):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    if is_link:  # to itself
-        put(tmp_path, "home/.config/git/config").with_name("ignore").symlink_to("ignore")
-    else:
-        put(tmp_path, "home/.gitconfig", "[core]\n\texcludesFile = a\0b\n")
-    put(tmp_path, "docs/a.log")
-    assert left_out(tmp_path / "docs") == {}
 
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.b", "c", "x y", "[a]", "a]", "a-b"])
@@ -340,17 +315,6 @@ def test_links_out_of_the_tree_are_left_out(tmp_path):
     }
 
 
-def test_a_link_does_not_include_a_file_that_a_rule_excludes(tmp_path):
-    put(tmp_path, ".env")
-    put(tmp_path, ".ssh/id_rsa")
-    put(tmp_path, ".gitignore", "private.md\n")
-    put(tmp_path, "private.md")
-    put(tmp_path, "docs/in.md")
-    for number, target in enumerate(["../.env", "../.ssh/id_rsa", "../private.md"]):
-        (tmp_path / "docs" / f"{number}.md").symlink_to(target)
-    assert found(tmp_path) == ["docs/in.md"]
-
-
 def test_a_named_link_is_followed(tmp_path):
     put(tmp_path, "in.md")
     (tmp_path / "also.md").symlink_to("in.md")
@@ -441,24 +405,6 @@ def test_files_come_in_the_order_of_their_whole_paths(tmp_path):
     for name in ["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"]:
         put(tmp_path, name)
     assert found(tmp_path) == sorted(["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"])
-
-
-def test_a_missing_path_is_named(tmp_path):
-    with pytest.raises(SourceError, match="nowhere"):
-        found(tmp_path, tmp_path / "nowhere")
-
-
-def test_size_and_time_are_those_of_the_file(tmp_path):
-    file = put(tmp_path, "a.md", "four")
-    (item,) = items(tmp_path, limit=10)
-    assert item == Source(
-        str(file.resolve()),
-        "a.md",
-        4,
-        file.stat().st_mtime_ns,
-        tmp_path.resolve(),
-        ctime_ns=file.stat().st_ctime_ns,
-    )
 
 
 def test_a_change_counts_only_if_the_walk_would_see_it(tmp_path):

@@ -150,9 +150,3 @@ def test_a_message_may_begin_with_the_line_of_its_envelope():
 def test_a_file_of_another_kind_is_refused(name, data):
     with pytest.raises(UnreadableError, match=r"not a mail"):
         documents(name, data)
-
-
-def test_a_compressed_mailbox_is_read_piece_by_piece():
-    documents_of_it = documents("a.mbox.gz", gzip.compress(MAILBOX))
-    assert [one.id for one in documents_of_it] == ["a.mbox.gz#1", "a.mbox.gz#1/food.md", "a.mbox.gz#2"]
-    assert {one.path for one in documents_of_it} == {"a.mbox.gz"}

@@ -113,11 +113,6 @@ def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
     ]
 
 
-@pytest.mark.parametrize("text", ["\\[" * 200_000, "$" * 200_001, "%$\n" * 50_000, "\\emph{" * 50_000, "{" * 200_000])
-def test_latex_with_unclosed_formulas_is_read_in_time(text):
-    document("a.tex", text)
-
-
 def test_cues_are_joined_to_units_whose_time_is_in_the_trail():
     found = document("a.srt", FILES["a.srt"])
     assert [one.title for one in found.headings] == ["0:00:00-0:00:29", "0:00:30-0:00:59"]

@@ -1,7 +1,6 @@
 """The layout of pages: order of reading, headers, tables, headings and hyphens."""
 
 import time
-from types import SimpleNamespace
 
 import pytest
 from pdf_pages import Line, column, pdf_of
@@ -190,14 +189,6 @@ def test_a_page_of_very_many_cells_is_read_in_time():
 
 def test_dots_in_a_table_of_contents_are_shortened():
     assert lines_of([[Line(50, 700, f"1.2 Cats {'. ' * 40} 7")]]) == ["1.2 Cats ... 7"]
-
-
-def test_text_beyond_the_basic_plane_does_not_move_the_other_text():
-    # The fonts of these tests have no such characters, so that the positions are compared directly.
-    from indexer.formats.pdf_segments import _Boxes
-
-    boxes = _Boxes(SimpleNamespace(raw=None), "a🐈b🐈c")
-    assert [boxes._index(offset) for offset in range(5)] == [0, 1, 3, 4, 6]
 
 
 def test_a_rotated_page_is_read_in_the_order_of_the_file():

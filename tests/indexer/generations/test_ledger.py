@@ -42,22 +42,6 @@ def test_generations_are_listed_in_the_order_in_which_they_were_recorded(folder)
     assert sorted(folder.iterdir()) == sorted([folder / GENERATIONS, folder / LEDGER])
 
 
-def test_the_ledger_is_indented_json_that_ends_with_a_newline(folder):
-    add(folder, NAMES[0])
-    assert (folder / LEDGER).read_text() == '{\n  "generations": [\n    "aaaaaaaaaaaa"\n  ]\n}\n'
-
-
-def test_a_generation_counts_only_while_its_folder_exists(folder):
-    first, second = add(folder, *NAMES[:2])
-    third = folder / GENERATIONS / NAMES[2]
-    record(folder, third)
-    assert own_generations(folder) == [first, second] and listed(folder) == NAMES
-    shutil.rmtree(first)
-    assert own_generations(folder) == [second]
-    third.write_text("a file")
-    assert own_generations(folder) == [second]
-
-
 def test_a_symbolic_link_in_the_place_of_a_generation_is_not_a_generation(folder, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -78,13 +62,6 @@ def test_unwanted_generations_in_the_ledger_are_removed_from_disk_and_ledger(fol
     assert sorted((folder / GENERATIONS).iterdir()) == sorted([second, unlisted])
 
 
-def test_names_without_a_folder_are_removed_from_the_ledger(folder):
-    first, second = add(folder, *NAMES[:2])
-    shutil.rmtree(first)
-    remove(folder, [])
-    assert listed(folder) == [second.name]
-
-
 def test_a_generation_that_cannot_be_deleted_yet_stays_listed_until_the_next_time(folder, monkeypatch):
     """Windows refuses to delete a file that a reader holds open."""
     (generation,) = add(folder, NAMES[0])
@@ -98,21 +75,6 @@ def test_a_generation_that_cannot_be_deleted_yet_stays_listed_until_the_next_tim
     assert own_generations(folder) == [generation] and (generation / "file").exists()
     remove(folder, [generation])
     assert not generation.exists() and listed(folder) == []
-
-
-def test_an_unchanged_ledger_is_not_written_again(folder):
-    add(folder, NAMES[0])
-    remove(folder, [])
-    before = (folder / LEDGER).stat()
-    remove(folder, [folder / GENERATIONS / NAMES[1]])
-    after = (folder / LEDGER).stat()
-    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
-def test_a_missing_ledger_is_written_even_when_it_is_empty(folder):
-    assert own_generations(folder) == []
-    remove(folder, [])
-    assert listed(folder) == []
 
 
 DAMAGED = {

@@ -14,7 +14,7 @@ from cdesearch.store.vector_format import VectorFormat, is_rotated
 from indexer.generations import segments
 from indexer.generations import tables as module
 from indexer.generations.segments import has_deleted_rows, segments_to_join
-from indexer.generations.tables import Tables, sampled_per_part
+from indexer.generations.tables import Tables
 
 DIMENSION = 64
 
@@ -113,26 +113,6 @@ def test_the_largest_segment_is_built_again_when_a_fifth_of_the_chunks_is_new(ta
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
 
 
-def test_an_index_of_several_fragments_is_built_again_only_when_a_fifth_of_the_chunks_is_new(
-    tmp_path, monkeypatch, vectors
-):
-    """Compaction leaves a fragment for every million chunks, and the first index covers all of them."""
-    monkeypatch.setattr(module, "_compact", lambda table: table.to_lance().optimize.optimize_indices())
-    tables = Tables(tmp_path, vectors)
-    for start in (0, 150, 300):
-        add(tables, range(start, start + 150))
-    tables.finish()
-    built = []
-    monkeypatch.setattr(Tables, "_index_vectors", lambda *_: built.append(1))
-    tables.delete(f"{number:032x}" for number in range(90))
-    add(tables, [1000])
-    tables.finish()
-    assert not built
-    add(tables, range(2000, 2100))
-    tables.finish()
-    assert built
-
-
 def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     tables.delete(f"{number:032x}" for number in range(400))
     add(tables, range(1000, 1350))
@@ -222,11 +202,6 @@ def test_there_are_never_many_segments(added):
         kept = sorted(sizes)
         assert all(kept[at] >= 4 * sum(kept[:at]) for at in range(1, len(kept)))
     assert len(sizes) <= 5 and sum(sizes) == 20_000 + sum(added)
-
-
-@pytest.mark.parametrize(("parts", "sampled"), [(1, 256), (1_000, 256), (2_000, 256), (10_000, 51), (100_000, 48)])
-def test_the_parts_of_an_index_of_signs_are_found_by_fewer_chunks_if_they_are_many(parts, sampled):
-    assert sampled_per_part(parts) == sampled
 
 
 def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables, vectors):

@@ -143,24 +143,6 @@ def test_no_marker_is_written_into_the_index_of_another_user(sound):
     assert not (sound.index / "INDEX").exists()
 
 
-def test_marker_and_current_are_repaired_together(sound):
-    for name in ("INDEX", "CURRENT"):
-        (sound.index / name).unlink()
-    with pytest.raises(IndexDamagedError, match="INDEX is missing"):
-        sound.update()
-    repair(sound.index, False, Silent(), lambda _: None)
-    assert diagnose(sound.index).is_sound
-
-
-def test_no_marker_is_written_into_a_folder_without_a_generation_of_this_format(sound):
-    (sound.index / "INDEX").unlink()
-    for one in (sound.index / "generations").iterdir():
-        overwrite(one / "manifest.json")
-    with pytest.raises(IndexDamagedError, match="Remove the folder"):
-        repair(sound.index, False, Silent(), lambda _: None)
-    assert not (sound.index / "INDEX").exists()
-
-
 @pytest.mark.parametrize("damage", [None, "", "{", '{"generations": 7}'])
 def test_a_list_of_generations_that_is_lost_is_reported_and_written_again(sound, damage):
     ledger = sound.index / "generations.json"

@@ -18,7 +18,6 @@ from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import copies_of
 from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress, parse_place
-from indexer import build as building
 from indexer.build import build
 from indexer.generations.removal import remove_index
 from indexer.live import keep_up as module
@@ -51,38 +50,6 @@ class Keeping:
         while not is_true():
             assert time.monotonic() < deadline, self.lines
             time.sleep(0.05)
-
-
-@pytest.mark.slow
-def test_a_change_without_an_event_is_found_when_all_folders_are_walked_again(docs, run, monkeypatch):
-    for name in ("lost", "seen"):
-        (docs / name).mkdir()
-        (docs / name / "first.md").write_text("the river")
-    folder = run().folder
-    events = watched.Watched._events
-
-    def without_lost(self, *inputs):
-        return {path for path in events(self, *inputs) if path.parent.name != "lost"}
-
-    def paths():
-        return contents(docs)[0]["path"].to_pylist()
-
-    monkeypatch.setattr(watched.Watched, "_events", without_lost)
-    with Keeping(folder) as keeping:
-        (docs / "lost" / "a.md").write_text("xylophone")
-        (docs / "seen" / "a.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/a.md" in paths())  # by the first update, which may be before the events
-        (docs / "lost" / "b.md").write_text("xylophone")
-        (docs / "seen" / "b.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/b.md" in paths())
-        (docs / "lost" / "c.md").write_text("xylophone")
-        (docs / "seen" / "c.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/c.md" in paths())
-        assert "lost/c.md" not in paths()
-        monkeypatch.setattr(watched, "WHOLE_SECONDS", 0.0)
-        (docs / "seen" / "d.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/d.md" in paths())
-        assert "lost/c.md" in paths()
 
 
 @pytest.mark.slow
@@ -135,31 +102,6 @@ def test_the_documents_of_a_folder_that_disappears_stay_in_the_index(docs, run, 
         shutil.move(docs.parent / "away", docs)
         keeping.wait_for(lambda: any(line.endswith("exists again.") for line in keeping.lines))
         keeping.wait_for(lambda: Index(folder).manifest.n_documents == 13)
-
-
-@pytest.mark.slow
-def test_an_update_that_failed_because_the_folder_was_moved_away_does_not_delay_the_next_one(docs, run, monkeypatch):
-    folder = run().folder
-    away = docs.parent / "away"
-    find = building.find_sources
-
-    def find_then_move(*inputs):
-        monkeypatch.setattr(building, "find_sources", find)
-        found = list(find(*inputs))
-        docs.rename(away)
-        return found
-
-    with Keeping(folder) as keeping:
-        monkeypatch.setattr(building, "find_sources", find_then_move)
-        (docs / "new.md").write_text("xylophone")
-        keeping.wait_for(away.exists)
-        time.sleep(0.5)
-        (away / "later.md").write_text("zither")
-        away.rename(docs)
-        returned = time.monotonic()
-        keeping.wait_for(lambda: Index(folder).manifest.n_documents == 14)
-        assert time.monotonic() - returned < 15
-    assert not any("error" in line for line in keeping.lines)
 
 
 @pytest.mark.slow
@@ -247,20 +189,6 @@ def _hits(index, encoder, mode):
         return [
             [(hit.chunk.id, round(hit.score, 5)) for hit in searcher.search(query, 10, mode).hits] for query in queries
         ]
-
-
-@pytest.mark.slow
-def test_an_index_that_was_removed_with_its_source_is_not_reported_as_an_error(docs, run, monkeypatch):
-    monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(watched, "MISSING_SECONDS", 0.2)
-    folder = run().folder
-    with Keeping(folder) as keeping:
-        time.sleep(1)
-        docs.rename(docs.with_name("away"))
-        keeping.wait_for(lambda: any("does not exist" in line for line in keeping.lines))
-        docs.with_name("away").rename(docs)
-        keeping.wait_for(lambda: any("exists again" in line for line in keeping.lines))
-        assert not any(line.startswith("error") for line in keeping.lines)
 
 
 @pytest.mark.slow
