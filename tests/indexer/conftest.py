@@ -1,6 +1,7 @@
 import pytest
 from built import write_documents
 from embedding_server import serving
+from object_server import object_server, store  # noqa: F401 (fixtures)
 
 from cdesearch.progress import Silent
 from indexer.build import build

@@ -49,9 +49,10 @@ def test_markdown_chunks_have_their_headings_and_lines():
     assert last.location == "guide.md:7"
 
 
-def test_a_short_document_is_one_chunk():
+def test_a_short_document_is_one_chunk_and_an_empty_one_none():
     (chunk,) = CHUNKER.split(document_of("a.txt", "the cat\n\nthe dog\n"))
     assert chunk.body == "the cat\n\nthe dog" and (chunk.line_start, chunk.line_end) == (1, 3)
+    assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []
 
 
 def test_functions_that_fit_are_kept_whole():
@@ -88,10 +89,6 @@ def test_a_long_line_is_cut_at_the_end_of_a_sentence_and_its_heading_stays_with_
     assert chunks[0].body.startswith("# cat\n\n## dog\n\nthe cat")
     cuts = list(_cuts_of_long_lines(text, 0, len(text)))
     assert len(cuts) == 2 and text[: cuts[0]].endswith("ran. ") and text[cuts[1] - 1 : cuts[1] + 1] == "xx"
-
-
-def test_empty_text_has_no_chunks():
-    assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []
 
 
 def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():

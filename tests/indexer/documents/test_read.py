@@ -2,7 +2,10 @@ import gzip
 import io
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from docx import Document
 from read_bytes import read_bytes
 
 from indexer.formats.format import Columns
@@ -13,13 +16,10 @@ def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
     return list(read_bytes(name, data, columns))
 
 
-def test_a_comment_in_a_fence_is_not_a_heading():
-    (document,) = documents("a.md", b"# Real\n\n```\n# not\n```\n\n## Also\n")
+def test_the_title_of_markdown_is_in_its_front_matter_and_a_comment_in_a_fence_is_no_heading():
+    (document,) = documents("a.md", b'---\ntitle: "Named"\n---\n# Real\n\n```\n# not\n```\n\n## Also\n')
+    assert document.title == "Named"
     assert [heading.title for heading in document.headings] == ["Real", "Also"]
-
-
-def test_the_title_is_read_from_front_matter():
-    assert documents("a.md", b'---\ntitle: "Named"\n---\n# Other\n')[0].title == "Named"
 
 
 def test_the_cells_of_a_notebook_are_read():
@@ -32,8 +32,6 @@ def test_the_cells_of_a_notebook_are_read():
 
 
 def test_docx_headings():
-    from docx import Document
-
     word, stream = Document(), io.BytesIO()
     word.add_heading("Chapter", 1)
     word.add_paragraph("Body text.")
@@ -42,25 +40,13 @@ def test_docx_headings():
     assert document.headings[0].title == "Chapter" and "Body text." in document.text
 
 
-@pytest.mark.parametrize("compress", [False, True])
-def test_records_in_beir_layout(compress):
-    data = b'{"_id": "7", "title": "Cats", "text": "purr"}\n\n{"_id": "8", "title": "", "text": "bark"}\n'
-    name, data = ("c.jsonl.gz", gzip.compress(data)) if compress else ("c.jsonl", data)
-    assert [(d.id, d.title, d.text) for d in documents(name, data)] == [
-        (f"{name}#7", "Cats", "purr"),
-        (f"{name}#8", "", "bark"),
-    ]
-
-
-def test_the_text_of_a_record_without_text_is_its_title():
-    (record,) = documents("c.jsonl", b'{"_id": "7", "title": "Cats", "text": " "}')
-    assert (record.title, record.text) == ("Cats", "Cats")
+def test_records_in_beir_layout_whose_text_is_their_title_if_they_have_no_other():
+    data = b'{"_id": "7", "title": "Cats", "text": " "}\n\n{"_id": "8", "title": "", "text": "bark"}\n'
+    found = [(one.id, one.title, one.text) for one in documents("c.jsonl", data)]
+    assert found == [("c.jsonl#7", "Cats", "Cats"), ("c.jsonl#8", "", "bark")]
 
 
 def test_parquet_and_csv():
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     stream = io.BytesIO()
     pq.write_table(pa.table({"body": ["a", "b"], "name": ["x", "y"]}), stream)
     assert [d.title for d in documents("t.parquet", stream.getvalue(), Columns(title="name"))] == ["x", "y"]

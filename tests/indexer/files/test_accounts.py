@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from built import contents
 from command import run_here
+from walked import put
 
 from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
@@ -20,8 +21,7 @@ def outcomes(docs):
 
 
 def test_strict_counts_what_was_skipped_and_status_lists_it(docs, tiny_checkpoint):
-    for name in ("a.djvu", "b.ppt", "c.png"):
-        (docs / name).write_text("x")
+    put(docs, "a.djvu", "b.ppt", "c.png")
     done = cdesearch("index", docs, "--model", tiny_checkpoint, "--strict", "--json")
     assert done.returncode == 3, done.stderr
     report = json.loads(done.stdout)

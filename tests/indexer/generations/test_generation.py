@@ -112,12 +112,6 @@ def test_an_unfinished_build_of_another_plan_is_removed_and_the_finished_one_bef
     assert generations(folder) == {first, second, building}
 
 
-@pytest.mark.parametrize("fitting", [None, {}, {"chunks": pa.schema([("id", pa.string())])}])
-def test_a_build_that_was_stopped_before_it_had_tables_continues_with_any_columns(folder, fitting):
-    building = open_building(folder, None, {"files": 3}, fitting)
-    assert open_building(folder, None, {"files": 3}, fitting) == building
-
-
 def test_a_build_whose_plan_is_longer_than_other_small_files_continues(folder):
     plan = {"sources": [f"folder {number}" for number in range(10_000)]}
     building = open_building(folder, None, plan)
@@ -137,30 +131,18 @@ def begun(folder, tables):
     return building
 
 
-@pytest.mark.parametrize("columns", [None, {}, COLUMNS, {"documents": COLUMNS["documents"]}])
+@pytest.mark.parametrize("columns", [None, COLUMNS, {"chunks": COLUMNS["chunks"]}])
 @pytest.mark.parametrize("tables", [COLUMNS, {"chunks": COLUMNS["chunks"]}, {}])
 def test_a_build_with_the_right_tables_or_some_of_them_continues(folder, tables, columns):
     building = begun(folder, tables)
     assert open_building(folder, None, {"files": 3}, columns) == building
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-@pytest.mark.parametrize("schema", [pa.schema([("id", pa.int64())]), pa.schema([("other", pa.string())])])
-def test_a_build_with_a_table_of_other_columns_is_removed(folder, name, schema):
-    building = begun(folder, {**COLUMNS, name: schema})
-    again = open_building(folder, None, {"files": 3}, COLUMNS)
-    assert generations(folder) == {again} != {building}
-
-
-def test_the_columns_of_a_table_that_is_not_named_are_not_checked(folder):
-    building = begun(folder, {**COLUMNS, "documents": pa.schema([("other", pa.string())])})
-    assert open_building(folder, None, {"files": 3}, {"chunks": COLUMNS["chunks"]}) == building
-
-
-@pytest.mark.parametrize("name", ["chunks.lance", "foreign.lance"])
-def test_a_build_with_a_table_that_cannot_be_opened_or_is_foreign_is_removed(folder, name):
-    building = begun(folder, {})
-    (building / "tables" / name).mkdir()
+@pytest.mark.parametrize("name", [*COLUMNS, "damaged.lance", "foreign.lance"])
+def test_a_build_with_a_table_of_other_columns_or_one_that_cannot_be_opened_is_removed(folder, name):
+    building = begun(folder, {**COLUMNS, name: pa.schema([("id", pa.int64())])} if name in COLUMNS else {})
+    if name not in COLUMNS:
+        (building / "tables" / name.replace("damaged", "chunks")).mkdir()
     again = open_building(folder, None, {"files": 3}, COLUMNS)
     assert generations(folder) == {again} != {building}
 
@@ -331,44 +313,25 @@ def test_a_swap_that_stops_at_any_call_leaves_a_whole_generation_for_the_next_bu
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "message"),
     [
-        OSError(errno.ENOSPC, "x"),
-        OSError(errno.EDQUOT, "x"),
-        RuntimeError("lance error: LanceError(IO): No space left on device (os error 28)"),
-        ValueError("Disk quota exceeded"),
+        (OSError(errno.ENOSPC, "x"), "The disk of .* is full.* same command"),
+        (OSError(errno.EDQUOT, "x"), "The disk of .* is full.* same command"),
+        (RuntimeError("lance error: No space left on device (os error 28)"), "The disk of .* is full"),
+        (OSError(errno.EACCES, "x", "tables/x"), "cannot be written.* Correct its permissions"),
+        (OSError(errno.EROFS, "x", "generations"), "cannot be written.* Mount its file system"),
+        (OSError(errno.EROFS, "x"), "cannot be written.* Mount its file system"),
+        (RuntimeError("lance error: Read-only file system (os error 30)"), "cannot be written"),
+        (OSError(errno.EFBIG, "x"), "ulimit"),
+        (RuntimeError("LanceError(IO): File too large (os error 27)"), "ulimit"),
     ],
 )
-def test_a_full_disk_is_reported_with_the_remedy(folder, error):
-    with pytest.raises(StorageError) as raised, locked(folder, wait=False):
+def test_a_disk_that_refuses_to_write_is_reported_with_the_remedy(folder, error, message):
+    if isinstance(error, OSError) and error.filename:
+        error.filename = str(folder / error.filename)
+    with pytest.raises(StorageError, match=message) as raised, locked(folder, wait=False):
         raise error
-    assert f"The disk of {folder} is full" in str(raised.value) and "same command" in str(raised.value.remedy)
-    assert raised.value.__cause__ is error
-
-
-@pytest.mark.parametrize(
-    ("code", "place", "remedy"),
-    [
-        (errno.EACCES, "tables/x", "Correct its permissions"),
-        (errno.EPERM, ".", "Correct its permissions"),
-        (errno.EROFS, "generations", "Mount its file system"),
-        (errno.EROFS, "..", "Mount its file system"),
-        (errno.EROFS, None, "Mount its file system"),
-    ],
-)
-def test_an_index_that_cannot_be_written_is_reported_with_the_remedy(folder, code, place, remedy):
-    error = OSError(code, "x", *([] if place is None else [os.path.normpath(folder / place)]))
-    with pytest.raises(StorageError) as raised, locked(folder, wait=False):
-        raise error
-    assert f"{folder} cannot be written" in str(raised.value) and str(raised.value.remedy).startswith(remedy)
-
-
-@pytest.mark.parametrize(
-    "error", [OSError(errno.EFBIG, "x"), RuntimeError("LanceError(IO): File too large (os error 27)")]
-)
-def test_a_file_above_the_limit_of_the_disk_is_reported_with_the_remedy(folder, error):
-    with pytest.raises(StorageError, match="ulimit"), locked(folder, wait=False):
-        raise error
+    assert str(folder) in str(raised.value) and raised.value.__cause__ is error
 
 
 @pytest.mark.parametrize("remains", [[], ["generations/0123456789ab/tables/data"]])
@@ -395,19 +358,8 @@ def test_what_others_write_into_an_index_that_they_removed_is_kept(folder):
     assert (folder / "letter.txt").exists() and (folder / "generations" / "0123456789ab").exists()
 
 
-def test_a_read_only_file_system_is_recognised_in_the_message_of_a_library(folder):
-    with pytest.raises(StorageError, match="cannot be written"), locked(folder, wait=False):
-        raise RuntimeError("lance error: Read-only file system (os error 30)")
-
-
 @pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.EACCES, "x", "/elsewhere/a document"),
-        OSError(errno.EIO, "x"),
-        RuntimeError("something else"),
-        ValueError("something else"),
-    ],
+    "error", [OSError(errno.EACCES, "x", "/elsewhere/a document"), OSError(errno.EIO, "x"), ValueError("other")]
 )
 def test_other_errors_are_not_changed(folder, error):
     with pytest.raises(type(error)) as raised, locked(folder, wait=False):

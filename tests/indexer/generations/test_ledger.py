@@ -78,18 +78,14 @@ def test_a_generation_that_cannot_be_deleted_yet_stays_listed_until_the_next_tim
 
 
 DAMAGED = {
-    "empty": b"",
-    "not JSON": b"{",
     "not UTF-8": b"\xff\xfe{}",
-    "a list": b"[1]",
-    "no list of generations": b"{}",
     "a number for the list": b'{"generations": 5}',
     "nested too deeply": b"[" * 50_000,
     "too large": b'{"generations": ["aaaaaaaaaaaa"]}' + b" " * MAX_SMALL_FILE,
 }
 
 
-@pytest.mark.parametrize("content", [None, *DAMAGED.values()], ids=["missing", *DAMAGED.keys()])
+@pytest.mark.parametrize("content", [None, *DAMAGED.values()], ids=["missing", *DAMAGED])
 def test_a_ledger_that_is_lost_is_replaced_by_the_names_of_the_folders(folder, content):
     """Otherwise, generations would stay forever, and their texts with them."""
     first, second = add(folder, *sorted(NAMES[:2]))

@@ -20,20 +20,8 @@ DIMENSION = 64
 
 
 def chunk(number):
-    return Chunk(
-        id=f"{number:032x}",
-        document_id=f"{number}.md",
-        record=None,
-        ordinal=0,
-        path=f"{number}.md",
-        title="",
-        trail=(),
-        text=f"text {number}",
-        body_start=0,
-        line_start=1,
-        line_end=1,
-        page=None,
-    )
+    name, text = f"{number}.md", f"text {number}"
+    return Chunk(f"{number:032x}", name, None, 0, name, "", (), text, 0, line_start=1, line_end=1, page=None)
 
 
 def vector(number):
@@ -231,45 +219,25 @@ def found_by_words(tables, words):
     return [row["path"] for row in rows]
 
 
-def add_text(tables, number, text):
-    row = chunk_to_row(replace(chunk(number), text=text))
-    tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(number)]))
-
-
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "words"),
     [
-        ("東京都に住んでいます。検索エンジン", "検索"),
-        ("我们喜欢搜索引擎和人工智能", "人工智能"),
-        ("ภาษาไทยง่ายมาก", "ไทย"),
+        ("東京都に住んでいます。検索エンジン", ["検索"]),
+        ("我们喜欢搜索引擎和人工智能", ["人工智能"]),
+        ("ภาษาไทยง่ายมาก", ["ไทย"]),
+        ("version 3.14 of C", ["3", "C"]),
+        ("the cat feeds 7 dogs in 東京都", ["cat", "dog", "7", "東京"]),
     ],
 )
-def test_words_of_scripts_without_spaces_are_found_even_if_an_update_adds_the_first(tmp_path, text, word):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add(tables, range(3))
-    tables.finish()
-    updated = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(updated, 3, text)
-    updated.finish()
-    assert found_by_words(updated, word) == ["3.md"]
-    assert found_by_words(updated, "text 2") and "2.md" in found_by_words(updated, "text 2")
-    again = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add(again, [4])
-    again.finish()
-    assert found_by_words(again, word) == ["3.md"]
-
-
-def test_a_corpus_with_spaces_keeps_single_letters_and_numbers(tmp_path):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(tables, 0, "version 3.14 of C")
-    tables.finish()
-    assert found_by_words(tables, "3") == found_by_words(tables, "C") == ["0.md"]
-
-
-def test_a_word_in_another_script_hides_no_word_and_no_number(tmp_path):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(tables, 0, "the cat feeds 7 dogs in 東京都")
-    tables.finish()
-    for word in ("cat", "dog", "7", "東京"):
-        assert found_by_words(tables, word) == ["0.md"], word
-    assert not found_by_words(tables, "the")
+def test_words_of_every_script_and_numbers_are_found_even_if_an_update_adds_the_first(tmp_path, text, words):
+    for numbers, more in (([0, 2], ""), ([], text), ([4], "")):
+        tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
+        if numbers:
+            add(tables, numbers)
+        if more:
+            row = chunk_to_row(replace(chunk(30), text=more))
+            tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(30)]))
+        tables.finish()
+        for word in words if 4 in numbers or more else []:
+            assert found_by_words(tables, word) == ["30.md"], word
+    assert "2.md" in found_by_words(tables, "text 2") and not found_by_words(tables, "the")

@@ -10,7 +10,6 @@ import time
 import pytest
 from built import assert_same, contents
 from lancedb.index import FTS
-from object_server import object_server, store  # noqa: F401 (fixtures)
 
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
@@ -69,7 +68,7 @@ def test_saved_moved_and_deleted_files_are_followed(docs, run, tiny_checkpoint, 
 
 
 @pytest.mark.slow
-def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_path, tiny_checkpoint, monkeypatch):  # noqa: F811
+def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_path, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(watched, "WHOLE_SECONDS", 0.0)
     address = BucketAddress("s3", store.bucket, "files")
