@@ -77,13 +77,6 @@ def test_asciidoc_is_read_without_attributes_comments_and_macros():
     ]
 
 
-def test_a_link_of_asciidoc_whose_address_is_an_attribute_becomes_its_text():
-    assert lines("a.adoc", "See {uri-bears}[the bears] and {uri-x}/y[z], +\n{version}.\n") == [
-        (1, "See the bears and z,"),
-        (2, "{version}."),
-    ]
-
-
 def test_at_most_two_empty_lines_are_kept_in_a_row():
     found = document("a.adoc", "one\n// a\n// b\n// c\ntwo\n\nthree\n")
     assert found.text == "one\n\n\ntwo\n\nthree\n"
@@ -136,7 +129,3 @@ def test_a_unit_ends_with_a_minute_although_no_sentence_does():
         "0:01:00-0:01:59",
         "0:02:00-0:02:59",
     ]
-
-
-def test_subtitles_without_cues_are_read_as_they_are():
-    assert document("a.srt", "no cues\n").text == "no cues\n"

@@ -204,36 +204,3 @@ def test_an_index_that_is_cleared_is_reported_and_a_new_one_is_followed(docs, ru
         keeping.wait_for(lambda: len(keeping.lines) > 2)
     assert keeping.lines[1] == f"The index in {folder} was removed. The watch waits for a new one."
     assert keeping.lines[2].startswith("Updated")
-
-
-@pytest.mark.slow
-def test_a_git_checkout_of_two_thousand_files_is_one_update(docs, run):
-    def git(*arguments):
-        identity = ("-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "core.autocrlf=false")
-        subprocess.run(["git", "-C", str(docs), *identity, *arguments], check=True, capture_output=True)
-
-    def write(word):
-        for number in range(2000):
-            folder = docs / f"{number % 40:02}"
-            folder.mkdir(exist_ok=True)
-            (folder / f"{number:04}.txt").write_text(f"the {word} of number {number}")
-
-    git("init", "--initial-branch=one")
-    (docs / ".gitignore").write_text(".cdesearch\n")
-    for word in ("river", "lighthouse"):
-        write(word)
-        git("add", ".")
-        git("commit", "--message", word)
-        git("branch", word)
-    git("checkout", "river")
-    folder = run().folder
-    with Keeping(folder, "off") as keeping:
-        (docs / "00.md").write_text("xylophone")
-        keeping.wait_for(lambda: keeping.lines)  # from now on, all changes are followed
-        keeping.lines.clear()
-        git("checkout", "lighthouse")
-        keeping.wait_for(lambda: keeping.lines)
-        time.sleep(2)  # long enough for another update to begin and end
-    assert len(keeping.lines) == 1 and "(2,000 embedded)" in keeping.lines[0], keeping.lines
-    texts = contents(docs)[0]["text"].to_pylist()
-    assert sum("lighthouse" in text for text in texts) == 2000 and not any("river of" in text for text in texts)

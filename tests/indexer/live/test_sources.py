@@ -84,23 +84,6 @@ def test_after_a_source_elsewhere_is_added_and_removed_the_index_is_as_before(do
     assert not any(count_changes(Index.open(docs)).values())
 
 
-def test_an_index_of_two_folders_keeps_its_root_if_one_is_removed(two, monkeypatch):
-    command(monkeypatch, "sources", "remove", two / "two", "--index", two)
-    assert paths(two) == ["one/a.md"]
-
-
-def test_an_empty_folder_is_added_and_removed_even_if_no_document_changes(docs, run, tmp_path_factory, monkeypatch):
-    run()
-    for file in docs.glob("*.md"):
-        file.unlink()
-    run()
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    command(monkeypatch, "sources", "add", elsewhere, "--index", docs)
-    assert Index.open(docs).sources == (docs, elsewhere)
-    command(monkeypatch, "sources", "remove", elsewhere, "--index", docs)
-    assert (Index.open(docs).sources, Index.open(docs).root) == ((docs,), docs)
-
-
 def test_only_a_source_can_be_removed_and_not_the_last_one(two, monkeypatch):
     with pytest.raises(InputError, match="not a source"):
         command(monkeypatch, "sources", "remove", two / "one" / "a.md", "--index", two)
@@ -149,60 +132,6 @@ def test_clear_asks_and_refuses_a_folder_without_the_marker(docs, run, tmp_path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["{", "missing"])
-def test_clear_removes_an_index_whose_list_of_generations_is_damaged(docs, run, monkeypatch, capsys, damage):
-    folder = run().folder
-    (docs / "new.md").write_text("the moon")
-    run()
-    file = folder / "generations.json"
-    file.unlink() if damage == "missing" else file.write_text(damage)
-    (docs / "newer.md").write_text("the river")
-    run()
-    assert len(list((folder / "generations").iterdir())) == 2  # the oldest one is removed
-    command(monkeypatch, "clear", docs, "--yes")
-    assert not folder.exists() and capsys.readouterr().out == f"Removed the index {folder}.\n"
-    assert run().n_documents == 14
-
-
-def test_next_steps_are_named_only_for_an_index_with_chunks(docs, run, monkeypatch, capsys):
-    run()
-    command(monkeypatch, "index", "--index", docs)
-    assert "Next: cdesearch query" in capsys.readouterr().err
-    for file in docs.glob("*.md"):
-        file.unlink()
-    command(monkeypatch, "index", "--index", docs)
-    assert "Next:" not in capsys.readouterr().err
-
-
-def test_the_progress_counts_only_the_texts_that_are_embedded(docs, run, tmp_path):
-    class Stages(Silent):
-        def __init__(self):
-            self.totals, self.done = {}, {}
-
-        def stage(self, name, total):
-            self.totals[name], self.done[name] = total, 0
-
-            def advance(n):
-                self.done[name] += n
-
-            return advance
-
-    run()
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "a.md").write_text("the xylophone")  # the common folder changes, so all files are read again
-    stages = Stages()
-    report = build([tmp_path / "other"], Options(index=docs), stages)
-    assert report.n_documents == 13 and stages.totals["Embedding"] == stages.done["Embedding"] == report.embedded == 1
-
-
-def test_a_new_index_inside_another_one_says_which_answers(two, tiny_checkpoint):
-    notes = Notes()
-    build([two / "one"], Options(model=tiny_checkpoint), notes)
-    (line,) = notes.lines
-    assert str(two / ".cdesearch") in line and f"queries in {two / 'one'} are answered by the new index" in line
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["query", "cat", "--mode", "text"], ["status"]])
 def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_the_other(
     two, tiny_checkpoint, monkeypatch, capsys, arguments
@@ -225,18 +154,6 @@ def test_an_index_further_up_that_does_not_cover_the_folder_is_not_mentioned(two
     monkeypatch.chdir(two / "three")
     command(monkeypatch, "status")
     assert capsys.readouterr().err == ""
-
-
-def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoint):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.md").write_text("the cat")
-    build([tmp_path / "one"], Options(model=tiny_checkpoint), Silent())
-    notes = Notes()
-    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint), notes)
-    assert notes.lines == [
-        f"Queries in {tmp_path / 'one'} are still answered by its own index, {tmp_path / 'one' / '.cdesearch'}."
-    ]
 
 
 @pytest.mark.slow
