@@ -1,4 +1,3 @@
-import os
 import queue
 import shutil
 import sys
@@ -11,13 +10,11 @@ from built import assert_same, contents
 
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexBusyError, IndexNotFoundError
+from cdesearch.errors import IndexNotFoundError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer import job
 from indexer.build import build
 from indexer.embedding import spool
-from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.settings import Options
 from indexer.workers import process
@@ -100,31 +97,6 @@ def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs,
     assert other.keys() < one.keys()
     for chunk, vector in other.items():
         np.testing.assert_allclose(vector, one[chunk], atol=1e-3)
-
-
-@pytest.mark.parametrize("changed", [False, True])
-def test_a_build_killed_before_it_becomes_the_live_generation_is_completed(docs, run, monkeypatch, changed):
-    """By then, the vectors that the whitening is fitted to are removed."""
-
-    def killed(*_):
-        raise KeyboardInterrupt
-
-    run()
-    undisturbed = contents(docs)
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(job, "swap_in", killed)
-        run(refresh_context=True)
-    if changed:
-        (docs / "new.md").write_text("the engine is in the river")
-    report = run(refresh_context=True)
-    assert report.embedded == int(changed) and report.n_documents == 12 + changed
-    if not changed:
-        assert_same(undisturbed, contents(docs))
-
-
-def test_a_second_build_at_the_same_time_is_refused(docs, run):
-    with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError, match=f"process {os.getpid()}"):
-        run()
 
 
 def editions(index):

@@ -30,7 +30,6 @@ from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
-from indexer.warm import Warm
 
 QUERIES = ["the cat in the house", "water and the river", "moon light", "engine 5"]
 
@@ -185,19 +184,6 @@ def test_another_model_behind_the_same_name_is_refused_until_a_rebuild(docs, ser
     assert hits_of(docs)[0]
 
 
-def test_a_process_that_stays_open_notices_another_model_at_the_next_update(docs, server):
-    run(docs, server)
-    tools, index = Warm(), docs / ".cdesearch"
-    build([], Options(index=index), Silent(), tools)
-    with package.open(docs) as opened:
-        assert opened.search("the cat")
-        server.encode = other_model
-        (docs / "late.md").write_text("the late bread")
-        for update in (lambda: build([], Options(index=index), Silent(), tools), opened.update):
-            with pytest.raises(IndexMismatchError):
-                update()
-
-
 def test_rounding_is_not_another_model(docs, server, tiny_encoder):
     run(docs, server)
     noise = np.random.default_rng(0).normal(size=(1, 16)).astype(np.float32) * 2e-3
@@ -268,13 +254,6 @@ def test_a_model_on_a_server_needs_a_name_and_a_name_needs_a_server(docs, server
     with pytest.raises(InputError, match="--query-prefix is for a model on a server"):
         package.build(docs, model=tiny_checkpoint, query_prefix="query: ")
     assert not server.requests
-
-
-def test_the_python_functions_take_a_server_as_well(docs, server):
-    with package.build(docs, model=server.url, model_name="tiny", document_prefix="passage: ") as opened:
-        assert opened.search("the cat") and opened.index.manifest.served.document_prefix == "passage: "
-        (docs / "late.md").write_text("the late bread")
-        assert opened.update().embedded == 1
 
 
 def test_two_servers_of_a_model_of_the_same_name_are_each_asked_for_their_own_index(docs, server, tmp_path):

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import time
 from dataclasses import replace
 
 import pytest
@@ -16,7 +15,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.layout import FOLDER
 from cdesearch.store.storage import current_generation
 from indexer.build import build
-from indexer.files.outcome import Ignored, Skipped, Source
+from indexer.files.outcome import Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, find_changes, make_plan
 from indexer.settings import Options
 
@@ -88,14 +87,6 @@ def without_time(records):
     )
 
 
-def test_files_that_were_left_out_are_recorded_with_the_reason():
-    plan = plan_of([Ignored("y/", "*.png"), Skipped("x", "why")], None)
-    assert plan.files == {"y/": FileRecord("y/", "ignored", "*.png"), "x": FileRecord("x", "skipped", "why")}
-    assert [*plan.files] == ["y/", "x"] and plan.skipped == (Skipped("x", "why"),)
-    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == ([], [], set())
-    assert plan.counts == {"indexed": 0, "ignored": 1, "skipped": 1}
-
-
 def test_without_a_base_everything_is_to_be_read(indexed):
     found = sources_of(indexed)
     plan = plan_of([*found, Skipped("x", "why")], None)
@@ -153,16 +144,6 @@ def test_a_file_written_within_the_resolution_of_time_stamps_before_the_build_is
     assert bool(plan.to_read) == read == (not plan.is_empty)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets few users make symbolic links")
-@pytest.mark.parametrize("in_top", [False, True])
-def test_a_file_that_was_replaced_by_a_link_is_not_compared_through_it(indexed, base, tmp_path, in_top):
-    link = tmp_path / "a.md"
-    link.symlink_to(indexed / "a.md")
-    item = replace(source_of(link), mtime_ns=BUILT * SECOND + 5, top=tmp_path if in_top else None)
-    plan = plan_of([item, *sources_of(indexed)[1:]], base)
-    assert plan.to_read == ([item] if in_top else []), "a file that the user names may be a link"
-
-
 @pytest.mark.parametrize(
     ("outcome", "file_hash", "version", "read"),
     [
@@ -203,19 +184,6 @@ def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
         (docs / name).write_text("new")
     assert count_changes(Index.open(docs)) == {"new": 3, "modified": 1, "deleted": 2}
     assert find_changes(Index.open(docs)).n_bytes == len("another text") + 3 * len("new")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
-def test_a_file_that_was_never_opened_counts_as_modified_when_its_permissions_have_changed(tmp_path, remembering):
-    bad = tmp_path / "bad.md"
-    bad.write_text("unread")
-    os.utime(bad, ns=(BUILT * SECOND, BUILT * SECOND))
-    index = remembering(FileRecord("bad.md", "skipped", "why", 6, BUILT * SECOND, None, bad.stat().st_ctime_ns))
-    index.manifest = replace(index.manifest, sources=("bad.md",))
-    assert find_changes(index).modified == 0
-    time.sleep(0.05)  # the resolution of these times
-    bad.chmod(0o600)
-    assert find_changes(index).modified == 1
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")

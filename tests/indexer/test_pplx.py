@@ -101,19 +101,6 @@ def test_windows_end_between_chunks_and_are_encoded_apart(docs, models, monkeypa
     np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
 
 
-def test_an_edit_of_a_chunk_changes_the_vectors_of_the_others_in_its_document(docs, models):
-    run(docs, models[True], plain=True)
-    _, before = rows_of(docs)
-    first = docs / "1.txt"
-    first.write_text(first.read_text().replace("dog", "cow", 1))
-    run(docs, models[True])
-    index, after = rows_of(docs)
-    is_other = np.array([path == "1.txt" for path in after["path"].to_pylist()])
-    same_text = np.array([a == b for a, b in zip(before["text"].to_pylist(), after["text"].to_pylist(), strict=True)])
-    moved = np.abs(index.vectors_in(before) - index.vectors_in(after)).max(axis=1) > 1e-4
-    assert moved[is_other & same_text].any() and not moved[~is_other].any()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])

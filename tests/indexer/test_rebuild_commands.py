@@ -1,14 +1,13 @@
 """The commands that messages print rebuild an index with its own model, and work when they are copied."""
 
 import shlex
-import shutil
 
 import pytest
 from built import write_documents
 from command import cdesearch
 from notes import Notes
 
-from cdesearch.errors import CdesearchError, IndexMismatchError
+from cdesearch.errors import CdesearchError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Silent
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
@@ -99,21 +98,6 @@ def test_the_server_of_an_index_that_nobody_has_confirmed_is_not_part_of_a_comma
     trust_file().unlink()
     shown = cdesearch("status", "--index", tmp_path / "index", cwd=tmp_path).stderr
     assert f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`" in shown and server.url not in shown
-
-
-def test_a_checkpoint_that_has_changed_is_used_again_with_the_printed_command(
-    tmp_path, tiny_checkpoint, closed_checkpoint
-):
-    docs = write_documents(tmp_path / "docs")
-    model = shutil.copytree(tiny_checkpoint, tmp_path / "model")
-    build([docs], Options(model=model), Silent())
-    shutil.rmtree(model)
-    shutil.copytree(closed_checkpoint, model)
-    with pytest.raises(IndexMismatchError) as caught:
-        build([], Options(index=docs / ".cdesearch"), Silent())
-    assert f"If --model names another model than {model}, leave it out." in str(caught.value)
-    run_printed(str(caught.value), tmp_path)
-    assert Index(docs / ".cdesearch").manifest.model == str(model)
 
 
 @pytest.mark.slow

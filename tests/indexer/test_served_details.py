@@ -3,12 +3,11 @@
 import re
 
 import pytest
-from built import write_documents
 from command import cdesearch
 from notes import Notes
 
 import cdesearch as package
-from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
+from cdesearch.errors import IndexMismatchError, IndexUntrustedError
 from cdesearch.models.endpoint_model import EndpointModel, with_details
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
@@ -78,14 +77,6 @@ def test_an_update_with_another_detail_asks_for_a_rebuild(docs, server):
         assert f"The index was built with {option} {part}. Leave out --" in str(caught.value)
         assert f"`cdesearch index --rebuild {option} " in str(caught.value)
     assert served(docs) == (server.url, "tiny", "query: ", "passage: ")
-
-
-def test_details_without_a_server_are_refused(tmp_path, tiny_checkpoint):
-    plain = write_documents(tmp_path / "plain")
-    for prefix in ("query: ", ""):  # without an index, and with one of a checkpoint
-        with pytest.raises(InputError, match=r"--query-prefix is for a model on a server\. Add --model with the URL"):
-            build([plain], Options(model=with_details(None, None, prefix, None)), Silent())
-        build([plain], Options(model=tiny_checkpoint), Silent())
 
 
 @pytest.mark.parametrize("names_path", [False, True])

@@ -2,9 +2,7 @@
 
 import shutil
 
-import lancedb
 import numpy as np
-import pyarrow as pa
 import pytest
 from built import long_text, stored_vectors, write_documents
 from staged import Told, publish_often
@@ -13,21 +11,18 @@ import cdesearch
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexDamagedError, InputError
+from cdesearch.errors import InputError
 from cdesearch.evaluation.ranking import PlainVectors, asking
 from cdesearch.progress import Silent
 from cdesearch.search import nearest
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
 from cdesearch.store.vector_format import KINDS
 from indexer.build import build
 from indexer.generations import tables
 from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
 from indexer.settings import Options
 
 MODEL = 16  # dimensions of the tiny model
@@ -92,12 +87,6 @@ def test_an_index_has_the_form_that_was_chosen_and_keeps_it(docs, run, kind, dim
     build([], Options(index=docs, rebuild=True), Silent())
     assert Index.open(docs).manifest.vectors == kind
     assert_stored_as_encoded(docs, tiny_encoder, dimension)
-
-
-def test_the_vectors_of_chunks_and_queries_have_the_chosen_dimension(docs, run, tiny_encoder):
-    run(dimension=6)
-    assert_stored_as_encoded(docs, tiny_encoder, 6)
-    assert_sample_is_stored(Index.open(docs), stored_vectors(docs))
 
 
 @pytest.mark.slow
@@ -285,45 +274,6 @@ def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["scale", "codes", "bits"])
-def test_columns_that_do_not_fit_the_manifest_are_damage_that_can_be_repaired(docs, run, name, tiny_encoder):
-    run(vectors="int8", dimension=6)
-    generation = Index.open(docs).generation
-    database = lancedb.connect(generation / "tables")
-    rows = database.open_table("chunks").to_arrow()
-    kept = rows.drop_columns(name)
-    if name != "scale":
-        numbers = rows[name].combine_chunks().flatten().to_numpy().astype(np.int16)
-        width = rows.schema.field(name).type.list_size
-        kept = kept.append_column(name, pa.FixedSizeListArray.from_arrays(pa.array(numbers), width))
-    database.create_table("chunks", kept, mode="overwrite")
-    write_checksums(generation, None)
-    for mode in ("hybrid", "dense", "text"):
-        with (
-            Searcher(Index.open(docs), tiny_encoder) as searcher,
-            pytest.raises(IndexDamagedError, match="columns"),
-        ):
-            searcher.search("the moon", mode=mode)
-    assert not diagnose(docs / ".cdesearch").is_sound
-    repair(docs / ".cdesearch", False, Silent(), lambda _: None)
-    assert diagnose(docs / ".cdesearch").is_sound
-    assert_stored_as_encoded(docs, tiny_encoder, 6)
-
-
-@pytest.mark.slow
-def test_the_components_keep_more_of_the_cosines_than_as_many_dimensions_of_the_model(docs, run):
-    run(vectors="float32")
-    whole = to_unit(np.stack([vector for _, vector in sorted(stored_vectors(docs).items())]))
-    run(vectors="float32", dimension=4, rebuild=True)
-    reduced = to_unit(np.stack([vector for _, vector in sorted(stored_vectors(docs).items())]))
-
-    def lost(vectors):
-        return float(np.abs(vectors @ vectors.T - whole @ whole.T).mean())
-
-    assert lost(reduced) < 0.5 * lost(to_unit(whole[:, :4]))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(5, 5), (None, MODEL)])
 def test_two_builds_of_the_same_dimension_have_equal_vectors(docs, run, first, second):
     run(dimension=first)
@@ -347,20 +297,6 @@ def test_a_corpus_with_fewer_chunks_than_dimensions_works(tmp_path, tiny_checkpo
     (tmp_path / "new.md").write_text("the engine of bread")
     build([tmp_path], Options(model=tiny_checkpoint), Silent())
     assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
-
-
-@pytest.mark.slow
-def test_a_stopped_build_continues_with_the_same_dimension_and_begins_again_with_another(docs, run, monkeypatch):
-    def stopped(*_):
-        raise KeyboardInterrupt
-
-    for rebuild, dimension in ((False, 6), (True, 5)):
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(Encoder, "fit", stopped)
-            run(dimension=6, rebuild=rebuild)
-        assert (run(dimension=dimension, rebuild=rebuild).embedded == 0) == (dimension == 6)
-        assert Index.open(docs).manifest.dimension == dimension
-        (docs / ".cdesearch" / "CURRENT").unlink()
 
 
 def test_plain_vectors_cannot_be_computed_from_reduced_ones(docs, run):

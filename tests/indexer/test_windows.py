@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from conftest import TINY, make_checkpoint
 
-import cdesearch
 from cdesearch.context.document import add_document_context
 from cdesearch.encode.load import load_encoder
 from cdesearch.progress import Silent
@@ -92,11 +91,3 @@ def test_without_the_vectors_of_single_chunks_a_changed_document_is_embedded_as_
     edited = docs / "1.txt"
     edited.write_text(f"{edited.read_text()}\n\nthe sun.")
     assert run(docs).embedded == sum(path == "1.txt" for path, _ in vectors_of(docs))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
-def test_every_mode_finds_the_passage_that_equals_the_query(docs, model, mode):
-    run(docs, model)
-    found = cdesearch.open(docs).search("short.txt engine light", mode=mode, k=1)
-    assert [hit.chunk.path for hit in found] == ["short.txt"]

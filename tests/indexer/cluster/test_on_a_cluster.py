@@ -174,17 +174,6 @@ def test_a_cluster_of_one_run_listens_at_127_0_0_1_only(docs, tiny_checkpoint):
     assert listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"} and listening
 
 
-def test_the_cluster_of_another_run_is_not_used(docs, tiny_checkpoint, tmp_path):
-    (tmp_path / "note.md").write_text("A note about bread.")
-    command = [sys.executable, "-m", "cdesearch", "index", tmp_path, "--engine", "ray", "--address", "auto"]
-    with indexing(docs, tiny_checkpoint, "--workers", "1") as process:
-        wait_for(lambda: vector_files(docs), process)
-        other = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-        finished(process)
-    assert other.returncode == 2
-    assert other.stderr.splitlines()[-1].startswith("error: There is no Ray cluster on this machine.")
-
-
 TASK_OF_A_CLUSTER_WHOSE_HEAD_ENDS = """
 import os, sys, threading, time
 import psutil

@@ -62,11 +62,6 @@ def test_functions_that_fit_are_kept_whole():
         assert any(function.strip() in chunk.body for chunk in chunks)
 
 
-def test_a_chunk_does_not_cross_a_page():
-    document = Document("d.pdf", "d.pdf", "", "the cat\n\nthe dog", "text", pages=(0, 9))
-    assert [(chunk.page, chunk.body) for chunk in CHUNKER.split(document)] == [(1, "the cat"), (2, "the dog")]
-
-
 @pytest.mark.parametrize("text", ["x" * 60_000, "word " * 12_000, "a,b;c" * 12_000])
 def test_one_endless_line_is_split_to_size(text):
     chunks = list(CHUNKER.split(Document("d", "d", "", text, "text", has_lines=True)))

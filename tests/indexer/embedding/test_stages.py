@@ -5,13 +5,12 @@ import sys
 
 import numpy as np
 import pytest
-from built import contents, write_documents
-from staged import EVERY_WINDOW, WINDOW, Told, publish_often, stop_at_stage
+from built import contents
+from staged import EVERY_WINDOW, WINDOW, Told, publish_often
 
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexStateError
 from cdesearch.progress import Silent
@@ -171,19 +170,6 @@ def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
     assert not list(generations.rglob("plan.json")) and not list(generations.rglob("spool.arrow"))
 
 
-@pytest.mark.slow
-def test_a_continued_build_publishes_its_next_stage_with_the_vectors_of_the_stopped_one(
-    dated, often, tiny_checkpoint, monkeypatch
-):
-    monkeypatch.setattr(OnnxRuntime, "tokens_per_batch", 128)
-    stop_at_stage(dated, tiny_checkpoint, 2)
-    (dated / "new.md").write_text("# New\n\nthe lighthouse keeper")
-    seen = staged(dated, tiny_checkpoint, lambda: Index.open(dated))
-    counts = [index.manifest.n_vectors for index in seen]
-    assert counts[0] >= WINDOW and counts == [*sorted(counts[:-1]), None]
-    assert all(Searcher(index).search("lighthouse", mode="text") for index in seen)
-
-
 def test_a_small_build_has_no_stages_and_one_generation(dated, tiny_checkpoint):
     assert len(staged(dated, tiny_checkpoint, lambda: None)) == 1
     assert len(list((dated / ".cdesearch" / "generations").iterdir())) == 1
@@ -193,13 +179,6 @@ def test_a_small_build_has_no_stages_and_one_generation(dated, tiny_checkpoint):
 def test_a_large_build_publishes_words_once_and_vectors_only_after_a_while(dated, often, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr(stages, "SECONDS", 3600.0)
     assert [one.n_vectors for one in staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)] == [0, None]
-
-
-@pytest.mark.slow
-def test_stages_take_a_bounded_share_of_the_time(dated, often, tiny_checkpoint, monkeypatch):
-    monkeypatch.setattr(stages, "COST_SHARE", 1e-6)
-    manifests = staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)
-    assert [one.n_vectors for one in manifests] == [0, None], "the next would be due after days"
 
 
 @pytest.mark.slow
@@ -227,16 +206,3 @@ def test_a_text_that_occurs_in_many_files_is_embedded_once(dated, tiny_checkpoin
     build([dated], Options(model=tiny_checkpoint), Silent())
     assert len(texts) == len(set(texts)) > WINDOW
     assert sum("terms" in text for text in texts) == 1
-
-
-@pytest.mark.slow
-def test_a_stage_of_two_large_documents_has_the_vectors_of_parts_of_them(tmp_path, often, tiny_checkpoint):
-    docs = write_documents(tmp_path / "two")
-    texts = [file.read_text() for file in sorted(docs.iterdir())]
-    for file in docs.iterdir():
-        file.unlink()
-    for place in ("house", "garden"):
-        (docs / f"{place}.md").write_text("\n\n".join(texts).replace("house", place))
-    manifests = staged(docs, tiny_checkpoint, lambda: Index.open(docs).manifest)
-    assert manifests[0].n_documents == 2
-    assert all(0 < one.n_vectors < one.n_chunks for one in manifests[1:-1]) and len(manifests) > 2

@@ -67,18 +67,6 @@ def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_change
     assert "stem" in (source / "moon.md").read_text() and not (source / "deep").exists()
 
 
-def test_an_update_that_is_told_which_files_have_changed_sends_no_request(store, files, run, tmp_path):
-    source = copies_of(files)
-    run(files)
-    store.requests.clear()
-    bucket_at(files).write("new.md", b"A new file in the house.")
-    (source / "moon.md").write_text("# Moon\nThe moon is a stem.")
-    written = len(store.requests)
-    build([], Options(index=tmp_path / "index", changed=frozenset([source / "moon.md"])), Silent())
-    assert len(store.requests) == written
-    assert "stem" in str(Index(tmp_path / "index").chunks.to_arrow()["text"].to_pylist())
-
-
 def test_a_file_that_grows_after_the_listing_is_copied_by_the_next_run(store, files, run):
     def grow(method, path):
         if method == "GET" and path.endswith("moon.md"):

@@ -115,19 +115,6 @@ def test_a_git_file_that_names_a_foreign_folder_reads_nothing_there(tmp_path, na
     assert left_out(tmp_path / "docs") == {".git": "hidden", **reported}
 
 
-@pytest.mark.parametrize("link", [".git", ".git/info", ".git/info/exclude"])
-def test_git_excludes_behind_a_link_are_not_read(tmp_path, link):
-    put(tmp_path, "docs/a.md")
-    for part in ("", "info/", "info/info/"):
-        put(tmp_path, f"out/{part}exclude", text="a.md\n")
-    place = tmp_path / "docs" / link
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.symlink_to(tmp_path / "out" / ("exclude" if place.name == "exclude" else ""))
-    assert found(tmp_path / "docs") == ["a.md"]
-    reason = "cannot be used as an ignore file: a link, or a file behind one"
-    assert left_out(tmp_path / "docs")[".git/info/exclude"] == reason
-
-
 LARGE = "*[a-z]?[!b]*17"
 
 

@@ -71,13 +71,6 @@ def test_a_broken_slide_is_left_out_and_counted_and_keeps_its_number():
     assert str(left_out) == "1 slide left out: slide 2 cannot be read: broken PPTX"
 
 
-def test_an_alternative_of_a_shape_is_not_read_twice():
-    mark = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
-    both = f"<mc:Choice>{shape('once')}</mc:Choice><mc:Fallback>{shape('once')}</mc:Fallback>"
-    page = slide(f"<mc:AlternateContent {mark}>{both}</mc:AlternateContent>")
-    assert documents("a.pptx", zipped(presentation([page])))[0].text == "once"
-
-
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
 def test_a_sheet_is_a_document_with_its_name_and_header_in_the_trail_and_its_rows_as_lines(name):
     prices = documents(name, FILES[name])[0]
@@ -147,11 +140,6 @@ def test_a_text_keeps_its_structure_and_loses_deleted_text():
     for part in ["They sleep  in winter.", "- one\n  - inner\n- two", "Country | Bears"]:
         assert part in document.text
     assert "deleted" not in document.text
-
-
-def test_blanks_that_are_counted_are_not_unpacked():
-    body = '<text:p>a<text:s text:c="1000000000"/>b</text:p>'
-    assert documents("a.odt", zipped(open_document("text", body)))[0].text == "a b"
 
 
 @pytest.mark.parametrize("name", sorted(PACKAGES))

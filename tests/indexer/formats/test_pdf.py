@@ -26,14 +26,13 @@ def row_by_row(*columns):
 
 
 THREE = [[f"in the column {name} is line {n:02}" for n in range(8)] for name in "abc"]
-INDEX = [[f"{word}{n}, {n}" for n in range(9)] for word in ("cat", "dog")]
 
 
 @pytest.mark.parametrize("drawn", [lambda *columns: [*chain(*columns)], row_by_row], ids=["by columns", "row by row"])
 @pytest.mark.parametrize(
     ("texts", "places"),
-    [((LEFT, RIGHT), (50, 320)), (THREE, (40, 230, 420)), (INDEX, (50, 320))],
-    ids=["two", "three", "an index"],
+    [((LEFT, RIGHT), (50, 320)), (THREE, (40, 230, 420))],
+    ids=["two", "three"],
 )
 def test_columns_are_read_one_after_the_other(drawn, texts, places):
     page = drawn(*(column(x, 700, text) for x, text in zip(places, texts, strict=True)))
@@ -51,6 +50,11 @@ def test_lines_across_both_columns_divide_them():
     ]
     expected = [f"{across} (1)", *LEFT[:6], *RIGHT[:6], f"{across} (2)", *LEFT[6:], *RIGHT[6:], f"{across} (3)"]
     assert lines_of([page]) == expected
+
+
+def test_an_index_in_columns_is_read_column_by_column():
+    entries = [[f"{word}{n}, {n}" for n in range(9)] for word in ("cat", "dog")]
+    assert lines_of([[*column(50, 700, entries[0]), *column(320, 700, entries[1])]]) == entries[0] + entries[1]
 
 
 def test_a_page_that_is_drawn_from_the_bottom_to_the_top_is_read_from_the_top():

@@ -11,10 +11,9 @@ import pytest
 from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.folder import write_new
-from cdesearch.store.guard import MAX_SMALL_FILE
 from cdesearch.store.layout import CURRENT, GENERATIONS, MARK, MARKER, PLAN
 from cdesearch.store.open_tables import connect
-from indexer.generations.generation import discard, new_generation, open_building, swap_in
+from indexer.generations.generation import new_generation, open_building, swap_in
 from indexer.generations.lock import locked
 
 FILES = {"context.safetensors": "context", "tables/chunks.lance/data/1.lance": "rows", "tables/chunks.lance/v": "1"}
@@ -53,12 +52,6 @@ def live(folder):
 
 def generations(folder):
     return set((folder / GENERATIONS).iterdir())
-
-
-def test_a_first_build_begins_with_only_its_plan(folder):
-    building = open_building(folder, None, {"files": 3})
-    assert generations(folder) == {building} and [file.name for file in building.iterdir()] == [PLAN]
-    assert not (folder / CURRENT).exists()
 
 
 def test_a_build_begins_as_links_to_its_base_without_manifest_and_plan(folder):
@@ -112,13 +105,6 @@ def test_an_unfinished_build_of_another_plan_is_removed_and_the_finished_one_bef
     assert generations(folder) == {first, second, building}
 
 
-def test_a_build_whose_plan_is_longer_than_other_small_files_continues(folder):
-    plan = {"sources": [f"folder {number}" for number in range(10_000)]}
-    building = open_building(folder, None, plan)
-    assert (building / PLAN).stat().st_size > MAX_SMALL_FILE
-    assert open_building(folder, None, plan) == building
-
-
 COLUMNS = {"chunks": pa.schema([("id", pa.string())]), "documents": pa.schema([("path", pa.string())])}
 
 
@@ -145,21 +131,6 @@ def test_a_build_with_a_table_of_other_columns_or_one_that_cannot_be_opened_is_r
         (building / "tables" / name.replace("damaged", "chunks")).mkdir()
     again = open_building(folder, None, {"files": 3}, COLUMNS)
     assert generations(folder) == {again} != {building}
-
-
-def test_a_finished_build_of_another_plan_that_was_never_swapped_in_is_removed(folder):
-    base = publish(folder)
-    finished = open_building(folder, base, {"files": 3})
-    fill(finished)
-    building = open_building(folder, base, {"files": 4})
-    assert generations(folder) == {base, building} and not finished.exists()
-
-
-def test_only_the_discarded_build_is_removed(folder):
-    base = publish(folder)
-    building = open_building(folder, base, {"files": 3})
-    discard(folder, building)
-    assert generations(folder) == {base} and live(folder) == base
 
 
 def test_if_the_live_generation_is_unknown_a_build_begins_and_finished_generations_are_kept(folder):
@@ -347,15 +318,6 @@ def test_an_index_that_is_removed_during_a_run_is_reported_and_stays_removed(tmp
                 (folder / name).write_text("x")
             raise RuntimeError("lance error: Not found")
         assert not folder.exists()
-
-
-def test_what_others_write_into_an_index_that_they_removed_is_kept(folder):
-    with pytest.raises(StorageError, match=r"was removed while"), locked(folder, wait=False):
-        shutil.rmtree(folder)
-        (folder / "generations" / "0123456789ab").mkdir(parents=True)
-        (folder / "letter.txt").write_text("dear reader")
-        raise RuntimeError("lance error: Not found")
-    assert (folder / "letter.txt").exists() and (folder / "generations" / "0123456789ab").exists()
 
 
 @pytest.mark.parametrize(

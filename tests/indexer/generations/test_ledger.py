@@ -35,13 +35,6 @@ def listed(folder):
     return json.loads((folder / LEDGER).read_text())["generations"]
 
 
-def test_generations_are_listed_in_the_order_in_which_they_were_recorded(folder):
-    generations = add(folder, *NAMES)
-    assert own_generations(folder) == generations
-    assert listed(folder) == NAMES
-    assert sorted(folder.iterdir()) == sorted([folder / GENERATIONS, folder / LEDGER])
-
-
 def test_a_symbolic_link_in_the_place_of_a_generation_is_not_a_generation(folder, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -125,26 +125,6 @@ def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monk
 
 
 @pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
-def test_large_parts_of_a_new_index_are_split_before_its_first_update(tmp_path, monkeypatch, vectors):
-    """Lance would split them in the first update and write the whole index again."""
-    monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
-
-    def in_groups(number):
-        """The vector of a chunk, of which half are near to each other."""
-        drawn = vector(0) + 0.7 * vector(number) if number % 2 else vector(number)
-        return drawn / np.linalg.norm(drawn)
-
-    tables = Tables(tmp_path, vectors)
-    add(tables, range(2000), in_groups)
-    tables.finish()
-    assert min(part_sizes(tables)) >= 8 and max(part_sizes(tables)) <= 200
-    (large,) = segment_files(tables, tmp_path)
-    add(tables, range(3000, 3010), in_groups)
-    tables.finish()
-    assert large in segment_files(tables, tmp_path)
-
-
-@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
 def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, vectors):
     """Lance samples a table with deleted rows very slowly."""
     tables = Tables(tmp_path, vectors)
@@ -202,16 +182,6 @@ def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(t
         assert [int(row["id"], 16) for row in nearest].count(number) == 1 and int(nearest[0]["id"], 16) == number
         found = tables.chunks.search(str(number), query_type="fts").limit(3).select(["id"]).to_list()
         assert [int(row["id"], 16) for row in found] == [number]
-
-
-def test_chunks_that_were_added_together_keep_their_order_when_they_are_moved(tables):
-    for update in range(9):
-        add(tables, [1000 + 5 * update + more for more in range(5)])
-        tables.finish()
-    rows = tables.chunks.search().select(["id"]).with_row_id(True).limit(10_000).to_arrow().sort_by("_rowid")
-    numbers = [int(name, 16) for name in rows["id"].to_pylist()]
-    places = [numbers.index(number) for number in range(1000, 1045)]
-    assert all(places[at + 1] == places[at] + 1 for at in range(44) if (at + 1) % 5)
 
 
 def found_by_words(tables, words):

@@ -66,18 +66,6 @@ def test_without_another_generation_the_index_is_built_again_with_its_settings(s
     assert Index(sound.index).manifest.model == str(sound.options.model)
 
 
-def test_without_checksums_the_index_is_built_again_with_the_settings_in_its_manifest(sound):
-    shutil.rmtree(sound.index / "generations" / sound.kept)
-    sound.path("checksums.json").unlink()
-    steps = []
-    repair(sound.index, False, Silent(), steps.append)
-    assert steps[0] == "Without checksums, the stored files cannot be verified."
-    assert not (sound.index / "generations" / sound.live).exists()
-    assert "built again" in steps[1] and ", 0 of them embedded" not in steps[-1]
-    assert diagnose(sound.index).is_sound
-    assert Index(sound.index).manifest.model == str(sound.options.model)
-
-
 @pytest.mark.parametrize("parts", [["manifest.json"], ["manifest.json", "checksums.json"]])
 def test_if_the_settings_are_lost_too_the_command_to_run_is_named(sound, parts):
     shutil.rmtree(sound.index / "generations" / sound.kept)
@@ -101,19 +89,6 @@ def test_a_lost_live_generation_is_repaired_by_the_command_that_queries_name(sou
     (sound.index / "generations").mkdir()
     with pytest.raises(IndexDamagedError, match="--rebuild"):
         sound.ask()
-
-
-def test_a_link_in_a_generation_is_removed_and_repaired_as_the_message_says(sound, tmp_path):
-    tables = sound.index / "generations" / sound.live / "tables"
-    tables.rename(tmp_path / "tables")
-    tables.symlink_to(tmp_path / "tables")
-    remedy = f"Remove the link, then run `cdesearch doctor --repair --index {sound.index}`."
-    with pytest.raises(IndexUntrustedError) as caught:
-        sound.ask()
-    assert caught.value.remedy == remedy
-    tables.unlink()
-    repair(sound.index, False, Silent(), lambda _: None)
-    assert diagnose(sound.index).is_sound and (tmp_path / "tables").is_dir()
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"cdesearch inde\x00", b"x" * 100_000])

@@ -18,7 +18,6 @@ from cdesearch.store.copies import copies_of
 from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress, parse_place
 from indexer.build import build
-from indexer.generations.removal import remove_index
 from indexer.live import keep_up as module
 from indexer.live import watched
 from indexer.live.keep_up import keep_up
@@ -188,19 +187,3 @@ def _hits(index, encoder, mode):
         return [
             [(hit.chunk.id, round(hit.score, 5)) for hit in searcher.search(query, 10, mode).hits] for query in queries
         ]
-
-
-@pytest.mark.slow
-def test_an_index_that_is_cleared_is_reported_and_a_new_one_is_followed(docs, run, monkeypatch):
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.2)
-    folder = run().folder
-    with Keeping(folder) as keeping:
-        (docs / "00.md").write_text("xylophone")
-        keeping.wait_for(lambda: keeping.lines)
-        remove_index(folder)
-        keeping.wait_for(lambda: len(keeping.lines) > 1)
-        run()
-        (docs / "01.md").write_text("lighthouse")
-        keeping.wait_for(lambda: len(keeping.lines) > 2)
-    assert keeping.lines[1] == f"The index in {folder} was removed. The watch waits for a new one."
-    assert keeping.lines[2].startswith("Updated")

@@ -13,7 +13,6 @@ from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import Globs
 from indexer.build import build
 from indexer.files.walk import concerns_walk
 from indexer.plan import count_changes
@@ -147,15 +146,6 @@ def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_th
     assert capsys.readouterr().err == ""
 
 
-def test_an_index_further_up_that_does_not_cover_the_folder_is_not_mentioned(two, tiny_checkpoint, monkeypatch, capsys):
-    (two / "three").mkdir()
-    (two / "three" / "a.md").write_text("the cat")
-    build([two / "three"], Options(model=tiny_checkpoint), Silent())
-    monkeypatch.chdir(two / "three")
-    command(monkeypatch, "status")
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.slow
 def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed(tmp_path, tiny_checkpoint):
     inner = [tmp_path / "all" / "deep" / name for name in "abcde"]
@@ -201,16 +191,6 @@ def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     assert paths(two) == ["one/a.md", "one/old/c.md", "three/a.md", "three/b.txt", "three/d.md", "two/a.md"]
     command(monkeypatch, "sources", "add", two / "three", "--exclude=", "--index", two)
     assert Index.open(two).source_globs == {} and "three/old/c.md" in paths(two) and "three/b.txt" not in paths(two)
-
-
-def test_globs_of_a_source_go_with_it(two, monkeypatch):
-    command(monkeypatch, "sources", "add", two / "two", "--exclude", "b.*", "--index", two)
-    (two / "other").mkdir()
-    (two / "other" / "a.md").write_text("the moon")
-    build([two / "other"], Options(index=two), Silent())
-    assert Index.open(two).source_globs == {two / "two": Globs((), ("b.*",))}
-    command(monkeypatch, "sources", "remove", two / "two", "--index", two)
-    assert Index.open(two).source_globs == {}
 
 
 def test_globs_are_refused_where_they_would_have_no_effect(two, monkeypatch):
