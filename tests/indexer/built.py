@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from cdesearch.progress import Silent
 from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
@@ -14,6 +17,11 @@ def write_documents(folder):
         word = WORDS[number % len(WORDS)]
         (folder / f"{number:02}.md").write_text(f"# About {word} {number}\n\n" + f"the {word} is in the house. " * 8)
     return folder
+
+
+def make_index(paths, progress=None, **options):
+    """Build or update an index, and return the report."""
+    return build(paths, Options(**options), progress or Silent())
 
 
 def long_text(words):

@@ -1,11 +1,7 @@
 import pytest
-from built import write_documents
+from built import make_index, write_documents
 from embedding_server import serving
 from object_server import object_server, store  # noqa: F401 (fixtures)
-
-from cdesearch.progress import Silent
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture
@@ -16,7 +12,7 @@ def docs(tmp_path):
 @pytest.fixture
 def run(docs, tiny_checkpoint):
     def run(**options):
-        return build([docs], Options(model=tiny_checkpoint, **options), Silent())
+        return make_index([docs], model=tiny_checkpoint, **options)
 
     return run
 

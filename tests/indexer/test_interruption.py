@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, make_index
 
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
@@ -63,7 +63,7 @@ def test_a_first_build_stopped_before_its_first_chunk_keeps_the_vectors_of_its_c
     first, second = Stopped(), Stopped()
     for stopped in (first, second):
         with pytest.raises(KeyboardInterrupt):
-            build([docs], Options(model=tiny_checkpoint), stopped)
+            make_index([docs], stopped, model=tiny_checkpoint)
     with pytest.raises(IndexNotFoundError, match="Repeat the `cdesearch index` command that began it"):
         Index.open(docs)
     assert first.totals["Embedding the context"] > 0

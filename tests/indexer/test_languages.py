@@ -4,15 +4,13 @@ import shutil
 
 import lancedb
 import pytest
+from built import make_index
 from lancedb.index import FTS
 
 import cdesearch
 from cdesearch.cli.hits.passage_lines import query_words, word_spans
 from cdesearch.cli.status import read_status
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 # For each language: documents, and queries with the number of the document that contains their words
 CORPORA = {
@@ -22,13 +20,7 @@ CORPORA = {
             "Der Einhängepunkt des Dateisystems muss vorhanden sein, bevor es von dem Programm eingebunden wird.",
             "Mit dieser Option wird die Ausgabe nach der Größe der Prozesse sortiert, nicht nach ihrem Namen.",
         ],
-        [
-            ("Datei", 0),
-            ("Benutzern", 0),
-            ("Arbeitsverzeichnisses", 0),
-            ("Einhängepunkte", 1),
-            ("Prozess", 2),
-        ],
+        [("Datei", 0), ("Benutzern", 0), ("Arbeitsverzeichnisses", 0), ("Einhängepunkte", 1), ("Prozess", 2)],
     ),
     "ru": (
         [
@@ -140,15 +132,15 @@ def test_most_of_a_mixed_corpus_chooses_the_stemmer_and_updates_keep_it(tmp_path
     texts = CORPORA["de"][0]
     folder = write(tmp_path / "docs", [*(f"{text} {number}" for number in range(6) for text in ENGLISH), texts[0]])
     run = {"model": english_model}
-    build([folder], Options(**run), Silent())
+    make_index([folder], **run)
     assert full_text(folder)["language"] == "English"
     for number in range(30):
         (folder / f"later{number}.md").write_text(f"{texts[number % 3]} {number}")
-    report = build([folder], Options(), Silent())
+    report = make_index([folder])
     manifest = Index.open(folder).manifest
     assert full_text(folder)["language"] == "English" and manifest.text_language == "en"
     assert manifest.languages["de"] > manifest.languages["en"] and "not of German" in report.language_notes[1]
-    build([folder], Options(rebuild=True, **run), Silent())
+    make_index([folder], rebuild=True, **run)
     assert full_text(folder)["language"] == "German"
 
 
@@ -166,7 +158,7 @@ def test_an_english_index_has_the_full_text_of_lancedb_with_longer_words(tmp_pat
 
 def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_model):
     folder = write(tmp_path / "docs", [*CORPORA["ru"][0], ENGLISH[0]])
-    report = build([folder], Options(model=english_model), Silent())
+    report = make_index([folder], model=english_model)
     line, stemmer = report.language_notes
     assert stemmer == "Full text stems words of Russian alone, not those of 25% English."
     assert line.startswith("75% of the chunks are in languages that the model does not read (75% Russian).")
@@ -178,4 +170,4 @@ def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_m
 
 def test_nothing_is_said_of_a_model_whose_languages_are_unknown(tmp_path, tiny_checkpoint):
     folder = write(tmp_path / "docs", CORPORA["ru"][0])
-    assert build([folder], Options(model=tiny_checkpoint), Silent()).language_notes == ()
+    assert make_index([folder], model=tiny_checkpoint).language_notes == ()

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from built import write_documents
+from built import make_index, write_documents
 from command import cdesearch
 from embedding_server import serving
 from notes import Notes
@@ -25,11 +25,7 @@ from cdesearch.encode.remote import PROBES
 from cdesearch.errors import IndexMismatchError, InputError, ModelServerError
 from cdesearch.models.biencoder.family import BiencoderFamily
 from cdesearch.models.endpoint_model import EndpointModel
-from cdesearch.progress import Silent
-from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 QUERIES = ["the cat in the house", "water and the river", "moon light", "engine 5"]
 
@@ -40,7 +36,7 @@ def _short_waits(no_confirmations, monkeypatch):
 
 
 def run(docs, server, progress=None, **options):
-    return build([docs], Options(model=EndpointModel(server.url, "tiny"), **options), progress or Silent())
+    return make_index([docs], progress, model=EndpointModel(server.url, "tiny"), **options)
 
 
 def other_model(texts):
@@ -68,7 +64,7 @@ def test_the_hits_are_those_of_the_same_model_without_a_server(tmp_path, plain, 
     docs = write_documents(tmp_path / "docs")
     for file in docs.iterdir():
         file.write_text(file.read_text()[:90])  # one chunk by the tokens of either tokenizer
-    build([docs], Options(model=folder, plain=plain, index=tmp_path / "direct"), Silent())
+    make_index([docs], model=folder, plain=plain, index=tmp_path / "direct")
     with serving(lambda texts: encoder.encode_each(texts, "document", None)) as server:
         run(docs, server, plain=plain, index=tmp_path / "served")
         assert Index(tmp_path / "served").manifest.added_context is not plain
@@ -92,9 +88,9 @@ def _chunks(index):
 
 def test_queries_and_documents_get_their_prefixes_and_an_update_keeps_them(docs, server):
     model = EndpointModel(server.url, "tiny", "query: ", "passage: ")
-    build([docs], Options(model=model), Silent())
+    make_index([docs], model=model)
     (docs / "late.md").write_text("# Late\n\nthe late bread")
-    build([], Options(index=docs / ".cdesearch"), Silent())
+    make_index([], index=docs / ".cdesearch")
     package.open(docs).search("the cat")
     texts = [text for texts in server.requests for text in texts if text not in PROBES]
     assert [text for text in texts if not text.startswith("passage: ")] == ["query: the cat"]
@@ -176,10 +172,10 @@ def test_another_model_behind_the_same_name_is_refused_until_a_rebuild(docs, ser
         package.open(docs).search("the cat")
     (docs / "late.md").write_text("the late bread")
     with refused:
-        build([], Options(index=index), Silent())
+        make_index([], index=index)
     assert package.open(docs).search("the cat", mode="text")
     assert not any("late bread" in text for texts in server.requests for text in texts)
-    build([], Options(index=index, rebuild=True), Silent())
+    make_index([], index=index, rebuild=True)
     assert Index(index).manifest.served.name == "tiny"
     assert hits_of(docs)[0]
 
@@ -209,7 +205,7 @@ def test_a_server_that_has_moved_needs_only_its_new_address(docs, server, tiny_e
         with package.open(docs, model=moved.url) as opened:
             assert opened.search("the cat")
         assert len(moved.requests) == 2, "the probes and the query"
-        build([docs], Options(model=EndpointModel(moved.url)), Silent())
+        make_index([docs], model=EndpointModel(moved.url))
         manifest = Index(docs / ".cdesearch").manifest
         assert (manifest.model, manifest.served.name, manifest.added_context) == (moved.url, "tiny", False)
         assert not set(moved.embedded) - {*PROBES, "the cat"}, "nothing is embedded again"
@@ -238,7 +234,7 @@ def test_a_note_says_that_texts_leave_this_machine_unless_the_server_is_on_it(do
     run(docs, server, notes)
     assert not any("are sent to" in line for line in notes.lines)
     foreign = server.url.replace("127.0.0.1", "127.1")  # the same address, which does not show that it is local
-    build([docs], Options(model=EndpointModel(foreign, "tiny")), notes)
+    make_index([docs], notes, model=EndpointModel(foreign, "tiny"))
     said = re.compile(r"The texts of the indexed files are sent to http://127\.1:\d+, without encryption\.")
     assert [line for line in notes.lines if said.fullmatch(line)]
 
@@ -254,16 +250,3 @@ def test_a_model_on_a_server_needs_a_name_and_a_name_needs_a_server(docs, server
     with pytest.raises(InputError, match="--query-prefix is for a model on a server"):
         package.build(docs, model=tiny_checkpoint, query_prefix="query: ")
     assert not server.requests
-
-
-def test_two_servers_of_a_model_of_the_same_name_are_each_asked_for_their_own_index(docs, server, tmp_path):
-    run(docs, server)
-    models = ModelLoader()
-    with serving(server.encode) as second:
-        run(docs, second, index=tmp_path / "second")
-        server.requests.clear()
-        second.requests.clear()
-        for folder in (docs / ".cdesearch", tmp_path / "second"):
-            with Searcher(Index(folder), models) as searcher:
-                searcher.search("the cat")
-        assert (len(server.requests), len(second.requests)) == (2, 2)

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from built import make_index
 from command import cdesearch
 
 import cdesearch as package
@@ -19,7 +20,7 @@ from indexer.settings import Options
 @pytest.fixture(autouse=True)
 def _indexed(docs, tmp_path, tiny_checkpoint):
     """Documents that are indexed with a copy of a small model."""
-    build([docs], Options(model=shutil.copytree(tiny_checkpoint, tmp_path / "model")), Silent())
+    make_index([docs], model=shutil.copytree(tiny_checkpoint, tmp_path / "model"))
 
 
 def model_of(docs):
@@ -31,7 +32,7 @@ def test_an_index_of_another_model_returns_to_the_default_model(docs):
     options = Options(index=docs / ".cdesearch", model=parse_model("default"))
     with pytest.raises(IndexMismatchError) as caught:
         build([], options, Silent())
-    assert f"built by the model {model_of(docs)}. This is default, the one that ships. Add --reb" in str(caught.value)
+    assert f"built by the model {model_of(docs)}. This is default, the one that ships." in str(caught.value)
     cdesearch("index", "--rebuild", "--model", "default", cwd=docs)
     assert model_of(docs) is None
     assert "default" in cdesearch("status", cwd=docs).stdout
@@ -64,7 +65,7 @@ def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path):
 def test_a_model_that_is_gone_can_be_replaced_by_the_default_with_the_printed_command(docs, tmp_path):
     shutil.rmtree(tmp_path / "model")
     with pytest.raises(ModelError) as caught:
-        build([], Options(index=docs / ".cdesearch"), Silent())
+        make_index([], index=docs / ".cdesearch")
     moved, _, lost = caught.value.remedy.partition("Otherwise ")
     assert "--model NEW_FOLDER" in moved and "embeds all texts with the model that ships" in lost
     cdesearch(*shlex.split(lost.split("`")[1])[1:], cwd=tmp_path)

@@ -6,14 +6,11 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from msgspec import structs
+from built import make_index
 
 from cdesearch.progress import Silent
-from cdesearch.store.checksums import write_checksums
-from cdesearch.store.file_account import FILES, FileRecord, read_files, write_files
+from cdesearch.store.file_account import FileRecord
 from cdesearch.store.index import Index
-from cdesearch.store.layout import FOLDER
-from cdesearch.store.storage import current_generation
 from indexer.build import build
 from indexer.files.outcome import Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, find_changes, make_plan
@@ -34,7 +31,7 @@ def indexed(tmp_path_factory, tiny_checkpoint):
     (docs / "d.jsonl").write_text("\n".join(map(json.dumps, RECORDS)))
     for file in docs.iterdir():
         os.utime(file, ns=(BUILT * SECOND, BUILT * SECOND))
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     return docs
 
 
@@ -44,24 +41,6 @@ def base(indexed):
     index = Index.open(indexed)
     index.manifest = replace(index.manifest, updated=float(BUILT + 1000))
     return index
-
-
-@pytest.fixture
-def remembering(indexed, tmp_path):
-    """Makes a copy of the index that lists one more file."""
-
-    def copy(record):
-        shutil.copytree(indexed / FOLDER, tmp_path / FOLDER)
-        generation = current_generation(tmp_path / FOLDER)
-        records = [*read_files(generation), record]
-        (generation / FILES).unlink()
-        write_files(records, generation / FILES)
-        write_checksums(generation, None)
-        index = Index(tmp_path / FOLDER)
-        index.manifest = replace(index.manifest, updated=float(BUILT + 1000))
-        return index
-
-    return copy
 
 
 def source_of(file, **changed):
@@ -144,42 +123,23 @@ def test_a_file_written_within_the_resolution_of_time_stamps_before_the_build_is
     assert bool(plan.to_read) == read == (not plan.is_empty)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "file_hash", "version", "read"),
-    [
-        ("skipped", "0" * 32, None, False),
-        ("skipped", "0" * 32, "0.0.1", True),
-        ("skipped", None, None, True),
-        ("indexed", "0" * 32, "0.0.1", False),
-        ("ignored", None, None, True),
-    ],
-)
-def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_if_it_was_never_opened(
-    indexed, remembering, outcome, file_hash, version, read
-):
-    record = FileRecord("s.md", outcome, "why", 5, BUILT * SECOND, file_hash)
-    index = remembering(record)
-    index.manifest = replace(index.manifest, cdesearch=version or index.manifest.cdesearch)
-    unread = Source("/nowhere", "s.md", 5, BUILT * SECOND)
-    plan = plan_of([unread, *sources_of(indexed)], index)
-    assert plan.to_read == ([unread] if read else [])
-    assert plan.files["s.md"] == (
-        structs.replace(record, outcome="skipped", reason="not read yet", file_hash=None) if read else record
-    )
-    assert plan.gone == set() and len(plan.kept) == 5, "it had no documents, and the others have not changed"
-
-
-def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for name in ("same.md", "edited.md", "deleted.md", "deleted too.md"):
-        (docs / name).write_text(f"the {name}")
+def test_a_file_that_could_not_be_read_is_tried_again_only_by_another_version(docs, run):
     (docs / "broken.pdf").write_bytes(b"no pdf")
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    run()
+    index = later(docs)
+    found = [replace(source, location="/nowhere") for source in sources_of(docs)]
+    assert plan_of(found, index).to_read == []
+    index.manifest = replace(index.manifest, cdesearch="0.0.1")
+    assert [source.path for source in plan_of(found, index).to_read] == ["broken.pdf"]
+
+
+def test_changes_are_counted(docs, run):
+    (docs / "broken.pdf").write_bytes(b"no pdf")
+    run()
     assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}, "broken.pdf is recorded"
-    (docs / "edited.md").write_text("another text")
-    (docs / "deleted.md").unlink()
-    (docs / "deleted too.md").unlink()
+    (docs / "00.md").write_text("another text")
+    (docs / "01.md").unlink()
+    (docs / "02.md").unlink()
     for name in ("n1.md", "n2.md", "n3.md"):
         (docs / name).write_text("new")
     assert count_changes(Index.open(docs)) == {"new": 3, "modified": 1, "deleted": 2}
@@ -207,7 +167,7 @@ def test_only_files_that_an_update_would_read_are_new_and_those_that_are_ignored
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text(f"the {name}")
     (tmp_path / ".ignore").write_text("a.md\n")
-    build([tmp_path], Options(model=tiny_checkpoint, max_file_bytes=100), Silent())
+    make_index([tmp_path], model=tiny_checkpoint, max_file_bytes=100)
     (tmp_path / ".ignore").write_text("b.md\n")
     (tmp_path / "large.md").write_text("the dog " * 100)
     assert count_changes(Index.open(tmp_path)) == {"new": 1, "modified": 0, "deleted": 0}
@@ -217,7 +177,7 @@ def test_the_files_of_a_folder_that_is_gone_do_not_count_as_deleted(tmp_path, ti
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.md").write_text(f"the {folder}")
-    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint, index=tmp_path / "index"), Silent())
+    make_index([tmp_path / "one", tmp_path / "two"], model=tiny_checkpoint, index=tmp_path / "index")
     (tmp_path / "two" / "a.md").unlink()
     assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 1}
     (tmp_path / "two").rmdir()
@@ -234,7 +194,7 @@ def updated(tmp_path, tiny_checkpoint):
         os.utime(docs / name, ns=(BUILT * SECOND, BUILT * SECOND))
 
     def run():
-        return build([docs], Options(model=tiny_checkpoint), Silent())
+        return make_index([docs], model=tiny_checkpoint)
 
     run()
     return run
@@ -278,5 +238,5 @@ def test_a_change_of_attributes_is_compared_once_and_embeds_nothing(tmp_path, up
 
 def test_a_copied_folder_with_its_index_embeds_nothing(tmp_path, updated, tiny_checkpoint):
     shutil.copytree(tmp_path / "docs", tmp_path / "copy")
-    report = build([tmp_path / "copy"], Options(model=tiny_checkpoint), Silent())
+    report = make_index([tmp_path / "copy"], model=tiny_checkpoint)
     assert (report.embedded, report.changed) == (0, False)

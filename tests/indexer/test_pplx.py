@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
+from built import make_index
 from random_pplx import pplx_folder
 
 import cdesearch
 from cdesearch.context.document import add_document_context
 from cdesearch.context.rounding import to_codes
 from cdesearch.encode.load import load_encoder
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 pytest.importorskip("transformers")
 PARTS = ["the cat sleeps. ", "a dog in the water. ", "bread and stone. "]
@@ -36,7 +34,7 @@ def docs(tmp_path):
 
 
 def run(folder, model, **options):
-    return build([folder], Options(model=model, **options), progress=Silent())
+    return make_index([folder], model=model, **options)
 
 
 def rows_of(folder):

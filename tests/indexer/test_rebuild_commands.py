@@ -3,18 +3,14 @@
 import shlex
 
 import pytest
-from built import write_documents
+from built import make_index, write_documents
 from command import cdesearch
 from notes import Notes
 
 from cdesearch.errors import CdesearchError
 from cdesearch.models.endpoint_model import EndpointModel
-from cdesearch.progress import Silent
-from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.index import Index
 from cdesearch.store.trust import trust_file
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture
@@ -23,7 +19,7 @@ def docs(tmp_path, server):
     docs = write_documents(tmp_path / "the docs")
     (docs / "old.jsonl").write_text('{"text": "the moon"}\n')
     model = EndpointModel(server.url, "tiny", "query: ")
-    build([docs], Options(model=model, index=tmp_path / "index"), Silent())
+    make_index([docs], model=model, index=tmp_path / "index")
     return docs
 
 
@@ -66,7 +62,7 @@ def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_ke
     if "query_prefix" in setting:
         setting = {"model": EndpointModel(query_prefix="ask: ")}
     with pytest.raises(CdesearchError) as caught:
-        build([docs], Options(index=tmp_path / "index", **setting), Silent())
+        make_index([docs], index=tmp_path / "index", **setting)
     run_printed(str(caught.value), tmp_path)
     manifest = Index(tmp_path / "index").manifest
     assert model_of(tmp_path / "index") == (server.url, "tiny", "ask: " if "model" in setting else "query: ")
@@ -80,16 +76,16 @@ def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_ke
 @pytest.mark.slow
 def test_a_rebuild_of_a_path_says_which_settings_the_defaults_replace(tmp_path, tiny_checkpoint):
     docs = write_documents(tmp_path / "docs")
-    build([docs], Options(model=tiny_checkpoint, vectors="int8", dimension=4), Silent())
+    make_index([docs], model=tiny_checkpoint, vectors="int8", dimension=4)
     kept, replaced, given = Notes(), Notes(), Notes()
-    build([], Options(index=docs / ".cdesearch", rebuild=True), kept)
+    make_index([], kept, index=docs / ".cdesearch", rebuild=True)
     assert not kept.lines and Index(docs / ".cdesearch").manifest.vectors == "int8"
-    build([docs], Options(model=tiny_checkpoint, rebuild=True), replaced)
+    make_index([docs], replaced, model=tiny_checkpoint, rebuild=True)
     assert replaced.lines == [
         "The index had vectors in int8, 4 dimensions, which the defaults replace. `cdesearch index --rebuild` without a"
         " path keeps all settings."
     ]
-    build([docs], Options(rebuild=True), given)
+    make_index([docs], given, rebuild=True)
     assert f"The index had the model {tiny_checkpoint}" in given.lines[0]
 
 
@@ -98,25 +94,3 @@ def test_the_server_of_an_index_that_nobody_has_confirmed_is_not_part_of_a_comma
     trust_file().unlink()
     shown = cdesearch("status", "--index", tmp_path / "index", cwd=tmp_path).stderr
     assert f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`" in shown and server.url not in shown
-
-
-@pytest.mark.slow
-def test_advice_about_languages_is_one_command(tmp_path):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for number in range(3):
-        (docs / f"{number}.txt").write_text("The file is deleted when the user logs out and the session has ended.")
-    build([docs], Options(), Silent())
-    for number in range(9):
-        (docs / f"de{number}.txt").write_text(
-            "Die Dateien werden gelöscht, wenn der Benutzer sich abmeldet und die Sitzung zu Ende ist."
-        )
-    build([docs], Options(), Silent())
-    index = Index.open(docs)
-    where = f"--index {index.folder}`."
-    assert unread_languages(index).endswith(
-        f" reads them: `cdesearch index --rebuild --model intfloat/multilingual-e5-small {where}"
-    )
-    assert unfit_text_language(index).endswith(f"not of German: `cdesearch index --rebuild {where}")
-    run_printed(unfit_text_language(index), tmp_path)
-    assert Index.open(docs).manifest.text_language == "de"

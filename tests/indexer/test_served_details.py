@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from built import make_index
 from command import cdesearch
 from notes import Notes
 
@@ -12,14 +13,12 @@ from cdesearch.models.endpoint_model import EndpointModel, with_details
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from cdesearch.store.trust import trust_file
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture(autouse=True)
 def _indexed(docs, server):
     """Documents that are indexed with the prefixes of E5."""
-    build([docs], Options(model=EndpointModel(server.url, "tiny", "query: ", "passage: ")), Silent())
+    make_index([docs], model=EndpointModel(server.url, "tiny", "query: ", "passage: "))
 
 
 def served(docs):
@@ -30,7 +29,7 @@ def served(docs):
 
 def run(docs, *paths, notes=None, url="", name=None, query_prefix=None, document_prefix=None, **options):
     model = with_details(EndpointModel(url) if url else None, name, query_prefix, document_prefix)
-    return build(list(paths), Options(index=docs / ".cdesearch", model=model, **options), notes or Silent())
+    return make_index(list(paths), notes or Silent(), index=docs / ".cdesearch", model=model, **options)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from built import long_text, stored_vectors, write_documents
+from built import long_text, make_index, stored_vectors, write_documents
 from staged import Told, publish_often
 
 import cdesearch
@@ -13,17 +13,14 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.errors import InputError
 from cdesearch.evaluation.ranking import PlainVectors, asking
-from cdesearch.progress import Silent
 from cdesearch.search import nearest
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.vector_format import KINDS
-from indexer.build import build
 from indexer.generations import tables
 from indexer.health.doctor import diagnose
-from indexer.settings import Options
 
 MODEL = 16  # dimensions of the tiny model
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -84,7 +81,7 @@ def test_an_index_has_the_form_that_was_chosen_and_keeps_it(docs, run, kind, dim
     status = read_status(index)
     assert (status["vectors_stored_as"], status["dimension"]) == (kind, dimension or MODEL)
     assert status["vector_bytes"] == index.manifest.n_chunks * index.vectors.n_bytes
-    build([], Options(index=docs, rebuild=True), Silent())
+    make_index([], index=docs, rebuild=True)
     assert Index.open(docs).manifest.vectors == kind
     assert_stored_as_encoded(docs, tiny_encoder, dimension)
 
@@ -215,7 +212,7 @@ def test_stages_answer_with_the_vectors_that_they_have(
         assert diagnose(docs / ".cdesearch").is_sound
         seen.append(len(known))
 
-    build([docs], Options(model=tiny_checkpoint, vectors=kind, dimension=dimension), Told(look))
+    make_index([docs], Told(look), model=tiny_checkpoint, vectors=kind, dimension=dimension)
     assert seen
     assert_stored_as_encoded(docs, tiny_encoder, dimension)
 
@@ -289,13 +286,13 @@ def test_two_builds_of_the_same_dimension_have_equal_vectors(docs, run, first, s
 def test_a_corpus_with_fewer_chunks_than_dimensions_works(tmp_path, tiny_checkpoint, tiny_encoder, n_texts, dimension):
     for number, text in enumerate(["the cat", "moon and water", "a stone house"][:n_texts]):
         (tmp_path / f"{number}.md").write_text(text)
-    build([tmp_path], Options(model=tiny_checkpoint, dimension=dimension), Silent())
+    make_index([tmp_path], model=tiny_checkpoint, dimension=dimension)
     assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
     with Searcher(Index.open(tmp_path), tiny_encoder) as searcher:
         for mode in ("hybrid", "dense"):
             assert len(searcher.search("water of the moon", 5, mode)) == n_texts
     (tmp_path / "new.md").write_text("the engine of bread")
-    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    make_index([tmp_path], model=tiny_checkpoint)
     assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
 
 

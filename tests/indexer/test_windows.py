@@ -5,14 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from built import make_index
 from conftest import TINY, make_checkpoint
 
 from cdesearch.context.document import add_document_context
 from cdesearch.encode.load import load_encoder
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 PARTS = ["the cat and the dog. ", "water and the moon. ", "bread, river and stone. "]
 
@@ -35,7 +33,7 @@ def docs(tmp_path):
 
 
 def run(folder, model=None, **options):
-    return build([folder], Options(model=model, **options), progress=Silent())
+    return make_index([folder], model=model, **options)
 
 
 def vectors_of(folder):

@@ -12,14 +12,11 @@ from contextlib import contextmanager
 import numpy as np
 import psutil
 import pytest
-from built import WORDS, assert_same, contents
+from built import WORDS, assert_same, contents, make_index
 
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.vocabulary import VOCABULARY
-from indexer.build import build
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray")
@@ -62,7 +59,7 @@ def records(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(records, tiny_checkpoint):
-    build([records], Options(model=tiny_checkpoint), Silent())
+    make_index([records], model=tiny_checkpoint)
     found = contents(records), hits(records)
     shutil.rmtree(records / ".cdesearch")
     return found

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from read_bytes import read_bytes
 
-from indexer.documents import parsing, splitters
 from indexer.documents.chunk import Chunker, _cuts_of_long_lines
 from indexer.formats.format import Anchor, Document, Heading
 
@@ -91,16 +90,6 @@ def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():
     text = "int main() { return 0; }\n" * 100 + "x=>\n" * 7500
     chunks = list(CHUNKER.split(Document("a.c", "a.c", "", text, "code", language="c", has_lines=True)))
     assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
-
-
-def test_code_whose_parts_are_each_just_fast_enough_is_split_as_text_in_time(monkeypatch):
-    """A part of 2,000 characters takes the parser some hundredths of a second: 300 of them take a dozen seconds."""
-    monkeypatch.setattr(parsing, "PARSE_SECONDS", 0.2)
-    monkeypatch.setattr(parsing, "PARSE_SECONDS_A_BYTE", 0)
-    text = (("x=>" * 270).ljust(parsing.SMALL - 1) + "\n") * 300
-    started = time.thread_time()
-    assert splitters.splitter_for(text, "code", "c")(1000).chunks(text[:2000])
-    assert time.thread_time() - started < 2
 
 
 def test_a_chunk_of_a_page_has_the_nearest_anchor_above_its_start():

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from built import contents
+from built import contents, make_index
 from staged import EVERY_WINDOW, WINDOW, Told, publish_often
 
 from cdesearch.cli.status import read_status
@@ -13,13 +13,10 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexStateError
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
 from indexer.embedding import spool, stages
 from indexer.health.doctor import diagnose
-from indexer.settings import Options
 
 QUERIES = ["the moon", "About bread 5", "engine", "river stone house", "nothing of this"]
 
@@ -44,14 +41,14 @@ def undisturbed(dated, tmp_path, tiny_checkpoint, monkeypatch):
     copy = shutil.copytree(dated, tmp_path / "undisturbed" / "docs")
     with monkeypatch.context() as patched:
         patched.setattr(spool, "WINDOW", WINDOW)
-        build([copy], Options(model=tiny_checkpoint), Silent())
+        make_index([copy], model=tiny_checkpoint)
     return copy
 
 
 def staged(docs, model, observe):
     """Build in stages; returns the results of `observe` for each stage and for the complete index."""
     seen = []
-    build([docs], Options(model=model), Told(lambda _: seen.append(observe())))
+    make_index([docs], Told(lambda _: seen.append(observe())), model=model)
     return [*seen, observe()]
 
 
@@ -162,7 +159,7 @@ def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
     assert diagnose(dated / ".cdesearch").is_sound
     with Searcher(Index.open(dated), tiny_encoder) as searcher:
         assert searcher.search("bread")
-    report = build([dated], Options(model=tiny_checkpoint), Silent())
+    report = make_index([dated], model=tiny_checkpoint)
     assert report.embedded == report.n_chunks - n_vectors
     assert_equal(dated, undisturbed, tiny_encoder)
     generations = dated / ".cdesearch" / "generations"
@@ -184,10 +181,10 @@ def test_a_large_build_publishes_words_once_and_vectors_only_after_a_while(dated
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"rebuild": True}, {"refresh_context": True}])
 def test_a_complete_index_answers_until_the_next_one_is_complete(options, dated, often, tiny_checkpoint):
-    build([dated], Options(model=tiny_checkpoint), Silent())
+    make_index([dated], model=tiny_checkpoint)
     published = []
     (dated / "05.md").write_text("# Changed\n\nthe lighthouse keeper")
-    build([dated], Options(model=tiny_checkpoint, **options), Told(published.append))
+    make_index([dated], Told(published.append), model=tiny_checkpoint, **options)
     assert not published and Index.open(dated).manifest.is_complete
 
 
@@ -203,6 +200,6 @@ def test_a_text_that_occurs_in_many_files_is_embedded_once(dated, tiny_checkpoin
         return real(self, asked, *arguments)
 
     monkeypatch.setattr(Encoder, "stream", counted)
-    build([dated], Options(model=tiny_checkpoint), Silent())
+    make_index([dated], model=tiny_checkpoint)
     assert len(texts) == len(set(texts)) > WINDOW
     assert sum("terms" in text for text in texts) == 1

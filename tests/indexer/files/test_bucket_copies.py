@@ -6,6 +6,7 @@ from urllib.request import Request, urlopen
 
 import boto3
 import pytest
+from built import make_index
 from notes import Notes
 from object_server import SECRET
 from running_server import running_server
@@ -42,7 +43,7 @@ def run(files, tmp_path, tiny_checkpoint):
     """Build or update an index of the files in the bucket."""
 
     def run(*paths):
-        build(list(paths), Options(index=tmp_path / "index", model=tiny_checkpoint), Silent())
+        make_index(list(paths), index=tmp_path / "index", model=tiny_checkpoint)
         return {row["path"] for row in Index(tmp_path / "index").chunks.to_arrow().to_pylist()}
 
     return run
@@ -67,17 +68,6 @@ def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_change
     assert "stem" in (source / "moon.md").read_text() and not (source / "deep").exists()
 
 
-def test_a_file_that_grows_after_the_listing_is_copied_by_the_next_run(store, files, run):
-    def grow(method, path):
-        if method == "GET" and path.endswith("moon.md"):
-            store.before = None
-            bucket_at(files).write("moon.md", b"# Moon\nThe moon is a stone." * 1000)
-
-    store.before = grow
-    assert run(parse_place(str(files))) == {"deep/er/bread.md"}
-    assert run() == {"moon.md", "deep/er/bread.md"}
-
-
 def test_the_python_function_and_the_command_take_an_address(store, files, tmp_path, tiny_checkpoint):
     index = cdesearch.build(str(files), index=tmp_path / "python", model=tiny_checkpoint)
     assert index.search("the moon", k=1)[0].chunk.path == "moon.md"
@@ -86,7 +76,7 @@ def test_the_python_function_and_the_command_take_an_address(store, files, tmp_p
 
 def test_an_index_of_files_in_a_bucket_needs_a_place(files, tiny_checkpoint):
     with pytest.raises(InputError, match="needs a place"):
-        build([parse_place(str(files))], Options(model=tiny_checkpoint), Silent())
+        make_index([parse_place(str(files))], model=tiny_checkpoint)
 
 
 def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_nothing(store, files, run):
@@ -146,7 +136,7 @@ def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, 
 
 
 def test_a_source_in_a_bucket_can_be_added_and_removed(docs, files, tmp_path, tiny_checkpoint, monkeypatch):
-    build([docs], Options(index=tmp_path / "index", model=tiny_checkpoint), Silent())
+    make_index([docs], index=tmp_path / "index", model=tiny_checkpoint)
     for action, indexed in (("add", 14), ("remove", 12)):
         monkeypatch.setattr(
             sys, "argv", ["cdesearch", "sources", action, str(files), "--index", str(tmp_path / "index")]
@@ -188,7 +178,7 @@ def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_
     notes = Notes()
     for number, new in enumerate(("The cat is in the house.", "The dog is in the house.")):
         bucket_at(files).write(f"indexes/{number}.md", new.encode())
-        build([source], Options(index=place, model=tiny_checkpoint), notes)
+        make_index([source], notes, index=place, model=tiny_checkpoint)
         assert Index(place).manifest.n_documents == 3 + number
     assert f"The index in {files}/index is not indexed itself." in notes.lines
     bucket_at(files).write("index/beside.md", b"A file beside the objects of an index.")

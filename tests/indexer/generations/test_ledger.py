@@ -46,15 +46,6 @@ def test_a_symbolic_link_in_the_place_of_a_generation_is_not_a_generation(folder
     assert generation.is_symlink() and elsewhere.is_dir()
 
 
-def test_unwanted_generations_in_the_ledger_are_removed_from_disk_and_ledger(folder):
-    first, second, third = add(folder, *NAMES)
-    unlisted = folder / GENERATIONS / ("b" * 12)
-    unlisted.mkdir()
-    remove(folder, [third, unlisted, first])
-    assert own_generations(folder) == [second] and listed(folder) == [NAMES[1]]
-    assert sorted((folder / GENERATIONS).iterdir()) == sorted([second, unlisted])
-
-
 def test_a_generation_that_cannot_be_deleted_yet_stays_listed_until_the_next_time(folder, monkeypatch):
     """Windows refuses to delete a file that a reader holds open."""
     (generation,) = add(folder, NAMES[0])
@@ -92,18 +83,6 @@ def test_a_ledger_that_is_lost_is_replaced_by_the_names_of_the_folders(folder, c
     remove(folder, [first])
     assert not first.exists() and listed(folder) == [second.name]
     assert (folder / GENERATIONS / "other").is_dir() and (folder / GENERATIONS / NAMES[2]).is_symlink()
-
-
-def test_a_linked_ledger_counts_as_lost_and_its_target_is_unchanged(folder, tmp_path):
-    (generation,) = add(folder, NAMES[0])
-    elsewhere = tmp_path / "elsewhere.json"
-    (folder / LEDGER).replace(elsewhere)
-    (folder / LEDGER).symlink_to(elsewhere)
-    before = elsewhere.read_bytes()
-    assert not is_readable(folder) and own_generations(folder) == [generation]
-    record(folder, folder / GENERATIONS / NAMES[1])
-    assert generation.is_dir() and elsewhere.read_bytes() == before
-    assert not (folder / LEDGER).is_symlink() and listed(folder) == NAMES[:2]
 
 
 def test_only_names_that_a_generation_may_have_are_read_each_once(folder):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdesearch.search import nearest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
-from cdesearch.store.vector_format import VectorFormat, is_rotated
+from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import segments
 from indexer.generations import tables as module
 from indexer.generations.segments import has_deleted_rows, segments_to_join
@@ -146,19 +146,6 @@ def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, ve
         assert updated.chunks.index_stats(name).num_indexed_rows == len(present)
     (folder,) = tmp_path.rglob("chunks.lance")
     assert len([*(folder / "_versions").iterdir()]) <= 3 and len([*(folder / "data").iterdir()]) == 1
-
-
-@pytest.mark.parametrize("vectors", ["rotated signs"], indirect=True)
-def test_an_index_of_rotated_signs_is_replaced_when_few_of_its_chunks_are_left(tables, monkeypatch):
-    """Its parts stay as many, and a search would read too small a share of them."""
-    monkeypatch.setattr(module, "VECTOR_INDEX_FROM", 100)
-    tables.delete(f"{number:032x}" for number in range(250))
-    tables.finish()
-    assert is_rotated(tables.chunks.list_indices())
-    tables.delete(f"{number:032x}" for number in range(250, 260))
-    tables.finish()
-    assert not is_rotated(tables.chunks.list_indices())
-    assert tables.chunks.index_stats("vector_idx").num_indexed_rows == 140
 
 
 @given(added=st.lists(st.integers(1, 60), max_size=300))

@@ -8,20 +8,17 @@ import threading
 import time
 
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, make_index
 from lancedb.index import FTS
 
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import copies_of
 from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress, parse_place
-from indexer.build import build
 from indexer.live import keep_up as module
 from indexer.live import watched
 from indexer.live.keep_up import keep_up
-from indexer.settings import Options
 from indexer.warm import Warm
 
 
@@ -62,7 +59,7 @@ def test_saved_moved_and_deleted_files_are_followed(docs, run, tiny_checkpoint, 
         keeping.wait_for(lambda: "moved.md" in contents(docs)[0]["path"].to_pylist())
         keeping.wait_for(lambda: "the stone is in the river." in str(contents(docs)[0]["text"].to_pylist()))
         assert all(line.startswith("Updated: ") for line in keeping.lines)
-    build([docs], Options(index=tmp_path / "same", model=tiny_checkpoint), Silent())
+    make_index([docs], index=tmp_path / "same", model=tiny_checkpoint)
     assert contents(docs)[0].drop_columns("place").equals(contents(tmp_path / "same")[0].drop_columns("place"))
 
 
@@ -73,7 +70,7 @@ def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_p
     address = BucketAddress("s3", store.bucket, "files")
     bucket_at(address).write("moon.md", b"The moon is a stone.")
     folder = tmp_path / "index"
-    build([parse_place(str(address))], Options(index=folder, model=tiny_checkpoint), Silent())
+    make_index([parse_place(str(address))], index=folder, model=tiny_checkpoint)
     with Keeping(folder) as keeping:
         bucket_at(address).write("new.md", b"xylophone")
         keeping.wait_for(lambda: "new.md" in contents(folder)[0]["path"].to_pylist())  # perhaps by the first update

@@ -4,19 +4,16 @@ import shutil
 import sys
 
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, make_index
 from notes import Notes
 
 from cdesearch.cli.main import run as run_command
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
-from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
 from indexer.files.walk import concerns_walk
 from indexer.plan import count_changes
-from indexer.settings import Options
 
 
 @pytest.fixture
@@ -25,7 +22,7 @@ def two(tmp_path, tiny_checkpoint):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.md").write_text(f"the cat is in house {name}")
-    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint), Silent())
+    make_index([tmp_path / "one", tmp_path / "two"], model=tiny_checkpoint)
     return tmp_path
 
 
@@ -42,12 +39,12 @@ def test_a_source_that_is_gone_keeps_its_documents_until_it_is_removed(two, monk
     before = contents(two)
     shutil.rmtree(two / "two")
     notes = Notes()
-    build([], Options(index=two), notes)
+    make_index([], notes, index=two)
     (line,) = notes.lines
     assert str(two / "two") in line and "sources remove" in line
     assert_same(contents(two), before)
     (two / "one" / "b.md").write_text("the dog")
-    build([], Options(index=two), Silent())
+    make_index([], index=two)
     assert paths(two) == ["one/a.md", "one/b.md", "two/a.md"]
     command(monkeypatch, "sources", "list", "--index", two)
     assert capsys.readouterr().out.splitlines() == [str(two / "one"), f"{two / 'two'}  (does not exist)"]
@@ -59,7 +56,7 @@ def test_a_run_that_would_have_to_read_a_missing_source_is_refused(two):
     shutil.rmtree(two / "two")
     for options in ({"rebuild": True}, {"refresh_context": True}):
         with pytest.raises(SourceError, match="sources remove"):
-            build([], Options(index=two, **options), Silent())
+            make_index([], index=two, **options)
 
 
 def test_a_source_is_added(two, monkeypatch):
@@ -136,7 +133,7 @@ def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_th
     two, tiny_checkpoint, monkeypatch, capsys, arguments
 ):
     inner, outer = two / "one" / ".cdesearch", two / ".cdesearch"
-    build([two / "one"], Options(model=tiny_checkpoint), Silent())
+    make_index([two / "one"], model=tiny_checkpoint)
     (two / "one" / "deep").mkdir()
     monkeypatch.chdir(two / "one" / "deep")
     command(monkeypatch, *arguments)
@@ -152,20 +149,20 @@ def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed
     for folder in (*inner, tmp_path / "other" / "f"):
         folder.mkdir(parents=True)
         (folder / "a.md").write_text("the cat")
-        build([folder], Options(model=tiny_checkpoint), Silent())
+        make_index([folder], model=tiny_checkpoint)
     first, then, again = Notes(), Notes(), Notes()
-    build([tmp_path / "all"], Options(model=tiny_checkpoint), first)
+    make_index([tmp_path / "all"], first, model=tiny_checkpoint)
     assert first.lines == [
         *(f"Queries in {folder} are still answered by its own index, {folder / '.cdesearch'}." for folder in inner[:3]),
         "Queries in 2 other folders are answered by their own indexes as well.",
     ]
-    build([tmp_path / "other"], Options(index=tmp_path / "all" / ".cdesearch"), then)
+    make_index([tmp_path / "other"], then, index=tmp_path / "all" / ".cdesearch")
     inner_of_new = tmp_path / "other" / "f"
     assert then.lines[-1:] == [
         f"Queries in {inner_of_new} are still answered by its own index, {inner_of_new / '.cdesearch'}."
     ]
     assert not any(str(folder) in line for folder in inner for line in then.lines)
-    build([], Options(index=tmp_path / "all" / ".cdesearch"), again)
+    make_index([], again, index=tmp_path / "all" / ".cdesearch")
     assert not again.lines
 
 
@@ -185,7 +182,7 @@ def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     (two / "three" / "d.md").write_text("the dog")
     assert not any(count_changes(index).values())
     assert not concerns_walk(two / "three", [two / "three" / "d.md"], index.source_globs[two / "three"])
-    build([], Options(index=two), Silent())
+    make_index([], index=two)
     assert "three/d.md" not in paths(two)
     command(monkeypatch, "sources", "add", two / "three", "--include=", "--exclude", "old/", "--index", two)
     assert paths(two) == ["one/a.md", "one/old/c.md", "three/a.md", "three/b.txt", "three/d.md", "two/a.md"]

@@ -73,22 +73,6 @@ def test_two_thousand_files_are_one_report(docs):
 
 
 @pytest.mark.slow
-def test_a_folder_that_disappears_and_returns_is_reported_twice(docs, monkeypatch):
-    monkeypatch.setattr(module, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(module, "MISSING_SECONDS", 0.2)
-    watched = Watched([docs])
-    with Waiting(watched) as waiting:
-        shutil.move(docs, docs.parent / "away")
-        waiting.expect(1)
-        assert watched.missing == (docs,)
-        shutil.move(docs.parent / "away", docs)
-        waiting.expect(2)
-        assert watched.missing == ()
-        (docs / "b.md").write_text("the river")
-        waiting.expect(3)
-
-
-@pytest.mark.slow
 def test_a_file_that_is_a_source_itself_may_be_replaced(docs, monkeypatch):
     monkeypatch.setattr(module, "FILE_SECONDS", 0.1)
     with Waiting(Watched([docs / "a.md"])) as waiting:
