@@ -29,11 +29,9 @@ from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, tokenize
 from trainer.execution.distributed import first_goes_ahead, is_first, joined, mean, rank, world
 from trainer.export import export
-from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.batch_loss import BatchLoss, document_share
 from trainer.loss.contrastive import LossOutput
-from trainer.loss.long_documents import document_share
-from trainer.loss.token_weights import TokenWeights
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.missing import check_named
 from trainer.recipe import Recipe
 from trainer.replacing import replace_folder
@@ -54,8 +52,7 @@ from trainer.run.state import (
 from trainer.run.watch import held_out_losses
 from trainer.starting import context_is_untrained, start_null_vector, starting_head, starting_model
 from trainer.step.gradcache import GradCache
-from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
-from trainer.step.schedule import linear
+from trainer.step.optimizer import clip_by_group, linear, make_optimizer, parameter_groups
 
 GATE_RATE = 1e-2  # of the gates, which must change by about 1 from their start at 0
 HEAD_RATE = 1e-3  # of the four numbers of the whitening

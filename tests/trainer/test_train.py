@@ -28,8 +28,7 @@ from trainer.data.material import prepare_material
 from trainer.data.pairs.beir import read_beir
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.token_weights import TokenWeights
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.missing import check_named
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.folder import locked

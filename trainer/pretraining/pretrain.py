@@ -32,8 +32,7 @@ from trainer.run.state import (
     load_state,
     save_state,
 )
-from trainer.step.parameter_groups import Groups, clip_by_group, make_optimizer
-from trainer.step.schedule import linear
+from trainer.step.optimizer import Groups, clip_by_group, linear, make_optimizer
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
 BETA2 = 0.98  # of AdamW

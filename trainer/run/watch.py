@@ -7,7 +7,7 @@ import torch
 from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.token_weights import TokenWeights
+from trainer.loss.whitening_head import TokenWeights
 from trainer.step.gradcache import GradCache
 
 

@@ -9,7 +9,7 @@ from random_biencoder import biencoder_folder
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.start import start_model
 from trainer.step.gradcache import GradCache
-from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.optimizer import clip_by_group, make_optimizer, parameter_groups
 
 
 def backward(model, head, batch):
