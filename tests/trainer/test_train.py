@@ -29,15 +29,12 @@ from trainer.data.pairs.beir import read_beir
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
-from trainer.missing import check_named
 from trainer.recipe import ModelChoice, load_recipe
-from trainer.run.folder import locked
-from trainer.run.log import read_log
+from trainer.run.folder import check_named, locked, read_log
 from trainer.run.loop import exit_code
-from trainer.run.watch import held_out_losses
 from trainer.starting import starting_model
 from trainer.step.gradcache import GradCache
-from trainer.train import TrainingRun, train
+from trainer.train import TrainingRun, held_out_losses, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 

@@ -19,7 +19,7 @@ from cdesearch.models.backbones.bert import mean_pool, pool_chunks
 from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Windows, sent
-from trainer.execution.distributed import mean
+from trainer.execution import mean
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.step.cached_pass import CachedPass, Passing, Text, release_freed_memory

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.batches.cluster import Clusters
-from trainer.data.batches.pack import pack
+from trainer.data.batches.cluster import Clusters, pack
 from trainer.data.material import _split
 from trainer.data.pairs.domains import prepare
 from trainer.data.random_stream import random_stream

@@ -1,7 +1,7 @@
 import pytest
 from torch import nn
 
-from trainer.execution.evaluation_mode import evaluation_mode
+from trainer.execution import evaluation_mode
 
 
 def test_every_module_returns_to_the_mode_that_it_was_in_even_after_an_error():

@@ -3,8 +3,7 @@ import torch
 from conftest import make_checkpoint
 from random_texts import documents, masking_tokenizer, recipe_of
 
-from trainer.pretraining.condenser import contrast_spans
-from trainer.pretraining.masked_learner import MaskedLearner
+from trainer.pretraining.condenser import MaskedLearner, contrast_spans
 
 
 @pytest.fixture(scope="module")

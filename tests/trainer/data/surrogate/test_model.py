@@ -5,9 +5,8 @@ import pytest
 import torch
 from conftest import TINY, make_model
 
-from trainer.data.surrogate import model as surrogate_model
-from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.scores import surrogate_vectors
+from trainer.data import surrogate as surrogate_model
+from trainer.data.surrogate import open_surrogate, surrogate_vectors
 from trainer.export import export
 
 TEXTS = ["the cat", "a dog in the water", "moon"]
