@@ -5,9 +5,8 @@ import pytest
 import torch
 from conftest import TINY, make_model
 
-from trainer.data.surrogate import model as surrogate_model
-from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.scores import surrogate_vectors
+from cdesearch.encode.backends import torch as backend
+from trainer.data.surrogate import open_surrogate, surrogate_vectors
 from trainer.export import export
 
 TEXTS = ["the cat", "a dog in the water", "moon"]
@@ -16,9 +15,9 @@ TEXTS = ["the cat", "a dog in the water", "moon"]
 @pytest.fixture
 def devices(monkeypatch):
     """Records the devices of surrogates on torch; without a GPU, one exists by name only."""
-    found, runtime = [], surrogate_model.TorchRuntime
+    found, runtime = [], backend.TorchRuntime
     cpu = torch.device("cpu")
-    monkeypatch.setattr(surrogate_model, "TorchRuntime", lambda net, device: found.append(device) or runtime(net, cpu))
+    monkeypatch.setattr(backend, "TorchRuntime", lambda net, device: found.append(device) or runtime(net, cpu))
     return found
 
 
@@ -32,7 +31,7 @@ def test_otherwise_the_surrogate_runs_on_torch_with_the_same_vectors_and_fingerp
     tiny_checkpoint, devices, monkeypatch, device, installed
 ):
     expected = open_surrogate(tiny_checkpoint, torch.device("cpu"))
-    monkeypatch.setattr(surrogate_model, "find_spec", lambda name: installed or None)
+    monkeypatch.setattr(backend, "find_spec", lambda name: installed or None)
     found = open_surrogate(tiny_checkpoint, torch.device(device))
     assert type(expected._runtime).__name__ == "OnnxRuntime"
     assert devices == [torch.device(device)] and type(found._runtime).__name__ == "TorchRuntime"
