@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import MAX_TITLE, Document, OpenFile
+from indexer.formats.format import MAX_TITLE, Document, OpenFile, UnreadableError
 from indexer.formats.registry import format_of
-from indexer.formats.unreadable import UnreadableError
 
 
 def read(file: OpenFile) -> Iterator[Document]:

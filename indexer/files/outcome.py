@@ -9,10 +9,9 @@ from pathlib import Path
 from cdesearch.store.filesystem import relative_posix
 from cdesearch.terminal import counted
 from indexer.files.opening import NOT_REGULAR, open_regular
-from indexer.files.text_start import SNIFFED, is_key, reads_as_text
+from indexer.files.text_start import SNIFFED, WITHOUT_TEXT, is_key, reads_as_text
 from indexer.formats.format import suffix_of
 from indexer.formats.registry import format_of
-from indexer.formats.unreadable import WITHOUT_TEXT
 
 UNKNOWN_FORMAT = "unknown format"
 LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.

@@ -8,7 +8,6 @@ from statistics import median
 
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.format import suffix_of
-from indexer.formats.unreadable import WITHOUT_TEXT
 
 SNIFFED = 4096  # bytes, enough to distinguish text from binary
 MOST_BYTES = 1_000_000  # of a file with an unknown suffix that is read; larger ones are hardly ever documents
@@ -16,6 +15,15 @@ LONGEST_LINE = 1000  # characters; minified files and data have longer ones
 LETTERS = 0.7  # of the visible characters at least; prose has 0.95, code 0.8, tables of numbers and hashes below 0.5
 WORDS = 2  # in the median line at least; lists of words and encoded data have one
 
+# Kinds of files without text to search. They are ignored, not reported as skipped.
+_SUFFIXES = {
+    "image": ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .heif .tif .tiff .svg .psd .xcf .raw .cr2 .nef",
+    "sound": ".mp3 .wav .ogg .oga .opus .flac .aac .m4a .wma .aiff .mid .midi",
+    "video": ".mp4 .m4v .mkv .mov .avi .webm .wmv .flv .mpg .mpeg .ogv",
+    "font": ".ttf .otf .woff .woff2 .eot .pfb",
+    "compiled code": ".pyc .pyo .pyd .o .obj .a .lib .so .dll .dylib .exe .class .wasm .elc .mo .map",
+}
+WITHOUT_TEXT = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # Files with these suffixes may consist of words, but are keys, signatures, copies, word lists or drawings.
 _DATA = frozenset({
     ".pem", ".key", ".crt", ".cer", ".csr", ".crl", ".p7b", ".p7s", ".pub", ".ppk", ".sig", ".gpg", ".pgp",

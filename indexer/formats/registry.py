@@ -11,13 +11,11 @@ from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
 from indexer.formats.format import Format, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.json_file import JsonFile
-from indexer.formats.jsonl import JsonLines
+from indexer.formats.json_file import JsonFile, JsonLines, Notebook
 from indexer.formats.mail import Mail, Mailbox
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
-from indexer.formats.notebook import Notebook
 from indexer.formats.ocr import Image
 from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet

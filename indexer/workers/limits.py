@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 PR_SET_PDEATHSIG = 1
 

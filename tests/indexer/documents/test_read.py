@@ -6,8 +6,7 @@ import pytest
 from hostile_files import pdf
 from read_bytes import read_bytes
 
-from indexer.formats.format import Columns
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Columns, UnreadableError
 
 
 def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)

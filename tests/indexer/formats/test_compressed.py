@@ -10,9 +10,8 @@ from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.formats import compressed
-from indexer.formats.format import LeftOut
+from indexer.formats.format import LeftOut, UnreadableError
 from indexer.formats.registry import format_of, is_known
-from indexer.formats.unreadable import UnreadableError
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard}
 

@@ -11,8 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from cdesearch.store.index import Index
 from indexer.documents.read import read
-from indexer.formats.format import Columns, LeftOut, OpenFile
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Columns, LeftOut, OpenFile, UnreadableError
 
 
 def drawn(*lines):

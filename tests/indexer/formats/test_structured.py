@@ -6,7 +6,7 @@ from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.unreadable import GeneratedError, UnreadableError
+from indexer.formats.format import GeneratedError, UnreadableError
 
 
 def document(name, data):
