@@ -46,7 +46,7 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
         with offering_default(target, options):
             options = replace(options, model=complete_model(options.model, stored, place, progress))
             settings = complete_settings(paths, options, stored, place)
-        if options.changed is None:
+        if not options.keeps_copies:
             renew_copies((one for one in settings.sources if one not in (*paths, *settings.missing)), progress)
         _note_before(paths, options, stored, target, settings, progress)
         run = _Run(target, stored, settings, options, started, progress, tools or Fresh())

@@ -12,20 +12,22 @@ import pyarrow.compute as pc
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
+from cdesearch.encode.remote import is_same_model
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError
 from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, write_files
+from cdesearch.store.folder import write_new
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.layout import CURRENT, rebuild_remedy
-from cdesearch.store.manifest import Manifest
+from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
 from indexer.description import Description
-from indexer.embedding.chunk_windows import keep_known_windows, keyed_by_windows
+from indexer.embedding.chunk_windows import keyed_by_windows
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
@@ -37,14 +39,13 @@ from indexer.embedding.context import (
 )
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
-from indexer.embedding.languages import CorpusLanguages
-from indexer.embedding.same_model import continues_model
+from indexer.embedding.languages import CorpusLanguages, vocabulary_of
 from indexer.embedding.spool import Chunks, Spool
 from indexer.embedding.stages import Stages
-from indexer.embedding.vocabulary import vocabulary_of
 from indexer.engine import Engine
 from indexer.generations.generation import (
     FITTED,
+    PROBES,
     SAMPLE,
     SPOOL,
     TEMPORARY,
@@ -151,13 +152,22 @@ class BuildJob:
         base = self._kept_base.generation if self._kept_base else None
         building = open_building(self._folder, base, self._key(), columns)
         served = self._description.served
-        if served is not None and not continues_model(building, served, self.encoder.dimension):
+        if served is not None and not self._continues(building, served):
             discard(self._folder, building)
             self.progress.note(
                 "The model on the server has changed since this build began. All texts are embedded again."
             )
             return self._open_building()
         return building
+
+    def _continues(self, building: Path, served: ServedModel) -> bool:
+        """Whether the model that began the build in `building` is `served`; a build without probes begins with it."""
+        file = building / PROBES
+        if not file.is_file():
+            write_new(file, served.probes)
+            return True
+        begun, dimension = replace(served, probes=file.read_text(encoding="ascii")), self.encoder.dimension
+        return is_same_model(begun.vectors(dimension), served.vectors(dimension))
 
     def _key(self) -> dict[str, Any]:
         """What an unfinished generation must have in common with this build to be continued."""
@@ -237,8 +247,6 @@ class BuildJob:
         cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.engine.embed, self.progress)
         if base is not None:
-            if encoder.joins_chunks:
-                keep_known_windows(cache, base, self.plan.gone, spool, encoder)
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
         stages = self._stages(building, spool, documents, languages)

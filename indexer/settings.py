@@ -48,7 +48,7 @@ class Options:
     workers: int | None = None  # of the cluster; None: as many as it has cores
     removed: tuple[Path, ...] = ()  # sources to remove from the index
     absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
-    changed: frozenset[Path] | None = None  # all files that have changed since the last update; None if not known
+    keeps_copies: bool = False  # whether the copies of files in buckets are used as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,6 @@ class Settings:
     vectors: VectorKind
     dimension: int | None  # of vectors, as chosen; None: that of the model
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
-    changed: frozenset[Path] | None = None  # as in Options
 
     def select_as(self, manifest: Manifest) -> bool:
         """Whether an index was built with the same settings that select files."""
@@ -134,7 +133,6 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         vectors=vectors,
         dimension=dimension,
         mounts=places.mounts,
-        changed=options.changed,
     )
 
 

@@ -9,8 +9,8 @@ from tokenizers import Tokenizer
 from cdesearch.store.schema import Chunk, text_hash
 from indexer.documents.definitions import with_definitions
 from indexer.documents.openings import licence_end, opening_start
+from indexer.documents.parsing import SplitterOf, splitter_for
 from indexer.documents.places import Places, Trails
-from indexer.documents.splitters import SplitterOf, splitter_for
 from indexer.formats.format import Document, UnreadableError
 
 CHUNK_TOKENS = 256  # at most so many tokens in a chunk of a document that does not stay whole

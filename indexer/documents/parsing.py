@@ -1,12 +1,18 @@
-"""Parse code into a syntax tree, and refuse texts on which a parser would hang or crash."""
+"""Choose the splitter of a text, and parse code, unless a parser would hang or crash on it."""
 
 import re
 import time
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
+
+from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
+
+Splitter = TextSplitter | MarkdownSplitter | CodeSplitter
+SplitterOf = Callable[[int], Splitter]  # from the number of characters that a piece may have
 
 SLICE = 1 << 16  # bytes that are passed to the parser at a time
 SMALL = 2000  # characters; shorter code is parsed without a time limit
@@ -14,6 +20,24 @@ SMALL_SECONDS = 0.1  # processor time for SMALL characters; ordinary code takes 
 PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # processor time; ordinary code takes 6e-7 s per byte
 # The scanner of the YAML grammar aborts the process at more than about 200 nested levels.
 _DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
+
+
+def splitter_for(text: str, layout: str, language: str | None) -> SplitterOf:
+    """The splitter of `text` for any capacity; code that no grammar parses in time is split as plain text."""
+    if layout == "code" and (language is None or parse_code(text, language) is None):
+        return partial(_splitter, "text", None)
+    return partial(_splitter, layout, language)
+
+
+@lru_cache(maxsize=64)
+def _splitter(layout: str, language: str | None, capacity: int) -> Splitter:
+    if layout == "markdown":
+        return MarkdownSplitter(capacity)
+    if layout == "code":
+        from tree_sitter_language_pack import get_binding
+
+        return CodeSplitter(get_binding(language), capacity)  # type: ignore[arg-type]
+    return TextSplitter(capacity)
 
 
 @lru_cache(maxsize=1)  # code is parsed once for its definitions and once for its splitter

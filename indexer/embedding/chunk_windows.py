@@ -1,24 +1,19 @@
 """Embed the chunks of a document together, for models in which every chunk of a window reads the others."""
 
-import json
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from cdesearch.context.context import EncodingContext
-from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
-from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import document_rows, whole_documents
-from indexer.embedding.embedding_cache import UNIT_TOLERANCE, EmbeddingCache, rows_where
+from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Chunks, Spool
 
-DOCUMENTS = 1_000  # of the last generation whose chunks are in memory at the same time
 _FIRST = ".0"  # the end of the key of the first chunk of a window
 
 
@@ -49,53 +44,6 @@ def _window_keys(texts: Sequence[str], contents: Sequence[str], encoder: Encoder
         digest = blake2b(joined.encode(), digest_size=16).hexdigest()
         keys += [f"{digest}.{position - window.start}" for position in window]
     return keys
-
-
-def keep_known_windows(
-    cache: EmbeddingCache, base: Index, paths: Iterable[str], spool: Chunks, encoder: Encoder
-) -> None:
-    """Store the vectors of windows that the files `paths` of the last generation and the spool have in common.
-
-    They need not be embedded again. Records are left out, and so is everything if the document offset cannot be
-    subtracted from the stored vectors. Raises IndexDamagedError.
-    """
-    wanted = {key for window in spool.windows([KEY]) for key in window[KEY].to_pylist()}
-    if not wanted or base.manifest.vectors not in UNIT_TOLERANCE:
-        return
-    names = sorted(paths)  # a document that is not a record has the path of its file as its id
-    columns = ["document_id", "content_hash", "text", "place", *base.vectors.columns]
-    for start in range(0, len(names), DOCUMENTS):
-        with base.checks.reading_tables():
-            found = rows_where(base.chunks, "document_id", names[start : start + DOCUMENTS], columns)
-        rows = found.sort_by("document_id")
-        known: dict[str, Floats] = {}
-        for first, stop in document_rows(rows) if rows.num_rows else ():
-            known |= _known_windows(rows.slice(first, stop - first), base, encoder)
-        cache.keep({key: vector for key, vector in known.items() if key in wanted})
-
-
-def _known_windows(document: pa.Table, base: Index, encoder: Encoder) -> dict[str, Floats]:
-    """The vectors of the chunks of a document by key; none if their order or their vectors are not certain."""
-    order = _order(document["place"].to_pylist())
-    if order is None:
-        return {}
-    rows = document.take(order)
-    vectors = subtract_document_context(base.vectors_in(rows), encoder.config.document_weight)
-    if not (abs((vectors**2).sum(axis=1) - 1) < UNIT_TOLERANCE[base.manifest.vectors]).all():
-        return {}
-    keys = _window_keys(rows["text"].to_pylist(), rows["content_hash"].to_pylist(), encoder)
-    return dict(zip(keys, vectors, strict=True))
-
-
-def _order(places: Sequence[str]) -> list[int] | None:
-    """The positions of the chunks of a document in the order of its text; None for records and impossible places."""
-    try:
-        read = [json.loads(place) for place in places]
-        ordinals = [place["ordinal"] for place in read if place["record"] is None]
-        is_whole = sorted(ordinals) == list(range(len(places)))
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
-    return np.argsort(ordinals).tolist() if is_whole else None
 
 
 def embed_windows(

@@ -1,4 +1,4 @@
-"""The lock of an index folder: one run at a time writes into it. The folder is made and checked first."""
+"""The lock of an index folder: one run at a time writes into it. The folder is made and checked first, or removed."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ from cdesearch.store.guard import check_enterable, check_not_linked, check_tree,
 from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
-from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove
+from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove, save
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
 WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed
@@ -85,6 +85,30 @@ def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
         # Windows cannot remove the lock file while it is locked.
         if os.name == "nt" if is_locked else not os.path.lexists(folder / "lock"):
             _remove_made(folder, made)
+
+
+def remove_index(folder: Path) -> list[Path]:
+    """Remove everything that cdesearch has written into an index folder; returns the other files in it, which stay.
+
+    Raises IndexBusyError while another run writes, and IndexStateError for a folder that is not an index.
+    """
+    if not is_older(folder):
+        check_marker(folder)
+    with locked(folder, wait=False, renews=True):
+        (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
+        for generation in generations_in(folder):
+            shutil.rmtree(generation)
+        save(folder, [])
+        with suppress(OSError):
+            (folder / GENERATIONS).rmdir()
+        for name in KNOWN_FILES[::-1]:  # the marker last
+            with suppress(PermissionError):  # Windows cannot remove the lock while it is held
+                (folder / name).unlink(missing_ok=True)
+    (folder / "lock").unlink(missing_ok=True)
+    left = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    with suppress(OSError):  # it has other contents
+        folder.rmdir()
+    return left
 
 
 def _prepare(folder: Path, made: list[Path], *, renews: bool) -> None:

@@ -21,12 +21,11 @@ from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
 from indexer.formats.format import Columns, GeneratedError, LeftOut, OpenFile, UnreadableError
 from indexer.formats.ocr import is_loaded
-from indexer.formats.registry import format_of, is_packed
+from indexer.formats.registry import format_of, is_packed, read
 from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
 

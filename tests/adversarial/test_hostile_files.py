@@ -151,7 +151,7 @@ MEASURE = """
 import re, sys
 from pathlib import Path
 from indexer.formats.format import UnreadableError
-from indexer.documents.read import read
+from indexer.formats.registry import read
 from indexer.formats.format import Columns, LeftOut, OpenFile
 file = Path(sys.argv[1])
 try:

@@ -27,7 +27,7 @@ from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.build import build
 from indexer.generations.generation import open_building, own_generations, record, swap_in
-from indexer.generations.removal import remove_index
+from indexer.generations.lock import remove_index
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
 from indexer.settings import Options

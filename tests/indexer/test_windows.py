@@ -1,6 +1,5 @@
 """Indexes of models of this project that read the chunks of a document together (late chunking)."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -85,27 +84,8 @@ def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, m
         np.testing.assert_allclose(updated[key], vector, atol=1e-6)
 
 
-def test_an_update_embeds_only_the_windows_that_an_edit_changes(docs, model):
-    report = run(docs, model, vectors="float16")
-    of_document = sum(path == "1.txt" for path, _ in vectors_of(docs))
-    edited = docs / "1.txt"
-    edited.write_text(f"{edited.read_text()}\n\nthe sun.")
-    assert report.embedded > of_document > run(docs).embedded > 0
-    updated, index, encoder = vectors_of(docs), Index.open(docs), load_encoder(model)
-    rows = index.chunks.search().where("path = '1.txt'").to_arrow()
-    places = [json.loads(place)["ordinal"] for place in rows["place"].to_pylist()]
-    texts = [text for _, text in sorted(zip(places, rows["text"].to_pylist(), strict=True))]
-    own = encoder.encode_chunks(texts, [range(len(texts))], index.context_for(encoder))
-    wanted = add_document_context(own, encoder.config.document_weight)
-    np.testing.assert_allclose([updated["1.txt", text] for text in texts], wanted, atol=2e-3)
-    (docs / "folder").mkdir()
-    edited.rename(docs / "folder" / "1.txt")
-    (docs / "0.txt").unlink()
-    assert run(docs).embedded == 0
-
-
-def test_without_the_vectors_of_single_chunks_a_changed_document_is_embedded_as_a_whole(docs, model):
-    run(docs, model, vectors="int8")
+def test_a_changed_document_is_embedded_as_a_whole_and_no_other(docs, model):
+    run(docs, model)
     edited = docs / "1.txt"
     edited.write_text(f"{edited.read_text()}\n\nthe sun.")
     assert run(docs).embedded == sum(path == "1.txt" for path, _ in vectors_of(docs))

@@ -3,7 +3,7 @@ import pytest
 
 from cdesearch.languages.compounds import Vocabulary
 from indexer.embedding import vocabulary
-from indexer.embedding.vocabulary import LEAST_FREQUENT, vocabulary_of
+from indexer.embedding.languages import LEAST_FREQUENT, vocabulary_of
 
 
 class Texts:

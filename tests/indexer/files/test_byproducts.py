@@ -3,8 +3,7 @@
 import pytest
 
 from indexer.files.outcome import Ignored, Source
-from indexer.files.selection import Selection
-from indexer.files.walk import concerns_walk, find_sources
+from indexer.files.walk import Selection, concerns_walk, find_sources
 
 
 def put(root, name, text="x"):

@@ -11,8 +11,7 @@ from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Globs
 from indexer.files.outcome import Ignored, Source
-from indexer.files.selection import Selection
-from indexer.files.walk import concerns_walk, find_sources
+from indexer.files.walk import Selection, concerns_walk, find_sources
 from indexer.live.watched import Watched
 from indexer.plan import count_changes
 

@@ -9,9 +9,8 @@ import pytest
 from read_bytes import read_bytes
 
 from indexer.files.outcome import Ignored, Skipped, Source
-from indexer.files.selection import Selection
 from indexer.files.text_start import MOST_BYTES, reads_as_text
-from indexer.files.walk import find_sources
+from indexer.files.walk import Selection, find_sources
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
 CODE = 'sub greet {\n    my ($name) = @_;\n    print "Hello, $name\\n" if defined $name;\n}\n' * 40

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from cdesearch.errors import SourceError
 from indexer.files.outcome import Ignored, Skipped, Source
-from indexer.files.selection import Selection
-from indexer.files.walk import concerns_walk, find_sources
+from indexer.files.walk import Selection, concerns_walk, find_sources
 
 
 def items(root, *paths, limit=10**7):

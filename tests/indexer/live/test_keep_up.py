@@ -20,7 +20,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress, parse_place
 from indexer import build as building
 from indexer.build import build
-from indexer.generations.removal import remove_index
+from indexer.generations.lock import remove_index
 from indexer.live import keep_up as module
 from indexer.live import watched
 from indexer.live.keep_up import keep_up
