@@ -17,8 +17,16 @@ from cdesearch.errors import BucketError, CdesearchError, IndexBusyError, IndexD
 from cdesearch.progress import Display, Progress
 from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
-from cdesearch.store.bucket.pointer import check_marker, read_pointer, replace_pointer
-from cdesearch.store.bucket.snapshot import cache_of, checksums_of, link_known, object_name, stored_checksums
+from cdesearch.store.bucket.snapshot import (
+    cache_of,
+    check_marker,
+    checksums_of,
+    link_known,
+    object_name,
+    read_pointer,
+    replace_pointer,
+    stored_checksums,
+)
 from cdesearch.store.checksums import read_checksums, sha256_of
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import current_name, mark_of, replace_file

@@ -15,10 +15,9 @@ from cdesearch.store.filesystem import is_available
 from cdesearch.store.finding import opened_place
 from cdesearch.store.layout import rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
-from cdesearch.store.open_tables import OpenTables
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.storage import LocalStorage, Storage
+from cdesearch.store.storage import LocalStorage, OpenTables, Storage
 from cdesearch.store.trust import TrustRequest, check_confirmed, foreign_owner_of, outside
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary

@@ -12,7 +12,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.guard import TABLES
 from cdesearch.store.index import Index
-from cdesearch.store.open_tables import connect
+from cdesearch.store.storage import connect
 from indexer.generations.tables import sql_lists
 
 TABLE = "own_vectors"

@@ -22,7 +22,7 @@ from cdesearch.store.folder import current_name, generations_in, known_entries, 
 from cdesearch.store.guard import TABLES, read_small, reading
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN, is_generation_name
-from cdesearch.store.open_tables import connect
+from cdesearch.store.storage import connect
 from cdesearch.store.trust import require_own
 from cdesearch.store.vocabulary import VOCABULARY
 

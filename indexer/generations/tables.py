@@ -17,8 +17,8 @@ from cdesearch.context.vectors import Floats
 from cdesearch.languages.known import ENGLISH, LANGUAGES
 from cdesearch.languages.shares import ignored_words
 from cdesearch.search.nearest import chunks_per_part
-from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
+from cdesearch.store.storage import connect
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in

@@ -17,7 +17,7 @@ from cdesearch.store.guard import TABLES
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import MARK, MARKER, lost_settings_remedy
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.open_tables import connect
+from cdesearch.store.storage import connect
 from cdesearch.store.trust import require_own
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY

@@ -22,8 +22,8 @@ from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_
 from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, read_files, write_files
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_from_row
+from cdesearch.store.storage import connect
 from indexer.build import build
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair

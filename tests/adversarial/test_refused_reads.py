@@ -22,8 +22,7 @@ from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.folder import begun_generations, check_marker, current_name, finished_generations, mark_of
 from cdesearch.store.guard import check_tables
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.open_tables import connect
-from cdesearch.store.storage import current_generation
+from cdesearch.store.storage import connect, current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.build import build
 from indexer.generations.generation import open_building, own_generations, record, swap_in
