@@ -48,8 +48,8 @@ from indexer.generations.generation import (
     SPOOL,
     TEMPORARY,
     WINDOWS,
-    discard,
     open_building,
+    remove,
     swap_in,
 )
 from indexer.generations.tables import Tables
@@ -79,7 +79,7 @@ class BuildJob(BuildInputs):
             check_columns(columns, self.settings, self.plan, self.base)
         except InputError:
             if not holds_embeddings(building):
-                discard(self.folder, building)
+                remove([building])
             raise
         self._export_model(spool)
         if self.kept_base is not None and not fresh.num_rows and not self.plan.gone:
@@ -88,13 +88,13 @@ class BuildJob(BuildInputs):
         documents = pa.concat_tables([self.plan.kept, fresh])
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         if not n_chunks and self.kept_base is None:
-            discard(self.folder, building)
+            remove([building])
             raise nothing_readable(self.settings, self.plan)
         languages = self._languages(spool)
         tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
-            discard(self.folder, building)
+            remove([building])
             raise IndexDamagedError(
                 f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
             )
@@ -123,7 +123,7 @@ class BuildJob(BuildInputs):
         building = open_building(self.folder, base, self._key(), columns)
         served = self.served
         if served is not None and not self._continues(building, served):
-            discard(self.folder, building)
+            remove([building])
             self.progress.note(
                 "The model on the server has changed since this build began. All texts are embedded again."
             )
@@ -278,7 +278,7 @@ class BuildJob(BuildInputs):
         A new generation is needed only for other files or settings, or for a model that is at another place.
         """
         if not self.plan.has_news and self.settings.are_those_of(base.manifest):
-            discard(self.folder, building)
+            remove([building])
             return
         if self.plan.kept.num_rows and self.plan.has_new_times:
             Tables(building, self.vectors).write_documents(self.plan.kept)

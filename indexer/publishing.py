@@ -29,12 +29,12 @@ from cdesearch.store.bucket.snapshot import (
 )
 from cdesearch.store.checksums import read_checksums, sha256_of
 from cdesearch.store.damage import Checks
-from cdesearch.store.folder import current_name, mark_of, replace_file
+from cdesearch.store.folder import current_name, generations_in, mark_of, replace_file
 from cdesearch.store.guard import read_small
 from cdesearch.store.layout import CHECKSUMS, CURRENT, FORMAT, GENERATIONS, MARK, MARKER
 from cdesearch.store.place import BucketAddress, Place
 from cdesearch.store.storage import current_generation
-from indexer.generations.generation import own_generations, record, remove
+from indexer.generations.generation import remove
 from indexer.generations.lock import locked
 
 WORKING_COPY = "local"  # the folder of the copy, in the cache of the index
@@ -129,11 +129,10 @@ class _WorkingCopy:
 
     def _download(self) -> None:
         generation = self._folder / GENERATIONS / self._live
-        others = [one for one in own_generations(self._folder) if one != generation]
-        record(self._folder, generation)
+        others = [one for one in generations_in(self._folder) if one != generation]
         download(self._bucket, generation, others, self._progress)
         replace_file(self._folder / CURRENT, f"{self._live}\n")
-        remove(self._folder, others)
+        remove(others)
 
     def _sound_generation(self) -> str | None:
         """The live generation of the copy; None if there is none, or if it was damaged and therefore removed."""
@@ -151,8 +150,7 @@ class _WorkingCopy:
     def _forget(self) -> None:
         """Make the copy one without a live generation. Unfinished builds stay, so that they can be continued."""
         (self._folder / CURRENT).unlink(missing_ok=True)
-        finished = [one for one in own_generations(self._folder) if (one / CHECKSUMS).exists()]
-        remove(self._folder, finished)
+        remove(one for one in generations_in(self._folder) if (one / CHECKSUMS).exists())
 
     def _base(self) -> str:
         try:

@@ -33,7 +33,7 @@ from cdesearch.store.guard import check_enterable, check_not_linked, check_tree,
 from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
-from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove, save
+from indexer.generations.generation import SAMPLE, remove
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
 WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed
@@ -98,7 +98,6 @@ def remove_index(folder: Path) -> list[Path]:
         (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
         for generation in generations_in(folder):
             shutil.rmtree(generation)
-        save(folder, [])
         with suppress(OSError):
             (folder / GENERATIONS).rmdir()
         for name in KNOWN_FILES[::-1]:  # the marker last
@@ -154,7 +153,6 @@ def _empty(folder: Path) -> None:
     (folder / CURRENT).unlink(missing_ok=True)
     for generation in generations_in(folder):
         shutil.rmtree(generation)
-    (folder / LEDGER).unlink(missing_ok=True)
     write_new(folder / MARKER, MARK)
 
 
@@ -192,7 +190,7 @@ def _check_entries(folder: Path) -> None:
     with suppress(IndexDamagedError, IndexUntrustedError):  # a damaged CURRENT is reported when it is read
         if (name := current_name(folder)) and (generations / name).exists():
             check_tree(generations / name)
-    for generation in own_generations(folder):
+    for generation in generations_in(folder):
         check_tree(generation)
 
 
@@ -205,13 +203,11 @@ def _holder(folder: Path) -> str:
 
 def _remove_made(folder: Path, made: list[Path]) -> None:
     """Remove everything that this run made, unless a generation is live or the model has computed something."""
-    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in own_generations(folder)):
+    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in generations_in(folder)):
         return
     with suppress(OSError):  # a folder that contains other files by now is kept
         if folder / MARKER in made:
-            # Without generations the ledger is not written, because a full disk may have no space for it.
-            if generations := own_generations(folder):
-                remove(folder, generations)
+            remove(generations_in(folder))
             if (folder / GENERATIONS).is_dir():
                 (folder / GENERATIONS).rmdir()
             for name in KNOWN_FILES[::-1]:  # the marker last

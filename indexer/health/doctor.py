@@ -30,7 +30,6 @@ from cdesearch.store.manifest import Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import check_found
-from indexer.generations.generation import LEDGER, is_readable
 
 BATCH = 4096  # vectors that are read together
 
@@ -68,7 +67,7 @@ class Diagnosis:
     """The result of examining an index."""
 
     folder: Path
-    problem: str  # why no generation is live, or what is wrong beside the generations; "" for neither
+    problem: str  # why no generation is live, or ""
     live: Examined | None
     others: tuple[Examined, ...]  # finished generations that are not live, the newest first
 
@@ -134,8 +133,6 @@ def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
     others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
     if examined and not examined.is_sound:
         problem = ""  # the list of damaged files is more specific
-    elif not problem and not is_readable(folder):
-        problem = f"{folder / LEDGER}, the list of generations, is missing or damaged."
     return Diagnosis(folder, problem, examined, tuple(others))
 
 

@@ -14,7 +14,7 @@ from cdesearch.store.folder import write_new
 from cdesearch.store.guard import MAX_SMALL_FILE
 from cdesearch.store.layout import CURRENT, GENERATIONS, MARK, MARKER, PLAN
 from cdesearch.store.storage import connect
-from indexer.generations.generation import discard, new_generation, open_building, swap_in
+from indexer.generations.generation import new_generation, open_building, remove, swap_in
 from indexer.generations.lock import locked
 
 FILES = {"context.safetensors": "context", "tables/chunks.lance/data/1.lance": "rows", "tables/chunks.lance/v": "1"}
@@ -176,7 +176,7 @@ def test_a_finished_build_of_another_plan_that_was_never_swapped_in_is_removed(f
 def test_only_the_discarded_build_is_removed(folder):
     base = publish(folder)
     building = open_building(folder, base, {"files": 3})
-    discard(folder, building)
+    remove([building])
     assert generations(folder) == {base} and live(folder) == base
 
 

@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 
@@ -159,16 +158,3 @@ def test_no_marker_is_written_into_a_folder_without_a_generation_of_this_format(
     with pytest.raises(IndexDamagedError, match="Remove the folder"):
         repair(sound.index, False, Silent(), lambda _: None)
     assert not (sound.index / "INDEX").exists()
-
-
-@pytest.mark.parametrize("damage", [None, "", "{", '{"generations": 7}'])
-def test_a_list_of_generations_that_is_lost_is_reported_and_written_again(sound, damage):
-    ledger = sound.index / "generations.json"
-    ledger.unlink() if damage is None else ledger.write_text(damage)
-    found = diagnose(sound.index)
-    assert not found.is_sound and found.problem.startswith(f"{ledger}, the list of generations, ")
-    steps = []
-    repair(sound.index, False, Silent(), steps.append)
-    assert steps == ["The list of generations was written again from their folders."]
-    assert diagnose(sound.index).is_sound and sound.is_right()
-    assert json.loads(ledger.read_text())["generations"] == sorted([sound.kept, sound.live])

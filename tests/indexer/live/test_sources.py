@@ -148,22 +148,6 @@ def test_clear_asks_and_refuses_a_folder_without_the_marker(docs, run, tmp_path,
     assert (tmp_path / "other" / "CURRENT").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", ["{", "missing"])
-def test_clear_removes_an_index_whose_list_of_generations_is_damaged(docs, run, monkeypatch, capsys, damage):
-    folder = run().folder
-    (docs / "new.md").write_text("the moon")
-    run()
-    file = folder / "generations.json"
-    file.unlink() if damage == "missing" else file.write_text(damage)
-    (docs / "newer.md").write_text("the river")
-    run()
-    assert len(list((folder / "generations").iterdir())) == 2  # the oldest one is removed
-    command(monkeypatch, "clear", docs, "--yes")
-    assert not folder.exists() and capsys.readouterr().out == f"Removed the index {folder}.\n"
-    assert run().n_documents == 14
-
-
 def test_next_steps_are_named_only_for_an_index_with_chunks(docs, run, monkeypatch, capsys):
     run()
     command(monkeypatch, "index", "--index", docs)
