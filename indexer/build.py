@@ -22,7 +22,6 @@ from indexer.places import (
     Target,
     index_place,
     local_source,
-    note_inner_indexes,
     note_outer_index,
     opened_for_writing,
     renew_copies,
@@ -56,8 +55,6 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
         _note_before(paths, options, stored, target, settings, progress)
         run = _Run(target, stored, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()
-        if new := [source for source in settings.sources if stored is None or source not in stored.sources]:
-            note_inner_indexes(target.folder, new, (settings.root / path for path in plan.files), progress)
     note = record_confirmation(place, settings.trust_request)
     return Report.of(target.place, target.folder, plan, embedded, begun, note)
 

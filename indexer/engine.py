@@ -9,7 +9,8 @@ from indexer.embedding.embed import Embed, embed_spool
 from indexer.embedding.spool import Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
-from indexer.workers.pool import Pool, Reading
+from indexer.workers.limits import Reading
+from indexer.workers.pool import Pool
 
 Advance = Callable[[int], None]
 

@@ -55,8 +55,7 @@ from indexer.generations.generation import (
 from indexer.generations.tables import Tables
 from indexer.read_files import check_columns, newest_first, nothing_readable
 from indexer.settings import record_confirmation
-from indexer.workers.limits import Limits
-from indexer.workers.pool import Reading
+from indexer.workers.limits import Limits, Reading
 
 LIMITS = Limits()
 

@@ -14,7 +14,8 @@ from indexer.files.outcome import Source
 from indexer.formats.format import Columns
 from indexer.plan import Plan, Record
 from indexer.settings import Settings
-from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
+from indexer.workers.limits import Reading
+from indexer.workers.pool import Begun, Pool, ReadChunks
 
 SHOWN = 3  # skipped files that an error names
 

@@ -27,7 +27,8 @@ from indexer.embedding.spool import KEY, Chunks, Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
 from indexer.settings import Options, Settings
-from indexer.workers.pool import Pool, Reading
+from indexer.workers.limits import Reading
+from indexer.workers.pool import Pool
 
 GROUP_BYTES = 8_000_000  # of files that one task reads, which takes seconds; a task costs half a second
 GROUP_FILES = 1_000

@@ -211,41 +211,6 @@ def test_an_index_further_up_that_does_not_cover_the_folder_is_not_mentioned(two
     assert capsys.readouterr().err == ""
 
 
-def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoint):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.md").write_text("the cat")
-    build([tmp_path / "one"], Options(model=tiny_checkpoint), Silent())
-    notes = Notes()
-    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint), notes)
-    assert notes.lines == [
-        f"Queries in {tmp_path / 'one'} are still answered by its own index, {tmp_path / 'one' / '.cdesearch'}."
-    ]
-
-
-@pytest.mark.slow
-def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed(tmp_path, tiny_checkpoint):
-    inner = [tmp_path / "all" / "deep" / name for name in "abcde"]
-    for folder in (*inner, tmp_path / "other" / "f"):
-        folder.mkdir(parents=True)
-        (folder / "a.md").write_text("the cat")
-        build([folder], Options(model=tiny_checkpoint), Silent())
-    first, then, again = Notes(), Notes(), Notes()
-    build([tmp_path / "all"], Options(model=tiny_checkpoint), first)
-    assert first.lines == [
-        *(f"Queries in {folder} are still answered by its own index, {folder / '.cdesearch'}." for folder in inner[:3]),
-        "Queries in 2 other folders are answered by their own indexes as well.",
-    ]
-    build([tmp_path / "other"], Options(index=tmp_path / "all" / ".cdesearch"), then)
-    inner_of_new = tmp_path / "other" / "f"
-    assert then.lines[-1:] == [
-        f"Queries in {inner_of_new} are still answered by its own index, {inner_of_new / '.cdesearch'}."
-    ]
-    assert not any(str(folder) in line for folder in inner for line in then.lines)
-    build([], Options(index=tmp_path / "all" / ".cdesearch"), again)
-    assert not again.lines
-
-
 @pytest.mark.slow
 def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     for name in ("a.md", "b.txt", "old/c.md"):

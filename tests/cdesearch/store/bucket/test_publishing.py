@@ -1,6 +1,7 @@
 import shutil
 from datetime import timedelta
 
+import obstore
 import pytest
 from built import assert_same
 from object_server import move_to_computer
@@ -179,14 +180,16 @@ def test_generations_that_nobody_uses_any_more_are_removed_after_a_day(store, ru
         run()
         names.append(live(store))
         if not number:
-            bucket_at(store.place).write("generations/aaaaaaaaaaaa/context.safetensors", b"an upload without end")
+            obstore.put(
+                bucket_at(store.place)._store, "generations/aaaaaaaaaaaa/context.safetensors", b"an upload without end"
+            )
         if number < 2:
             assert generations(store) == {"aaaaaaaaaaaa", *names}
     assert generations(store) == set(names[1:])
 
 
 def test_nothing_is_written_beside_foreign_objects(store, run):
-    bucket_at(store.place).write("report.txt", b"mine")
+    obstore.put(bucket_at(store.place)._store, "report.txt", b"mine")
     with pytest.raises(InputError, match="is not empty and is not an index"):
         run()
     assert list(store.objects()) == ["team/docs/report.txt"]
@@ -195,7 +198,7 @@ def test_nothing_is_written_beside_foreign_objects(store, run):
 @pytest.mark.parametrize("name", ["INDEX", "CURRENT"])
 @pytest.mark.parametrize("rebuild", [False, True])
 def test_foreign_objects_with_the_names_of_an_index_are_not_replaced(store, run, name, rebuild):
-    bucket_at(store.place).write(name, b"MANIFEST-000004\n")
+    obstore.put(bucket_at(store.place)._store, name, b"MANIFEST-000004\n")
     with pytest.raises(InputError, match="is not empty and is not an index") as refused:
         run(rebuild=rebuild)
     assert "--rebuild" not in str(refused.value)
@@ -242,7 +245,7 @@ def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
     move_to_computer("second", tmp_path, monkeypatch)
     bucket = bucket_at(store.place)
     damaged = name if name == "CURRENT" else f"generations/{live(store)}/{name}"
-    bucket.write(damaged, b"damaged")
+    obstore.put(bucket._store, damaged, b"damaged")
     for options in ({}, {"rebuild": True}):
         with pytest.raises(IndexDamagedError, match=r"`cdesearch index --rebuild PATH --index s3://.*`"):
             build([], Options(index=store.place, model=run.model, **options), Silent())
