@@ -38,7 +38,7 @@ from indexer.embedding.context import (
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
 from indexer.embedding.languages import CorpusLanguages, vocabulary_of
-from indexer.embedding.spool import Chunks, Spool
+from indexer.embedding.spool import Spool
 from indexer.embedding.stages import Stages
 from indexer.engine import Engine
 from indexer.generations.generation import (
@@ -154,7 +154,7 @@ class BuildJob(BuildInputs):
                 key["dimension"] = self.vectors.dimension
         return key
 
-    def _export_model(self, spool: Chunks) -> None:
+    def _export_model(self, spool: Spool) -> None:
         """In the first build with a published model, export it, so that it runs without torch from now on.
 
         An update has too few texts to compare the export with torch.
@@ -178,7 +178,7 @@ class BuildJob(BuildInputs):
             settings.has_ocr,
         )
 
-    def _read(self, building: Path) -> tuple[Chunks, pa.Table, set[str]]:
+    def _read(self, building: Path) -> tuple[Spool, pa.Table, set[str]]:
         """Read and chunk the files of the plan, the newest first, which get their vectors first.
 
         Returns the chunks, the rows of their documents, and the columns named by options that at least one file has.
@@ -194,11 +194,11 @@ class BuildJob(BuildInputs):
             spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
         return spool, read.documents, read.columns
 
-    def _languages(self, chunks: Chunks) -> CorpusLanguages:
+    def _languages(self, chunks: Spool) -> CorpusLanguages:
         kept = self.kept_base.manifest if self.kept_base else None
         return CorpusLanguages.of(chunks, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
 
-    def _count_words(self, chunks: Chunks, languages: CorpusLanguages, building: Path) -> None:
+    def _count_words(self, chunks: Spool, languages: CorpusLanguages, building: Path) -> None:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
         if languages.text_language not in JOINING:
             return
@@ -207,7 +207,7 @@ class BuildJob(BuildInputs):
             write_vocabulary(vocabulary_of(chunks, base), building / VOCABULARY)
 
     def _fill(
-        self, building: Path, tables: Tables, spool: Chunks, documents: pa.Table, languages: CorpusLanguages
+        self, building: Path, tables: Tables, spool: Spool, documents: pa.Table, languages: CorpusLanguages
     ) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self.kept_base
@@ -239,7 +239,7 @@ class BuildJob(BuildInputs):
         save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
-    def _stages(self, building: Path, spool: Chunks, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
+    def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.
         if not self.target.has_readers or _is_complete(self.folder):
             return None
@@ -267,7 +267,7 @@ class BuildJob(BuildInputs):
         for text in filter(None, (record_confirmation(self.target.place, self.settings.trust_request), line)):
             self.progress.note(text)
 
-    def _draw_sample(self, spool: Chunks) -> ContextSample:
+    def _draw_sample(self, spool: Spool) -> ContextSample:
         known, limit = self.base.context if self.base else None, self.context_limit
         return draw_sample(spool, self.encoder, limit, self.settings.seed, known, self.progress)
 

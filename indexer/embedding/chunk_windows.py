@@ -12,12 +12,12 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from indexer.embedding.document_vectors import document_rows, whole_documents
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Chunks, Spool
+from indexer.embedding.spool import KEY, Spool
 
 _FIRST = ".0"  # the end of the key of the first chunk of a window
 
 
-def keyed_by_windows(spool: Chunks, file: Path, encoder: Encoder) -> Spool:
+def keyed_by_windows(spool: Spool, file: Path, encoder: Encoder) -> Spool:
     """The chunks of a closed spool in a new one in `file`, with keys that name all texts of their windows.
 
     The key of a chunk is a hash of the texts of its window and the chunk's position among them.
@@ -47,7 +47,7 @@ def _window_keys(texts: Sequence[str], contents: Sequence[str], encoder: Encoder
 
 
 def embed_windows(
-    spool: Chunks,
+    spool: Spool,
     unchanged: Container[str],
     cache: EmbeddingCache,
     encoder: Encoder,

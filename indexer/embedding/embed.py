@@ -7,17 +7,17 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError, TextRefusedError
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Chunks
+from indexer.embedding.spool import KEY, Spool
 
 # Embeds the texts of documents that are not in the set, like `embed_spool`.
 Embed = Callable[
-    [Chunks, Container[str], EmbeddingCache, Encoder, EncodingContext, Callable[[int], None]], Iterator[None]
+    [Spool, Container[str], EmbeddingCache, Encoder, EncodingContext, Callable[[int], None]], Iterator[None]
 ]
 CONTINUES = "The same command continues, and reuses every finished embedding."
 
 
 def embed_spool(
-    spool: Chunks,
+    spool: Spool,
     unchanged: Container[str],
     cache: EmbeddingCache,
     encoder: Encoder,
@@ -48,7 +48,7 @@ def embed_spool(
         yield
 
 
-def count_missing(spool: Chunks, unchanged: Container[str], cache: EmbeddingCache) -> int:
+def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
     """How many texts `embed_spool` would embed."""
     missing: set[int] = set()  # hashes of the keys, because a large corpus has too many texts for strings
     for window in spool.windows(["document_id", KEY]):

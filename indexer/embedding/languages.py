@@ -8,7 +8,7 @@ from itertools import chain
 from cdesearch.languages.compounds import LEAST_PART, Vocabulary
 from cdesearch.languages.shares import joined_shares, language_shares, text_language
 from cdesearch.store.manifest import Manifest
-from indexer.embedding.spool import Chunks
+from indexer.embedding.spool import Spool
 
 MAX_SAMPLED = 1_000  # chunks whose language is detected, which takes about a tenth of a second
 
@@ -26,7 +26,7 @@ class CorpusLanguages:
     text_language: str  # the code of the language whose stemmer and stop words full text uses
 
     @classmethod
-    def of(cls, spool: Chunks, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
+    def of(cls, spool: Spool, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
         """Detect the languages of the spooled chunks.
 
         Without `base` they are the whole corpus, and choose the full-text search. Otherwise the choice stays, and the
@@ -41,7 +41,7 @@ class CorpusLanguages:
         return cls(joined_shares([(base.languages, n_kept), (fresh, n_chunks)]), base.text_language)
 
 
-def vocabulary_of(chunks: Chunks, base: Vocabulary | None = None) -> Vocabulary:
+def vocabulary_of(chunks: Spool, base: Vocabulary | None = None) -> Vocabulary:
     """Count the words of the chunks. Those that `base` does not have are added to its words as the rarest ones."""
     n_with: Counter[str] = Counter()  # chunks by word
     for window in chunks.windows(["text"]):

@@ -59,28 +59,18 @@ class Tables:
         self.text_language = text_language
         self._generation = generation
         self._database = connect(generation)
-        self._vectors = vectors
+        self.vectors = vectors
         self._schema = chunk_schema(vectors)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
         self._adds_unspaced = False  # whether a chunk that was added contains words of a script in UNSPACED
-
-    @property
-    def generation(self) -> Path:
-        """The folder of the generation."""
-        return self._generation
-
-    @property
-    def dimension(self) -> int:
-        """The dimension of the vectors."""
-        return self._vectors.dimension
 
     def vectors_of(self, ids: Sequence[str]) -> dict[str, Floats]:
         """The vectors (d,) of chunks, by chunk id."""
         found: dict[str, Floats] = {}
         for names in sql_lists(ids):
-            search = self.chunks.search().where(f"id IN ({names})").select(["id", *self._vectors.columns])
+            search = self.chunks.search().where(f"id IN ({names})").select(["id", *self.vectors.columns])
             rows = search.limit(len(ids)).to_arrow()
-            found.update(zip(rows["id"].to_pylist(), self._vectors.decode(rows), strict=True))
+            found.update(zip(rows["id"].to_pylist(), self.vectors.decode(rows), strict=True))
         return found
 
     def under(self, paths: Iterable[str]) -> list[tuple[str, str]]:
@@ -95,7 +85,7 @@ class Tables:
 
     def add(self, rows: pa.Table, vectors: Floats) -> None:
         """Append chunks with their vectors (n, d) in one commit."""
-        self._append(pa.Table.from_arrays([*rows.columns, *self._vectors.arrays(vectors)], schema=self._schema))
+        self._append(pa.Table.from_arrays([*rows.columns, *self.vectors.arrays(vectors)], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
         """Append the chunks with these ids from the table of another generation."""
@@ -129,7 +119,7 @@ class Tables:
         self._join_segments()
         _compact(self.chunks)
         n_chunks = self.chunks.count_rows()
-        is_large = has_all_vectors and n_chunks >= vector_index_from(self._vectors)
+        is_large = has_all_vectors and n_chunks >= vector_index_from(self.vectors)
         lacks_vectors = is_large and self.chunks.index_stats(VECTOR_INDEX) is None
         # New indexes come last, because a compaction after them would build them a second time.
         indexes = {index.name: index for index in self.chunks.list_indices()}
@@ -143,7 +133,7 @@ class Tables:
         from lancedb.index import HnswSq, IvfFlat
 
         config: Any
-        if self._vectors.has_bits:
+        if self.vectors.has_bits:
             # Their size is given and not their number: otherwise, Lance joins parts of less than 1,024 chunks when it
             # brings the index up to date, and a search reads twice as many chunks.
             size = chunks_per_part(n_chunks)
@@ -152,7 +142,7 @@ class Tables:
         else:
             graphs = max(1, n_chunks // CHUNKS_PER_GRAPH)
             config = HnswSq(distance_type="cosine", num_partitions=graphs, m=16, ef_construction=150)
-        self.chunks.create_index(self._vectors.searched, config=config, name=VECTOR_INDEX)
+        self.chunks.create_index(self.vectors.searched, config=config, name=VECTOR_INDEX)
 
     def _index_words(self, existing: Any) -> None:
         """Build the full-text index if there is none, or if it cannot find words that this update has added.
