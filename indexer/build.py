@@ -16,7 +16,6 @@ from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.place import Place
 from indexer.chosen_model import check_model_fits, complete_model, offering_default
-from indexer.engine import Engine, Local
 from indexer.job import BuildJob
 from indexer.places import (
     Target,
@@ -27,6 +26,7 @@ from indexer.places import (
     renew_copies,
 )
 from indexer.plan import Plan, plan_build
+from indexer.read_files import Engine, Local
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.summary import Report
 from indexer.warm import Fresh, Tools

@@ -25,7 +25,6 @@ from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
 from indexer.description import BuildInputs
-from indexer.embedding.chunk_windows import keyed_by_windows
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
@@ -35,12 +34,12 @@ from indexer.embedding.context import (
     save_part,
     some_texts,
 )
+from indexer.embedding.embed import keyed_by_windows
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
 from indexer.embedding.languages import CorpusLanguages, vocabulary_of
 from indexer.embedding.spool import Spool
 from indexer.embedding.stages import Stages
-from indexer.engine import Engine
 from indexer.generations.generation import (
     FITTED,
     PROBES,
@@ -53,7 +52,7 @@ from indexer.generations.generation import (
     swap_in,
 )
 from indexer.generations.tables import Tables
-from indexer.read_files import check_columns, newest_first, nothing_readable
+from indexer.read_files import Engine, check_columns, newest_first, nothing_readable
 from indexer.settings import record_confirmation
 from indexer.workers.limits import Limits, Reading
 

@@ -17,7 +17,7 @@ from cdesearch.store.folder import check_nothing_lost, is_older
 from cdesearch.store.fresh_build import removal_command
 from cdesearch.store.index import Index
 from cdesearch.store.layout import CURRENT, FOLDER
-from cdesearch.store.nesting import outer_index
+from cdesearch.store.named_indexes import outer_index
 from cdesearch.store.place import BucketAddress, Place, absolute
 from indexer.generations.lock import locked
 

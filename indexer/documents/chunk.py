@@ -7,9 +7,8 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 
 from cdesearch.store.schema import Chunk, text_hash
-from indexer.documents.definitions import with_definitions
 from indexer.documents.openings import licence_end, opening_start
-from indexer.documents.parsing import SplitterOf, splitter_for
+from indexer.documents.parsing import SplitterOf, splitter_for, with_definitions
 from indexer.documents.places import Places, Trails
 from indexer.formats.format import Document, UnreadableError
 

@@ -31,9 +31,6 @@ from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
 BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
-# Chunks by which parts are found. The default of LanceDB, 256 for each part, takes 50 times as long for 10,000 parts
-# as for 1,000. With 48 for each part, the recall of real vectors in half of the parts is the same (.965 and .967).
-MOST_SAMPLED, LEAST_SAMPLED_PER_PART, MOST_SAMPLED_PER_PART = 512_000, 48, 256
 # Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
 # is brought up to date: the first update of one file would build all graphs again, for minutes.
 CHUNKS_PER_GRAPH = 1_000_000
@@ -136,9 +133,7 @@ class Tables:
         if self.vectors.has_bits:
             # Their size is given and not their number: otherwise, Lance joins parts of less than 1,024 chunks when it
             # brings the index up to date, and a search reads twice as many chunks.
-            size = chunks_per_part(n_chunks)
-            sampled = sampled_per_part(max(1, n_chunks // size))
-            config = IvfFlat(distance_type="hamming", target_partition_size=size, sample_rate=sampled)
+            config = IvfFlat(distance_type="hamming", target_partition_size=chunks_per_part(n_chunks))
         else:
             graphs = max(1, n_chunks // CHUNKS_PER_GRAPH)
             config = HnswSq(distance_type="cosine", num_partitions=graphs, m=16, ef_construction=150)
@@ -182,11 +177,6 @@ class Tables:
                 some = ", ".join(map(str, rows[start : start + NAMES_PER_QUERY].tolist()))
                 self.chunks.delete(f"_rowid IN ({some})")
             self.chunks.add(moved.cast(self._schema))
-
-
-def sampled_per_part(parts: int) -> int:
-    """How many chunks are sampled for each of the parts of an index."""
-    return max(LEAST_SAMPLED_PER_PART, min(MOST_SAMPLED_PER_PART, MOST_SAMPLED // parts))
 
 
 def vector_index_from(vectors: VectorFormat) -> int:

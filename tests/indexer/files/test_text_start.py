@@ -8,8 +8,7 @@ import string
 import pytest
 from read_bytes import read_bytes
 
-from indexer.files.outcome import Ignored, Skipped, Source
-from indexer.files.text_start import MOST_BYTES, reads_as_text
+from indexer.files.outcome import MOST_BYTES, Ignored, Skipped, Source, reads_as_text
 from indexer.files.walk import Selection, find_sources
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20

@@ -8,8 +8,7 @@ import shout
 from read_bytes import read_bytes
 
 from cdesearch.store.index import Index
-from indexer.files.outcome import Skipped, Source
-from indexer.files.text_start import WITHOUT_TEXT
+from indexer.files.outcome import WITHOUT_TEXT, Skipped, Source
 from indexer.files.walk import Selection, find_sources
 from indexer.formats import registry
 from indexer.formats.registry import FORMATS, format_of, is_known

@@ -12,7 +12,7 @@ from cdesearch.search import nearest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import tables as module
-from indexer.generations.tables import Tables, sampled_per_part, segments_to_join
+from indexer.generations.tables import Tables, segments_to_join
 
 DIMENSION = 64
 
@@ -161,11 +161,6 @@ def test_there_are_never_many_segments(added):
         kept = sorted(sizes)
         assert all(kept[at] >= 4 * sum(kept[:at]) for at in range(1, len(kept)))
     assert len(sizes) <= 5 and sum(sizes) == 20_000 + sum(added)
-
-
-@pytest.mark.parametrize(("parts", "sampled"), [(1, 256), (1_000, 256), (2_000, 256), (10_000, 51), (100_000, 48)])
-def test_the_parts_of_an_index_of_signs_are_found_by_fewer_chunks_if_they_are_many(parts, sampled):
-    assert sampled_per_part(parts) == sampled
 
 
 def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables, vectors):
