@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from indexer.formats.code import Code
+from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
 from indexer.formats.configuration import Sections, YamlFile
@@ -22,7 +22,6 @@ from indexer.formats.ocr import Image
 from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
-from indexer.formats.plain_text import PlainText
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles

@@ -13,7 +13,7 @@ import pyarrow as pa
 from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.filesystem import link_or_copy, open_like, sync
-from cdesearch.store.folder import current_name, generations_in, known_entries, replace_file, write_new
+from cdesearch.store.folder import generations_in, known_entries, named_generation, replace_file, write_new
 from cdesearch.store.guard import TABLES, read_small, reading
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
@@ -40,7 +40,7 @@ def open_building(
     An unfinished one is continued if `_is_made_here` holds and its tables have the columns that `columns` gives for
     them. All other unfinished ones are removed.
     """
-    live = _live(folder)
+    live = named_generation(folder)
     if live is not None:
         (live / PLAN).unlink(missing_ok=True)  # left if a run was killed right after the swap
     others = [generation for generation in generations_in(folder) if generation != live]
@@ -86,7 +86,7 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     The users who may enter the index folder may read the generation: only its owner, unless the owner changes that.
     A kill at any moment leaves it finished: the plan of a build is removed after the swap, and none is written here.
     """
-    before, mode = _live(folder), folder.stat().st_mode
+    before, mode = named_generation(folder), folder.stat().st_mode
     for path in (folder / GENERATIONS, *known_entries(folder)):
         open_like(path, mode)
     _flush(building, mode)
@@ -95,18 +95,6 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     sync(folder)
     (building / PLAN).unlink(missing_ok=True)  # a repair makes a generation live that was live before
     remove([old for old in generations_in(folder) if old not in (before, building, unfinished)])
-
-
-def _live(folder: Path) -> Path | None:
-    """The live generation; None if CURRENT names none, because a rebuild may start from a damaged index.
-
-    Raises IndexUnreadableError.
-    """
-    try:
-        name = current_name(folder)
-    except (IndexDamagedError, IndexUntrustedError):
-        return None
-    return folder / GENERATIONS / name if name else None
 
 
 def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:

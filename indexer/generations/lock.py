@@ -23,10 +23,10 @@ from cdesearch.store.filesystem import lock_of, open_like
 from cdesearch.store.folder import (
     check_marker,
     check_path,
-    current_name,
     generations_in,
     is_older,
     known_entries,
+    named_generation,
     write_new,
 )
 from cdesearch.store.guard import check_enterable, check_not_linked, check_tree, read_small
@@ -187,9 +187,8 @@ def _check_entries(folder: Path) -> None:
     generations = folder / GENERATIONS
     check_not_linked(generations)
     check_enterable(generations)
-    with suppress(IndexDamagedError, IndexUntrustedError):  # a damaged CURRENT is reported when it is read
-        if (name := current_name(folder)) and (generations / name).exists():
-            check_tree(generations / name)
+    if (live := named_generation(folder)) is not None and live.exists():
+        check_tree(live)
     for generation in generations_in(folder):
         check_tree(generation)
 
