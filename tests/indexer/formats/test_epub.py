@@ -2,7 +2,7 @@
 
 import pytest
 from read_bytes import read_bytes
-from sample_files import FILES, bears, book, zipped
+from sample_files import bears, book, zipped
 
 from indexer.formats.format import LeftOut, UnreadableError
 
@@ -60,12 +60,6 @@ def test_a_book_is_encrypted_only_if_a_chapter_is(hidden):
     else:
         with pytest.raises(UnreadableError, match="encrypted EPUB"):
             read_book(parts)
-
-
-def test_a_book_is_one_document():
-    data = FILES["a.epub"]
-    (document,) = read_bytes("b/a.epub", data)
-    assert (document.id, document.path) == ("b/a.epub", "b/a.epub")
 
 
 def test_an_anchor_names_the_chapter_and_the_element_in_it():

@@ -86,14 +86,6 @@ def test_an_index_keeps_the_choice_of_text_recognition(tmp_path, tiny_checkpoint
     assert not Index.open(docs).manifest.has_ocr
 
 
-@pytest.mark.slow
-def test_the_choice_is_stored_even_if_no_file_needs_it(tmp_path, tiny_checkpoint):
-    (tmp_path / "note.md").write_text("the cat")
-    cdesearch("index", tmp_path, "--model", tiny_checkpoint, cwd=tmp_path)
-    cdesearch("index", tmp_path, "--ocr", cwd=tmp_path)
-    assert Index.open(tmp_path).manifest.has_ocr
-
-
 def test_text_recognition_that_is_not_installed_is_refused_in_one_line(tmp_path):
     (tmp_path / "note.md").write_text("the cat")
     run = run_module_without("rapidocr", "cdesearch", "index", ".", "--ocr", cwd=tmp_path)

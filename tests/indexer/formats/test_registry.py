@@ -1,24 +1,17 @@
 """The registry of formats: the choice of a format, and a new format, which needs only a class and an entry."""
 
 import sys
-from collections import Counter
 
 import pytest
 import shout
 from read_bytes import read_bytes
 
 from cdesearch.store.index import Index
-from indexer.files.outcome import WITHOUT_TEXT, Skipped, Source
+from indexer.files.outcome import Skipped, Source
 from indexer.files.walk import Selection, find_sources
 from indexer.formats import registry
 from indexer.formats.registry import FORMATS, format_of, is_known
 from indexer.workers import process
-
-
-def test_no_two_formats_have_a_suffix_or_a_name_in_common():
-    counts = Counter(name for one in FORMATS for name in (*one.suffixes, *one.names))
-    assert [name for name, count in counts.items() if count > 1] == []
-    assert counts.keys().isdisjoint(WITHOUT_TEXT)
 
 
 def test_every_suffix_can_be_found():

@@ -18,20 +18,8 @@ DIMENSION = 64
 
 
 def chunk(number):
-    return Chunk(
-        id=f"{number:032x}",
-        document_id=f"{number}.md",
-        record=None,
-        ordinal=0,
-        path=f"{number}.md",
-        title="",
-        trail=(),
-        text=f"text {number}",
-        body_start=0,
-        line_start=1,
-        line_end=1,
-        page=None,
-    )
+    name, text = f"{number}.md", f"text {number}"
+    return Chunk(f"{number:032x}", name, None, 0, name, "", (), text, 0, line_start=1, line_end=1, page=None)
 
 
 def vector(number):
@@ -109,26 +97,6 @@ def test_the_largest_segment_is_built_again_when_a_fifth_of_the_chunks_is_new(ta
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
 
 
-def test_an_index_of_several_fragments_is_built_again_only_when_a_fifth_of_the_chunks_is_new(
-    tmp_path, monkeypatch, vectors
-):
-    """Compaction leaves a fragment for every million chunks, and the first index covers all of them."""
-    monkeypatch.setattr(module, "_compact", lambda table: table.to_lance().optimize.optimize_indices())
-    tables = Tables(tmp_path, vectors)
-    for start in (0, 150, 300):
-        add(tables, range(start, start + 150))
-    tables.finish()
-    built = []
-    monkeypatch.setattr(Tables, "_index_vectors", lambda *_: built.append(1))
-    tables.delete(f"{number:032x}" for number in range(90))
-    add(tables, [1000])
-    tables.finish()
-    assert not built
-    add(tables, range(2000, 2100))
-    tables.finish()
-    assert built
-
-
 def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     tables.delete(f"{number:032x}" for number in range(400))
     add(tables, range(1000, 1350))
@@ -175,60 +143,30 @@ def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(t
         assert [int(row["id"], 16) for row in found] == [number]
 
 
-def test_chunks_that_were_added_together_keep_their_order_when_they_are_moved(tables):
-    for update in range(9):
-        add(tables, [1000 + 5 * update + more for more in range(5)])
-        tables.finish()
-    rows = tables.chunks.search().select(["id"]).with_row_id(True).limit(10_000).to_arrow().sort_by("_rowid")
-    numbers = [int(name, 16) for name in rows["id"].to_pylist()]
-    places = [numbers.index(number) for number in range(1000, 1045)]
-    assert all(places[at + 1] == places[at] + 1 for at in range(44) if (at + 1) % 5)
-
-
 def found_by_words(tables, words):
     rows = tables.chunks.search(words, query_type="fts").select(["path"]).limit(9).to_list()
     return [row["path"] for row in rows]
 
 
-def add_text(tables, number, text):
-    row = chunk_to_row(replace(chunk(number), text=text))
-    tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(number)]))
-
-
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "words"),
     [
-        ("東京都に住んでいます。検索エンジン", "検索"),
-        ("我们喜欢搜索引擎和人工智能", "人工智能"),
-        ("ภาษาไทยง่ายมาก", "ไทย"),
+        ("東京都に住んでいます。検索エンジン", ["検索"]),
+        ("我们喜欢搜索引擎和人工智能", ["人工智能"]),
+        ("ภาษาไทยง่ายมาก", ["ไทย"]),
+        ("version 3.14 of C", ["3", "C"]),
+        ("the cat feeds 7 dogs in 東京都", ["cat", "dog", "7", "東京"]),
     ],
 )
-def test_words_of_scripts_without_spaces_are_found_even_if_an_update_adds_the_first(tmp_path, text, word):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add(tables, range(3))
-    tables.finish()
-    updated = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(updated, 3, text)
-    updated.finish()
-    assert found_by_words(updated, word) == ["3.md"]
-    assert found_by_words(updated, "text 2") and "2.md" in found_by_words(updated, "text 2")
-    again = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add(again, [4])
-    again.finish()
-    assert found_by_words(again, word) == ["3.md"]
-
-
-def test_a_corpus_with_spaces_keeps_single_letters_and_numbers(tmp_path):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(tables, 0, "version 3.14 of C")
-    tables.finish()
-    assert found_by_words(tables, "3") == found_by_words(tables, "C") == ["0.md"]
-
-
-def test_a_word_in_another_script_hides_no_word_and_no_number(tmp_path):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(tables, 0, "the cat feeds 7 dogs in 東京都")
-    tables.finish()
-    for word in ("cat", "dog", "7", "東京"):
-        assert found_by_words(tables, word) == ["0.md"], word
-    assert not found_by_words(tables, "the")
+def test_words_of_every_script_and_numbers_are_found_even_if_an_update_adds_the_first(tmp_path, text, words):
+    for numbers, more in (([0, 2], ""), ([], text), ([4], "")):
+        tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
+        if numbers:
+            add(tables, numbers)
+        if more:
+            row = chunk_to_row(replace(chunk(30), text=more))
+            tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(30)]))
+        tables.finish()
+        for word in words if 4 in numbers or more else []:
+            assert found_by_words(tables, word) == ["30.md"], word
+    assert "2.md" in found_by_words(tables, "text 2") and not found_by_words(tables, "the")

@@ -22,9 +22,6 @@ module.CHECK_SECONDS, module.SILENT_SECONDS = 0.1, 0.3
 docs = Path(sys.argv[1])
 watched = module.Watched([docs])
 print(watched.problem)
-for number in range(int(sys.argv[2])):
-    (docs / "new" / str(number)).mkdir(parents=True)
-    (docs / "new" / str(number) / "a.md").write_text("the moon")
 (docs / "29" / "new.md").write_text("the moon")
 print(watched.wait(Event()) and watched.wait(Event()))
 print(watched.problem)
@@ -49,9 +46,9 @@ def folders(tmp_path):
     return tmp_path / "docs"
 
 
-def watching(docs, *, limit=None, value=0, n_new=0, prefix=()):
+def watching(docs, *, limit=None, value=0, prefix=()):
     """The lines of a process that watches `docs`, with a limit of its own."""
-    command = [*prefix, sys.executable, "-c", WATCH, str(docs), str(n_new)]
+    command = [*prefix, sys.executable, "-c", WATCH, str(docs)]
     if limit is not None:
         command = [*LIMITED, "sh", "-c", f'echo {value} > /proc/sys/user/{limit}; exec "$@"', "sh", *command]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
@@ -66,13 +63,6 @@ def watching(docs, *, limit=None, value=0, n_new=0, prefix=()):
 )
 def test_too_low_a_limit_of_the_system_is_named_and_changes_are_found_periodically(folders, limit, value, line):
     assert watching(folders, limit=limit, value=value) == [line, "True", line]
-
-
-@pytest.mark.slow
-@needs_namespace
-def test_a_limit_that_new_folders_reach_is_named_then(folders):
-    lines = watching(folders, limit="max_inotify_watches", value=N_FOLDERS + 10, n_new=20)
-    assert lines == ["None", "True", NO_WATCHES]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ def docs(tmp_path):
 
 
 class Waiting:
-    """Calls `wait` in a thread again and again, and counts how often it reported a change."""
+    """Calls `wait` in a thread again and again, and keeps what each report says to have changed."""
 
     def __init__(self, watched):
         self.reports = 0
@@ -56,6 +56,7 @@ class Waiting:
 def test_a_saved_file_is_reported_and_an_ignored_one_is_not(docs):
     with Waiting(Watched([docs])) as waiting:
         (docs / "x.log").write_text("noise")
+        (docs / "a.md").read_text()  # no change
         (docs / ".cdesearch").mkdir()
         (docs / ".cdesearch" / "CURRENT").write_text("x")
         waiting.expect(0, seconds=1)
@@ -64,34 +65,11 @@ def test_a_saved_file_is_reported_and_an_ignored_one_is_not(docs):
 
 
 @pytest.mark.slow
-def test_reading_a_file_is_not_a_change(docs):
-    with Waiting(Watched([docs])) as waiting:
-        (docs / "a.md").read_text()
-        waiting.expect(0, seconds=1)
-
-
-@pytest.mark.slow
 def test_two_thousand_files_are_one_report(docs):
     with Waiting(Watched([docs])) as waiting:
         for number in range(2000):
             (docs / f"{number}.md").write_text("the moon")
         waiting.expect(1)
-
-
-@pytest.mark.slow
-def test_a_folder_that_disappears_and_returns_is_reported_twice(docs, monkeypatch):
-    monkeypatch.setattr(module, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(module, "MISSING_SECONDS", 0.2)
-    watched = Watched([docs])
-    with Waiting(watched) as waiting:
-        shutil.move(docs, docs.parent / "away")
-        waiting.expect(1)
-        assert watched.missing == (docs,)
-        shutil.move(docs.parent / "away", docs)
-        waiting.expect(2)
-        assert watched.missing == ()
-        (docs / "b.md").write_text("the river")
-        waiting.expect(3)
 
 
 @pytest.mark.slow
@@ -129,15 +107,6 @@ def test_all_may_have_changed_after_a_long_time_without_an_event(docs, monkeypat
     monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
     watched = Watched([docs])
     assert watched.wait(threading.Event()) and watched.is_whole
-
-
-def test_an_empty_folder_on_another_device_is_an_unmounted_one(docs, tmp_path):
-    watched = Watched([docs])
-    watched._devices[docs] = -1
-    assert watched._identity(docs) is not None, "it has files"
-    (tmp_path / "empty").mkdir()
-    watched._devices[tmp_path / "empty"] = -1
-    assert watched._identity(tmp_path / "empty") is None
 
 
 def test_a_network_file_system_is_checked_periodically(docs, monkeypatch):

@@ -51,9 +51,3 @@ def test_exports_of_one_model_in_two_precisions_have_stored_vectors_of_their_own
         encoder = open_surrogate(folder, torch.device("cpu"))
         found = surrogate_vectors("pairs", TEXTS, "document", encoder, tmp_path / "work", lambda _: None)
         np.testing.assert_array_equal(found, encoder.encode(TEXTS, "document", None))
-
-
-def test_texts_that_are_divided_elsewhere_have_stored_vectors_of_their_own(tmp_path, tiny_encoder):
-    for texts in (["the cat", "and a dog"], ["the ca", "tand a dog"], ["the catand a", " dog"]):
-        found = surrogate_vectors("pairs", texts, "document", tiny_encoder, tmp_path, lambda _: None)
-        np.testing.assert_array_equal(found, tiny_encoder.encode(texts, "document", None))
