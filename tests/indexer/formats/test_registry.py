@@ -8,8 +8,7 @@ from read_bytes import read_bytes
 
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, Source
-from indexer.files.selection import Selection
-from indexer.files.walk import find_sources
+from indexer.files.walk import Selection, find_sources
 from indexer.formats import registry
 from indexer.formats.registry import FORMATS, format_of, is_known
 from indexer.workers import process
