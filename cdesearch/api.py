@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Literal, Self, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from cdesearch.builders import BUILDER, BuildReport
 from cdesearch.encode.load import Device
@@ -34,12 +34,6 @@ class _Opened(Searches):
     def __init__(self, searched: Searcher | Together) -> None:
         self._searched = searched
         self._threads = ThreadPoolExecutor(ASYNCHRONOUS, thread_name_prefix="cdesearch-async")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cdesearch.builders import BUILDER
 from cdesearch.cli.exits import DONE, NO_HITS
@@ -20,8 +19,6 @@ from cdesearch.cli.hits.render import (
     show_plain,
 )
 from cdesearch.cli.query_options import QueryOptions
-from cdesearch.errors import QueryError
-from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
 from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
@@ -60,7 +57,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and request.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
-    _note_filters(options, answer)
+    if answer.matches_no_file:
+        _note_filters(options, answer)
     kept = result.confident(request.min_confidence)
     if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
@@ -80,20 +78,9 @@ def _answer(options: QueryOptions, indexes: Mapping[str, Index]) -> _Answer:
 
 
 def _note_filters(options: QueryOptions, answer: _Answer) -> None:
-    """Print on stderr that no file matches the filters, or that a pattern may not mean what it should.
-
-    Raises QueryError if no file matches, and a pattern has a `[` without end.
-    """
-    paths = options.request.path
-    damaged = next(filter(has_open_bracket, paths), None)
-    if not answer.matches_no_file:
-        if damaged and len(paths) > 1:  # a single one names a file that exists
-            _note(f"The [ in --path {printable(damaged)} has no ], so it stands for itself.")
-        return
-    if damaged:
-        raise QueryError(f"No indexed file matches --path {printable(damaged)}, whose [ has no ].", "Add the ].")
+    """Print on stderr that no file matches the filters."""
     line = f"No indexed file matches {options.filters}."
-    if paths:
+    if options.request.path:
         roots = ", ".join(shown_source(index.root) for index in answer.service.indexes.values())
         line += f" Patterns are relative to {roots}, or to the working directory."
     _note(printable(line))
@@ -119,7 +106,9 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
         lambda hit: service.around(hit, options.context),
     )
     if options.format == "json":
-        print_json(result_as_json(text, options.request.mode, result, shown.root_of) | _roots_as_json(service))
+        roots = {name: shown_source(index.root) for name, index in service.indexes.items()}
+        several = {"indexes": roots} if len(roots) > 1 else {}
+        print_json(result_as_json(text, options.request.mode, result, shown.root_of) | several)
     elif options.format == "jsonl":
         for hit in result.hits:
             print_json(hit_as_json(hit, text, shown.root_of))
@@ -152,12 +141,6 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
         show_styled(shown, groups, has_pager=options.is_for_people and not options.no_pager)
     else:
         show_plain(shown, groups)
-
-
-def _roots_as_json(service: SearchService) -> dict[str, Any]:
-    """Return the indexed folders of several indexes by name."""
-    roots = {name: shown_source(index.root) for name, index in service.indexes.items()}
-    return {"indexes": roots} if len(roots) > 1 else {}
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:

@@ -84,19 +84,12 @@ def read_table(index: Index, query: Any) -> Any:
 
     Raises IndexDamagedError if files of the index are missing or broken.
     """
-    return read_tables(index, [query])[0]
 
-
-def read_tables(index: Index, queries: Sequence[Any]) -> list[Any]:
-    """Run several queries at the same time, and return what `read_table` returns for each; raises IndexDamagedError."""
-    import asyncio  # takes 20 to 40 ms, and a query that a server answers does without it
-
-    async def read() -> list[Any]:
-        return list(await asyncio.gather(*(query.to_arrow() for query in queries)))
+    async def read() -> Any:
+        return await query.to_arrow()
 
     with index.checks.reading_tables():
-        found: list[Any] = run_async(read())
-    return found
+        return run_async(read())
 
 
 def read_candidates(index: Index, search: Any, columns: Sequence[str], limit: int, condition: str | None) -> Any:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
@@ -131,6 +131,16 @@ class Searches(ABC):
         if isinstance(queries, str):
             raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
         return self.answers([request_of(query, k, mode, path, **filters) for query in queries])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
 
     @abstractmethod
     def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:

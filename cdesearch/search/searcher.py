@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
 from threading import Lock
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from tokenizers import Tokenizer
@@ -128,12 +128,6 @@ class Searcher(Searches):
         self._opening = Lock()
         self._executor = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
         self._newest = self._reader(index)  # a query uses one reader to its end, with the model of its generation
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Wait for the running searches, and end the threads."""

@@ -5,9 +5,8 @@ confidence is calibrated by the context of each index. benchmarks/results/LOG.md
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self
 
@@ -81,8 +80,11 @@ class Together(Searches):
         asked = request.for_hits(request.k if len(self.members) == 1 else max(request.k, LEAST_FOUND))
 
         def find(name: str) -> SearchResult:
-            with _naming(name):
+            try:
                 result = self.members[name].search(asked)
+            except (IndexStateError, ModelError) as error:
+                remedy = f"{error.remedy} This is the index {name}; the others can be searched without it."
+                raise type(error)(error.cause, remedy) from None
             return replace(result, hits=tuple(replace(hit, index=name) for hit in result.hits))
 
         with ThreadPoolExecutor(len(self.members), thread_name_prefix="cdesearch-together") as threads:
@@ -127,13 +129,3 @@ def _merged(results: Sequence[SearchResult], request: SearchRequest) -> tuple[Hi
         replace(hit, rank=rank, score=least, confidence=float(1 / (1 + np.exp(-odds - weight * np.log(rank)))))
         for rank, (least, odds, hit) in enumerate(list(kept.values())[: request.k], start=1)
     )
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Add the name of the index to an error, which may be one of several."""
-    try:
-        yield
-    except (IndexStateError, ModelError) as error:
-        remedy = f"{error.remedy} This is the index {name}; the others can be searched without it."
-        raise type(error)(error.cause, remedy) from None

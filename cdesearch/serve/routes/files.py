@@ -43,7 +43,10 @@ async def files(
         return [file for file in records if (outcome is None or _is(file, outcome)) and needle in file.path.lower()]
 
     found = await state.admission.run(lambda: served.searcher.read(matching))
-    shown = [_shown(file) for file in islice(found, offset, offset + limit)]
+    shown = [
+        {"path": file.path, "outcome": file.outcome, "reason": file.reason, "size": file.size}
+        for file in islice(found, offset, offset + limit)
+    ]
     return JSONResponse({"index": served.name, "total": len(found), "offset": offset, "files": shown})
 
 
@@ -98,7 +101,3 @@ def _facets(index: Index) -> dict[str, Any]:
 def _is(file: FileRecord, outcome: Outcome) -> bool:
     is_partly_read = file.outcome == "indexed" and bool(file.reason)
     return file.outcome == outcome or (outcome == "skipped" and is_partly_read)
-
-
-def _shown(file: FileRecord) -> dict[str, Any]:
-    return {"path": file.path, "outcome": file.outcome, "reason": file.reason, "size": file.size}

@@ -1,11 +1,10 @@
 from dataclasses import replace
 
-import pytest
 from conftest import make_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.search.passages import OMISSION, count_tokens, fit_passages, tokens_of
+from cdesearch.search.passages import OMISSION, fit_passages, tokens_of
 from cdesearch.store.schema import Chunk, Hit
 
 TOKENIZER = make_tokenizer()
@@ -96,16 +95,6 @@ def test_a_first_sentence_that_is_too_long_is_cut_after_a_word():
     first, *others = fitted(hit(1, "the water of the river " * 50), hit(2, "moon", path="b.md"), tokens=20)
     assert first.text.endswith(OMISSION) and set(first.text.split()) <= {"the", "water", "of", "river", "…"}
     assert not others and len(first.text) > 20
-
-
-def test_a_long_word_counts_as_several_tokens():
-    assert count_tokens("a" * 8000, TOKENIZER) == 1000
-    assert not fitted(hit(1, "a" * 8000), tokens=100)
-
-
-@pytest.mark.parametrize("tokens", [0, 1, 3])
-def test_a_budget_that_is_too_small_for_a_word_yields_no_passage(tokens):
-    assert fitted(hit(1, "the cat"), tokens=tokens) == ()
 
 
 bodies = st.lists(st.sampled_from([*WORDS, "The", "end.", "\n", "\n\n", "- ", "xyzzy", "(", "…", "ß"]), min_size=1)

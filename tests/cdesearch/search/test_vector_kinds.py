@@ -50,19 +50,3 @@ def test_float16_has_the_hits_and_the_scores_of_float32(opened, mode):
 def test_most_of_the_ten_best_hits_stay(opened, kind, least, mode):
     pairs = zip(found(opened["float32"], mode=mode), found(opened[kind], mode=mode), strict=True)
     assert np.mean([len(exact.keys() & rounded.keys()) / 10 for exact, rounded in pairs]) >= least
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_filter_finds_as_many_hits_of_every_kind(opened, kind):
-    for query in QUERIES:
-        hits = opened[kind].search(query, 5, "dense", path="SECURITY.md")
-        assert len(hits) == 5 and {hit.chunk.path for hit in hits} == {"SECURITY.md"}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_hits_keep_their_confidence(opened, kind):
-    for query in QUERIES:
-        exact = {hit.chunk.id: hit.confidence for hit in opened["float32"].search(query)}
-        best = opened[kind].search(query)[0]
-        if best.chunk.id in exact:
-            assert best.confidence == pytest.approx(exact[best.chunk.id], abs=0.3 if kind == "binary" else 0.02)

@@ -99,15 +99,6 @@ def test_a_second_server_for_the_same_index_is_refused_and_the_first_keeps_runni
     assert running_server(docs / ".cdesearch") == first
 
 
-def test_a_server_of_several_indexes_says_that_another_serves_one_of_them(docs, runtime, start, tmp_path):
-    (tmp_path / "notes.md").write_text("A dog barks.")
-    cdesearch("index", ".", cwd=tmp_path)
-    start()
-    both = ("--background", "--port", "0", str(docs), str(tmp_path))
-    assert "cannot listen on the socket" in serve(*both, runtime=runtime, cwd=docs, code=2).stderr
-    assert running_server(tmp_path / ".cdesearch") is None
-
-
 def test_a_killed_server_leaves_files_that_the_next_one_replaces(docs, runtime, start):
     start()
     record = running_server(docs / ".cdesearch")

@@ -137,20 +137,3 @@ def test_mcp_needs_the_token_if_the_server_has_one(corpus):
         with pytest.raises((MCPError, ExceptionGroup)):
             call(url, "status")
         assert not call(with_token(url, "s3cret"), "status").is_error
-
-
-@pytest.mark.slow
-def test_a_new_generation_is_served(tmp_path):
-    from running_server import wait_until
-
-    import cdesearch
-
-    (tmp_path / "a.md").write_text("A cat purrs.")
-    cdesearch.build(tmp_path).close()
-    with running_server([tmp_path]) as server:
-        url = f"{server.url}/mcp"
-        cursor = call(url, "read", {"path": "a.md", "max_tokens": 250}).structured_content.get("cursor")
-        assert cursor is None and call(url, "read", {"path": "b.md"}).is_error
-        (tmp_path / "b.md").write_text("A dog barks.")
-        cdesearch.build(tmp_path).close()
-        wait_until(lambda: not call(url, "read", {"path": "b.md"}).is_error)
