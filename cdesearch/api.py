@@ -239,20 +239,15 @@ def build(
         workers=workers,
         wait=wait,
     )
-    if strict:
-        _check_all_read(report)
-    if isinstance(named, EndpointModel) and not named.url:
-        named = None  # the index names the server, and now also what was named here
-    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=report)
-
-
-def _check_all_read(report: BuildReport) -> None:
     unread = (*report.skipped, *report.read_in_part)
-    if unread:
+    if strict and unread:
         raise SourceError(
             f"{len(unread):,} of the files were not read completely, such as {unread[0].path} ({unread[0].reason}).",
             "The others are indexed: open the index, or leave out `strict`.",
         )
+    if isinstance(named, EndpointModel) and not named.url:
+        named = None  # the index names the server, and now also what was named here
+    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=report)
 
 
 def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cdesearch.answer.candidates import Candidate
 from cdesearch.answer.citations import CitationFilter
 from cdesearch.answer.endpoint import ChatStream, Endpoint, Message
-from cdesearch.answer.extract import CorpusView, extract
+from cdesearch.answer.extract import Candidate, CorpusView, extract
 from cdesearch.errors import LanguageModelError
-from cdesearch.search.fence import Fence
-from cdesearch.search.passages import Passage
+from cdesearch.search.passages import Fence, Passage
 from cdesearch.search.result import seem_to_answer
 from cdesearch.store.schema import Hit
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Ranking = Callable[[Asked], int | None]
 
 PLAIN = "plain vectors"
+ALIKE = "Plain vectors are left out: they are the same, or cannot be computed from this index."
+DIFFERENT = "Plain vectors are those of the same model without the whitening and the document context of this index."
 ENOUGH = 20  # questions for an interval by resampling
 N_AUTO = 100
 
@@ -67,7 +69,9 @@ def evaluate(
         rankings = _rankings(asked_index, reranks=rerank)
         advance = progress.stage("Rankings", len(rankings) * len(asked))
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
-    notes = [*chosen.notes, *_about_few(len(asked)), *_about_plain(means)]
+    few = f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."
+    plain = ALIKE if PLAIN not in means else DIFFERENT
+    notes = [*chosen.notes, *([few] if len(asked) < ENOUGH else []), plain]
     if as_json:
         rows = {name: {measure: asdict(mean) for measure, mean in row.items()} for name, row in means.items()}
         print_json({"questions": len(asked), "about": chosen.about, "rankings": rows, "notes": notes})
@@ -142,15 +146,3 @@ def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
     for name, row in means.items():
         rows.append([name, *(f"{one.value:.1f} ({one.low:.1f}-{one.high:.1f})" for one in row.values())])
     return rows
-
-
-def _about_few(n_questions: int) -> list[str]:
-    if n_questions >= ENOUGH:
-        return []
-    return [f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."]
-
-
-def _about_plain(means: Mapping[str, Any]) -> list[str]:
-    if PLAIN not in means:
-        return ["Plain vectors are left out: they are the same, or cannot be computed from this index."]
-    return ["Plain vectors are those of the same model without the whitening and the document context of this index."]

@@ -58,7 +58,7 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if result.stage != "complete" and request.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if answer.matches_no_file:
-        _note_filters(options, answer)
+        _note_filters(options, answer.service)
     kept = result.confident(request.min_confidence)
     if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
@@ -70,18 +70,17 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
 def _answer(options: QueryOptions, indexes: Mapping[str, Index]) -> _Answer:
     """Search the indexes. Passages for a language model need the tokenizer, which a server does not hand out."""
     service = open_service(indexes, options.model, asks_server=options.format != "llm")
-    request = options.request.for_hits(options.request.k)
+    request = options.request
     search = search_for_groups if options.is_grouped else lambda find, k: find(k)
     result = search(lambda k: service.search(request.for_hits(k)), request.k)
-    matches_no_file = request.has_filter and not result.hits and not service.has_file(request)
-    return _Answer(result, service, matches_no_file)
+    return _Answer(result, service, request.has_filter and not result.hits and not service.has_file(request))
 
 
-def _note_filters(options: QueryOptions, answer: _Answer) -> None:
+def _note_filters(options: QueryOptions, service: SearchService) -> None:
     """Print on stderr that no file matches the filters."""
     line = f"No indexed file matches {options.filters}."
     if options.request.path:
-        roots = ", ".join(shown_source(index.root) for index in answer.service.indexes.values())
+        roots = ", ".join(shown_source(index.root) for index in service.indexes.values())
         line += f" Patterns are relative to {roots}, or to the working directory."
     _note(printable(line))
 
@@ -146,8 +145,7 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:
     from cdesearch.cli.hits.passage_lines import best_row, query_words
     from cdesearch.cli.passage_text import located, passages_as_text
-    from cdesearch.search.fence import Fence
-    from cdesearch.search.passages import fit_passages
+    from cdesearch.search.passages import Fence, fit_passages
 
     words = query_words(query)
     passages = fit_passages(result.hits, LLM_TOKENS, service.tokenizer, lambda hit: best_row(hit, words))

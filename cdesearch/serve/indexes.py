@@ -12,7 +12,7 @@ from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import free_name
-from cdesearch.store.place import BucketAddress, Place
+from cdesearch.store.place import Place
 from cdesearch.store.trust import real
 
 REFRESH_SECONDS = 0.25  # the time between two readings of the file that names the newest generation
@@ -124,11 +124,6 @@ class ServedIndexes:
     def names(self) -> tuple[str, ...]:
         """The names of all indexes."""
         return tuple(self._indexes)
-
-    @property
-    def buckets(self) -> tuple[str, ...]:
-        """The addresses of the indexes that are in buckets."""
-        return tuple(str(served.index.place) for served in self if isinstance(served.index.place, BucketAddress))
 
     def _refresh(self) -> None:
         logged = ""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from cdesearch.cli.passage_text import readable, span
 from cdesearch.errors import InputError
-from cdesearch.search.fence import Fence
+from cdesearch.search.passages import Fence
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.answers import Answer, Budget, Part
 from cdesearch.serve.mcp.documents import NamedDocument, Unit, find_document, index_and_path
