@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 from conftest import make_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,11 +45,6 @@ def test_chunks_that_follow_each_other_become_one_passage():
     assert joined.chunk_ids == ("a.md 3", "a.md 4", "a.md 5", "a.md 6")
 
 
-def test_pages_of_a_joined_passage_are_those_of_its_ends():
-    (joined,) = fitted(hit(1, "water", ordinal=1, page=4), hit(2, "moon", ordinal=0, page=3))
-    assert (joined.text, joined.page, joined.page_end, joined.location) == ("moon\nwater", 3, 4, "a.md#page=3")
-
-
 def test_chunks_that_are_not_neighbours_stay_separate_in_the_order_of_scores():
     found = fitted(hit(1, "water", ordinal=4), hit(2, "moon", ordinal=5, path="b.md"), hit(3, "stone", ordinal=6))
     assert [passage.text for passage in found] == ["water", "moon", "stone"]
@@ -83,12 +76,6 @@ def test_the_last_passage_is_cut_after_a_sentence():
     (passage,) = fitted(hit(1, body, line=7), tokens=24)
     assert passage.text == "The cat sat.\nThe dog ran." + OMISSION
     assert (passage.line_start, passage.line_end) == (7, 8)
-
-
-def test_a_passage_that_is_cut_has_the_indentation_of_its_first_line_once():
-    whole = hit(1, "The cat sat. " + "The water of the river is light. " * 20)
-    (passage,) = fitted(replace(whole, chunk=replace(whole.chunk, indent="    ")), tokens=20)
-    assert passage.text.startswith("    The cat sat. The water") and passage.text.endswith(OMISSION)
 
 
 def test_a_first_sentence_that_is_too_long_is_cut_after_a_word():

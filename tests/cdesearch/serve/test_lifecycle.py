@@ -109,14 +109,6 @@ def test_a_killed_server_leaves_files_that_the_next_one_replaces(docs, runtime, 
     assert running_server(docs / ".cdesearch").pid != record.pid
 
 
-def test_a_server_with_a_named_socket_is_found_by_commands(docs, runtime, start):
-    start("--socket", str(runtime / "mine.sock"))
-    assert running_server(docs / ".cdesearch").socket == str(runtime / "mine.sock")
-    assert not socket_of(docs / ".cdesearch").exists()
-    assert serve("--stop", runtime=runtime, cwd=docs).stdout.startswith("Stopped")
-    assert not (runtime / "mine.sock").exists()
-
-
 def test_one_server_of_two_indexes_is_found_for_both(docs, runtime, tmp_path):
     (tmp_path / "birds.md").write_text("An owl hoots.")
     cdesearch("index", ".", cwd=tmp_path)

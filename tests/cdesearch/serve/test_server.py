@@ -46,15 +46,11 @@ def test_what_another_program_has_at_the_path_of_the_socket_is_kept(tmp_path):
         assert path.is_socket() and notes.read_text() == "mine"
 
 
-@pytest.mark.parametrize(("typed", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1s", 1)])
-def test_a_duration_has_a_number_and_a_unit(typed, seconds):
-    assert seconds_of(typed) == seconds
-
-
-@pytest.mark.parametrize("typed", ["", "30", "m", "-1m", "1.5h", "0s", "1d", "1 m", "9999999s", "1m30s"])
-def test_other_durations_are_refused_in_one_line(typed):
-    with pytest.raises(InputError, match="90s, 30m or 2h"):
-        seconds_of(typed)
+def test_a_duration_has_a_number_and_a_unit():
+    assert [seconds_of(typed) for typed in ("90s", "30m", "2h", "1s")] == [90, 1800, 7200, 1]
+    for typed in ("", "30", "m", "-1m", "1.5h", "0s", "1d", "1 m", "9999999s", "1m30s"):
+        with pytest.raises(InputError, match="90s, 30m or 2h"):
+            seconds_of(typed)
 
 
 def sent(server, parts, *, before=b""):

@@ -53,14 +53,6 @@ def test_paths_are_alternatives_and_a_type_limits_them(server):
     assert paths(server.json("search", q="water", type="md", path=["kitchen/*", "pets/c*", "space/*"])) == both
 
 
-def test_several_types_and_a_time_limit_the_files(server):
-    found = paths(server.json("search", q="water", type=["py", "txt"]))
-    assert found == {"kitchen/<b>soup.py", "space/moon.txt"}
-    assert paths(server.json("search", q="water", type=["py", "txt"], since="1d")) == found
-    assert paths(server.json("search", q="water", since="2100-01-01")) == set()
-    assert server.get("search?q=water&since=soon").status_code == 400
-
-
 def test_a_long_query_says_how_much_of_it_the_model_read(server):
     assert server.json("search", q="water moon " * 100)["truncated_to"] == 64
 

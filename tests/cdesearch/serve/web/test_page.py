@@ -2,7 +2,7 @@ import re
 import time
 
 import pytest
-from browser import DESK, PHONE
+from browser import DESK
 from running_server import running_server
 from selenium.webdriver.common.keys import Keys
 from served_pages import write_pages
@@ -123,17 +123,6 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
     browser.wait(lambda: browser.one("#query").get_attribute("value") == expected, "the pasted path")
 
 
-def test_links_to_an_editor_are_an_option_that_is_stored(browser, notes):
-    browser.open("/?q=start+engine&type=py")
-    browser.one(".hit")
-    assert not browser.every("a[href^=vscode]")
-    browser.one("#editor-links").click()
-    link = browser.one("a[href^=vscode]").get_attribute("href")
-    assert link.startswith(f"vscode://file{notes}/code/engine.py:")
-    browser.driver.refresh()
-    browser.one("a[href^=vscode]")
-
-
 def test_filters_are_stored_in_the_address(browser):
     browser.open()
     assert len(set(names(browser.search("roses and bread")))) > 2
@@ -198,40 +187,6 @@ def test_html_in_files_is_shown_as_text(browser):
         browser.wait(lambda: browser.text("#summary, #problem .problem"))
     assert not browser.script("return document.querySelectorAll('img, iframe, object, main script').length")
     assert browser.recorded() == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("address", [*VIEWS, "document"])
-def test_the_page_does_not_scroll_sideways_on_a_phone(browser, address):
-    browser.appear(PHONE)
-    if address == "document":
-        browser.open("/?q=start+engine+fuel")
-        browser.one("#hits a.open").click()
-        browser.one(".is-hit")
-    else:
-        open_view(browser, address)
-        if "pruning" in address:
-            browser.one(".hit .actions button").click()
-            browser.one(".why .total")
-    width = browser.script("return document.documentElement.scrollWidth")
-    assert width == PHONE[0]
-    browser.picture(f"phone-{''.join(c for c in address if c.isalpha()) or 'start'}")
-
-
-def test_the_theme_is_that_of_the_system_or_the_selected_one(browser):
-    background = "return getComputedStyle(document.body).backgroundColor"
-    browser.open()
-    light = browser.script(background)
-    browser.appear(theme="dark")
-    dark = browser.script(background)
-    assert dark != light
-    browser.one("#theme").click()
-    assert browser.script(background) == light
-    browser.driver.refresh()
-    assert browser.text("#theme").endswith("light") and browser.script(background) == light
-    browser.one("#theme").click()
-    browser.appear(theme="light")
-    assert browser.text("#theme").endswith("dark") and browser.script(background) == dark
 
 
 @pytest.mark.slow
