@@ -85,17 +85,6 @@ def test_a_ledger_that_is_lost_is_replaced_by_the_names_of_the_folders(folder, c
     assert (folder / GENERATIONS / "other").is_dir() and (folder / GENERATIONS / NAMES[2]).is_symlink()
 
 
-def test_only_names_that_a_generation_may_have_are_read_each_once(folder):
-    generations = add(folder, *NAMES[:2])
-    outside = folder / "outside"
-    outside.mkdir()
-    names = ["../outside", NAMES[1], 5, None, ["x"], "", ".", NAMES[0].upper(), NAMES[0], NAMES[1]]
-    (folder / LEDGER).write_text(json.dumps({"generations": names}))
-    assert own_generations(folder) == generations[::-1]
-    remove(folder, [outside, folder / GENERATIONS])
-    assert outside.is_dir() and all(generation.is_dir() for generation in generations)
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(NAMES)), max_size=8))
 def test_the_ledger_lists_what_was_added_and_not_removed_in_order(tmp_path_factory, steps):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.search import nearest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import segments
@@ -106,22 +105,6 @@ def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     add(tables, range(1000, 1350))
     tables.finish()
     assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
-
-
-@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
-def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monkeypatch, vectors):
-    """Lance would join small parts if their number was given, and a search would read more chunks."""
-    monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
-    tables = Tables(tmp_path, vectors)
-    add(tables, range(1000))
-    tables.finish()
-    parts = len(part_sizes(tables))
-    assert parts == 20
-    for update in range(3):
-        tables.delete(f"{number:032x}" for number in range(5 * update, 5 * update + 5))
-        add(tables, range(2000 + 5 * update, 2005 + 5 * update))
-        tables.finish()
-        assert len(part_sizes(tables)) == parts
 
 
 @pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
