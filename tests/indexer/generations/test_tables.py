@@ -170,14 +170,11 @@ def found_by_words(tables, words):
     ],
 )
 def test_words_of_every_script_and_numbers_are_found_even_if_an_update_adds_the_first(tmp_path, text, words):
-    for numbers, more in (([0, 2], ""), ([], text), ([4], "")):
+    for update, added in enumerate(({0: "text 0", 2: "text 2"}, {30: text}, {4: "text 4"})):
         tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-        if numbers:
-            add(tables, numbers)
-        if more:
-            row = chunk_to_row(replace(chunk(30), text=more))
-            tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(30)]))
+        rows = [chunk_to_row(replace(chunk(number), text=own)) for number, own in added.items()]
+        tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), np.stack([*map(vector, added)]))
         tables.finish()
-        for word in words if 4 in numbers or more else []:
+        for word in words if update else []:
             assert found_by_words(tables, word) == ["30.md"], word
     assert "2.md" in found_by_words(tables, "text 2") and not found_by_words(tables, "the")
