@@ -1,6 +1,5 @@
 """Only files of an index are written or deleted: other folders, links in an index, odd paths, failed runs."""
 
-import json
 import os
 import shutil
 import sys
@@ -105,7 +104,7 @@ def test_an_index_of_an_older_format_is_built_again_with_one_line(docs, tiny_che
 
 # Links and pipes in an index.
 
-IN_INDEX = [".gitignore", "lock", "lock.holder", "CURRENT.new", "generations.json", "generations.json.new", MARKER]
+IN_INDEX = [".gitignore", "lock", "lock.holder", "CURRENT.new", MARKER]
 IN_GENERATION = [
     "plan.json",
     "manifest.json",
@@ -139,7 +138,7 @@ def test_a_linked_folder_above_an_index_is_not_refused(docs, tmp_path, tiny_chec
     assert update(tmp_path / "way", tiny_checkpoint).changed
 
 
-@pytest.mark.parametrize("name", [".gitignore", "lock", "lock.holder", "CURRENT.new", "generations.json.new", "live"])
+@pytest.mark.parametrize("name", [".gitignore", "lock", "lock.holder", "CURRENT.new", "live"])
 def test_a_hard_link_to_a_foreign_file_is_never_written_through(docs, home, name, tiny_checkpoint):
     file = Index.open(docs).generation / "spool.arrow" if name == "live" else docs / ".cdesearch" / name
     file.unlink(missing_ok=True)
@@ -150,7 +149,7 @@ def test_a_hard_link_to_a_foreign_file_is_never_written_through(docs, home, name
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes among its files")
-@pytest.mark.parametrize("name", ["lock", "CURRENT", "generations.json", "lock.holder", ".gitignore"])
+@pytest.mark.parametrize("name", ["lock", "CURRENT", "lock.holder", ".gitignore"])
 def test_a_pipe_in_the_index_does_not_hang_a_run(docs, name):
     file = docs / ".cdesearch" / name
     file.unlink(missing_ok=True)
@@ -158,27 +157,10 @@ def test_a_pipe_in_the_index_does_not_hang_a_run(docs, name):
     assert "plain file" in cdesearch("index", ".", cwd=docs, code=2).stderr
 
 
-@pytest.mark.parametrize("has_foreign_names", [True, False])
-def test_only_generations_of_the_ledger_are_removed(docs, home, has_foreign_names, tiny_checkpoint):
-    index = docs / ".cdesearch"
-    kept = ["2024", "0123456789ab", "no.name"]
-    for name in kept:
-        (index / "generations" / name).mkdir()
-        (index / "generations" / name / "data.bin").write_bytes(b"years of work")
-    (index / "generations" / "0123456789ab" / "plan.json").write_text("{}")
-    (index / ".gitignore").write_text("!*\n")
-    if has_foreign_names:
-        names = ["../../../home", "..", ".", "", "/", 7, None, "0123456789AB", "0123456789ab/.."]
-        (index / "generations.json").write_text(json.dumps({"generations": names}))
-    before = picture(home)
-    for number in range(4):
-        (docs / f"{number}.md").write_text(f"the moon {number}")
-        update(docs, tiny_checkpoint)
-    there = {entry.name for entry in (index / "generations").iterdir()}
-    assert all((index / "generations" / name / "data.bin").read_bytes() == b"years of work" for name in kept)
-    ledger = json.loads((index / "generations.json").read_text())
-    assert set(ledger["generations"]) <= there - set(kept) and len(ledger["generations"]) == 2
-    assert picture(home) == before and (index / ".gitignore").read_text() == "!*\n"
+def test_a_gitignore_of_the_index_that_its_user_has_changed_is_kept(docs, tiny_checkpoint):
+    (docs / ".cdesearch" / ".gitignore").write_text("!*\n")
+    update(docs, tiny_checkpoint)
+    assert (docs / ".cdesearch" / ".gitignore").read_text() == "!*\n"
 
 
 # The folder that --index names.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 quick = settings(

@@ -11,7 +11,7 @@ from conftest import make_tokenizer
 from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 pytestmark = pytest.mark.slow
 
@@ -34,12 +34,11 @@ READABLE = {
 }
 REFUSED = {
     "nested deeper than 250 levels": "lists.json",
-    "nested too deep": "tags.xml deep_100000.html styling.html nested.jsonl",
+    "nested too deep": "tags.xml deep_100000.html nested.jsonl",
     "entities unpack to too much text": "laughs.xml",
     "declares XML entities": "laughs.odt laughs_utf16.odt network.odt laughs.xlsx file.epub",
     "binary": "nul.csv noise.txt short_noise.txt picture.txt",
     "line 1 is longer than 50 MB": "endless_line.jsonl.gz",
-    "line 1 is longer": "endless_header.csv",
     "line 2 is longer than 20 million characters": "endless_line.csv.gz",
     "line 2": "huge_field.csv",
     "more than 3,000,000 values": "many_values.jsonl.gz",
@@ -49,12 +48,8 @@ REFUSED = {
     " unpacks.txt.bz2 unpacks.txt.xz a_bomb_inside.xlsx.gz",
     "3,000,000 tags": "many_tags.xlsx",
     "more than 100,000,000 characters": "repeated.xlsx",
-    "more than 1,000 sheets": "many_sheets.xlsx",
-    "more than 1,000 parts": "many_parts.eml",
-    "more than 20,000 parts": "many_entries.xlsx",
     "more than 100 nested parts": "nested.eml",
     "more than 20,000 characters": "parameters.eml",
-    "more than 5,000,000 tokens": "tokens.rtf",
     "not a Jupyter notebook": "nested_cells.ipynb many_values.ipynb",
     "broken ODT": "deep.odt",
     "broken EPUB": "outside.epub",
@@ -98,13 +93,13 @@ def test_a_hostile_file_is_read_or_refused_with_a_reason_in_time(name):
 
 BOMBS = (
     "endless_line.jsonl.gz many_values.jsonl.gz many_values.ipynb unpacks.docx repeated.parquet wide_cell.docx"
-    " many_tags.xlsx wide.ods unpacks.txt.xz repeated.xlsx headers.eml tokens.rtf newlines.txt styling.html"
+    " many_tags.xlsx wide.ods unpacks.txt.xz repeated.xlsx headers.eml newlines.txt styling.html"
 )
 MEASURE = """
 import re, sys
 from pathlib import Path
-from indexer.formats.unreadable import UnreadableError
-from indexer.documents.read import read
+from indexer.formats.format import UnreadableError
+from indexer.formats.registry import read
 from indexer.formats.format import Columns, LeftOut, OpenFile
 file = Path(sys.argv[1])
 try:

@@ -15,8 +15,7 @@ from indexer import plan as planning
 from indexer.build import build
 from indexer.files.opening import _open_below, _open_then_check
 from indexer.files.outcome import Skipped
-from indexer.files.selection import Selection
-from indexer.files.walk import find_sources
+from indexer.files.walk import Selection, find_sources
 from indexer.settings import Options
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX file system")

@@ -12,7 +12,6 @@ from cdesearch.progress import Silent
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.build import build
-from indexer.generations.generation import record
 from indexer.health.doctor import diagnose
 from indexer.settings import Options
 from indexer.workers.process import Worker
@@ -69,7 +68,6 @@ def refused(call, error, path, *arguments, cwd):
         ("openat", "EMFILE", "CURRENT", ["doctor"]),
         ("read", "EIO", "CURRENT", ["doctor", "--repair"]),
         ("openat", "ENOMEM", "CURRENT", ["query", "moon", "--mode", "text"]),
-        ("openat", "EIO", "generations.json", ["index", "."]),
         ("openat", "EIO", "{live}/manifest.json", ["status"]),
         ("openat", "EIO", "{live}/checksums.json", ["doctor", "--repair"]),
         ("openat", "EIO", "{live}/files.jsonl", ["doctor"]),
@@ -80,7 +78,6 @@ def refused(call, error, path, *arguments, cwd):
 )
 def test_a_file_that_cannot_be_read_now_is_named_with_the_reason(index, call, error, name, command):
     planted = index / "generations" / ("a" * 12)  # an unfinished build, whose vectors took hours
-    record(index, planted)
     planted.mkdir()
     (planted / "plan.json").write_text("{}")
     live = current_generation(index)
