@@ -223,7 +223,6 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
     for module, name, number in (
         (tables, "VECTOR_INDEX_FROM", 300),
         (tables, "BITS_INDEX_FROM", 300),
-        *([(tables, "ROTATED_FROM", 300)] if kind == "float32" else []),  # of float16 there is a graph
         (nearest, "SMALLEST_PART", 60),
         (nearest, "OF_CHUNKS", 400),
         (nearest, "PARTS_SEARCHED", 3),
@@ -235,7 +234,6 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
         (docs / "new.md").write_text(f"the {WORDS[update]} is new")
         run()
     index = Index.open(docs)
-    assert index.has_rotated_signs == (kind == "float32")
     assert index.chunks.index_stats("vector_idx").num_unindexed_rows == 0
     found = diagnose(docs / ".cdesearch")
     assert found.is_sound, found.damages
@@ -249,15 +247,14 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
     assert np.mean(shares) >= 0.6
 
 
-def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, tiny_encoder, monkeypatch):
-    for name in ("VECTOR_INDEX_FROM", "ROTATED_FROM"):
-        monkeypatch.setattr(tables, name, 300)
+def test_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, tiny_encoder, monkeypatch):
+    monkeypatch.setattr(tables, "BITS_INDEX_FROM", 300)
     monkeypatch.setattr(nearest, "SMALLEST_PART", 40)
     write_many(docs)
     (docs / "new.md").write_text(long_text(enumerate(WORDS[:4])))
-    run()
+    run(vectors="int8")
     index = Index.open(docs)
-    assert index.has_rotated_signs and diagnose(docs / ".cdesearch").is_sound
+    assert diagnose(docs / ".cdesearch").is_sound
     decoded, in_file = stored_vectors(docs), {chunk.id for chunk in DocumentReader(index).file("new.md")}
     shares = []
     with Searcher(index, tiny_encoder) as searcher:
@@ -267,7 +264,7 @@ def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, 
                 narrow.setattr(nearest, "parts_to_search", lambda *_, **__: 1)
                 filtered = searcher.search(query, 10, "dense", path="new.md")
             assert {hit.chunk.id for hit in filtered} == in_file
-    assert np.mean(shares) >= 0.25  # .43 to .77 in twenty builds, as the rotation and parts are drawn; by chance .025
+    assert np.mean(shares) >= 0.25
 
 
 @pytest.mark.slow

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from cdesearch.store.manifest import Globs
 from indexer.files.outcome import Ignored, Source
-from indexer.files.selection import Selection
-from indexer.files.walk import find_sources
+from indexer.files.walk import Selection, find_sources
 
 
 def put(root, *names, text="x"):

@@ -2,7 +2,7 @@ import pytest
 from conftest import make_tokenizer
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.definitions import with_definitions
+from indexer.documents.parsing import with_definitions
 from indexer.formats.format import Document
 
 PYTHON = '''import os

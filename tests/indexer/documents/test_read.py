@@ -8,8 +8,7 @@ import pytest
 from docx import Document
 from read_bytes import read_bytes
 
-from indexer.formats.format import Columns
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Columns, UnreadableError
 
 
 def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)

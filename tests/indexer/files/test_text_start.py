@@ -9,7 +9,7 @@ import pytest
 from read_bytes import read_bytes
 from walked import found, left_out
 
-from indexer.files.text_start import MOST_BYTES, reads_as_text
+from indexer.files.outcome import MOST_BYTES, reads_as_text
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
 CODE = 'sub greet {\n    my ($name) = @_;\n    print "Hello, $name\\n" if defined $name;\n}\n' * 40

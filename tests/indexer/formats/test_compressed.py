@@ -10,8 +10,8 @@ from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.formats import compressed
+from indexer.formats.format import UnreadableError
 from indexer.formats.registry import is_known
-from indexer.formats.unreadable import UnreadableError
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard}
 

@@ -5,7 +5,7 @@ import pytest
 from read_bytes import read_bytes
 
 from indexer.formats.encoding import decode
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 GERMAN = "Der Bär läuft über die Straße und grüßt die Vögel.\n"
 RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах.\n"

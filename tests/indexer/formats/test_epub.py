@@ -4,8 +4,7 @@ import pytest
 from read_bytes import read_bytes
 from sample_files import bears, book, zipped
 
-from indexer.formats.format import LeftOut
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import LeftOut, UnreadableError
 
 
 def read_book(parts, left_out=None):

@@ -6,8 +6,7 @@ import pytest
 from read_bytes import read_bytes
 from sample_files import FILES, MAILBOX, MESSAGE
 
-from indexer.formats.format import LeftOut
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import LeftOut, UnreadableError
 
 
 def documents(name, data, left_out=None):

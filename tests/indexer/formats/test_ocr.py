@@ -10,9 +10,8 @@ from pdf_pages import Line, pdf_of
 from PIL import Image, ImageDraw, ImageFont
 
 from cdesearch.store.index import Index
-from indexer.documents.read import read
-from indexer.formats.format import Columns, LeftOut, OpenFile
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Columns, LeftOut, OpenFile, UnreadableError
+from indexer.formats.registry import read
 
 
 def drawn(*lines):

@@ -25,8 +25,7 @@ from sample_files import (
 )
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.format import LeftOut
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import LeftOut, UnreadableError
 
 MARKUP = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 

@@ -4,7 +4,7 @@ import pytest
 from read_bytes import read_bytes
 from sample_files import RICH_TEXT
 
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 
 def read_rtf(data):

@@ -6,7 +6,7 @@ from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 
 def document(name, data):

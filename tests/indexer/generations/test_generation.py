@@ -12,7 +12,7 @@ from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.folder import write_new
 from cdesearch.store.layout import CURRENT, GENERATIONS, MARK, MARKER, PLAN
-from cdesearch.store.open_tables import connect
+from cdesearch.store.storage import connect
 from indexer.generations.generation import new_generation, open_building, swap_in
 from indexer.generations.lock import locked
 

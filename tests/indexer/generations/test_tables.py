@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
-from indexer.generations import segments
 from indexer.generations import tables as module
-from indexer.generations.segments import has_deleted_rows, segments_to_join
-from indexer.generations.tables import Tables
+from indexer.generations.tables import Tables, segments_to_join
 
 DIMENSION = 64
 
@@ -48,19 +46,17 @@ def segment_files(tables, folder):
     return {file.parent.name: file.stat().st_size for file in folder.rglob("auxiliary.idx")}
 
 
-@pytest.fixture(params=["a graph", "signs", "rotated signs"])
+@pytest.fixture(params=["a graph", "signs"])
 def vectors(request, monkeypatch):
     """The format of vectors whose index, from 300 chunks on, is of the kind that the parameter names."""
     for name in ("VECTOR_INDEX_FROM", "BITS_INDEX_FROM"):
         monkeypatch.setattr(module, name, 300)
-    if request.param == "rotated signs":
-        monkeypatch.setattr(module, "ROTATED_FROM", 300)
     return VectorFormat("int8" if request.param == "signs" else "float16", DIMENSION)
 
 
 @pytest.fixture
 def tables(tmp_path, monkeypatch, vectors):
-    monkeypatch.setattr(segments, "JOIN_RATIO", 3)
+    monkeypatch.setattr(module, "JOIN_RATIO", 3)
     tables = Tables(tmp_path, vectors)
     add(tables, range(400))
     tables.finish()
@@ -105,30 +101,6 @@ def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     add(tables, range(1000, 1350))
     tables.finish()
     assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
-
-
-@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
-def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, vectors):
-    """Lance samples a table with deleted rows very slowly."""
-    tables = Tables(tmp_path, vectors)
-    add(tables, range(280))
-    tables.finish()
-    tables.delete([f"{number:032x}" for number in (3, 7, 100)])
-    tables.finish()
-    assert has_deleted_rows(tables.chunks)
-    updated = Tables(tmp_path, vectors)
-    add(updated, range(1000, 1060))
-    updated.finish()
-    assert not has_deleted_rows(updated.chunks)
-    present = sorted({*range(280), *range(1000, 1060)} - {3, 7, 100})
-    found = updated.chunks.search().limit(1000).to_arrow()
-    assert sorted(int(name, 16) for name in found["id"].to_pylist()) == present
-    expected = vectors.rounded(np.stack([vector(int(name, 16)) for name in found["id"].to_pylist()]))
-    np.testing.assert_array_equal(vectors.decode(found), expected)
-    for name in ("vector_idx", "text_idx"):
-        assert updated.chunks.index_stats(name).num_indexed_rows == len(present)
-    (folder,) = tmp_path.rglob("chunks.lance")
-    assert len([*(folder / "_versions").iterdir()]) <= 3 and len([*(folder / "data").iterdir()]) == 1
 
 
 @given(added=st.lists(st.integers(1, 60), max_size=300))

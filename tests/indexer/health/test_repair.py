@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from built import make_index
 from damage import flip_a_byte, overwrite
 
-from cdesearch.errors import IndexDamagedError
+from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.health.doctor import diagnose
@@ -86,6 +87,15 @@ def test_a_marker_that_is_lost_is_written_again_and_nothing_else_changes(sound, 
     assert "INDEX is " in diagnose(sound.index).problem
     assert repaired(sound) == ["The marker of the index was written again."] and marker.read_bytes() == whole
     assert sound.is_right() and labels.read_text() == "{}"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a folder away")
+def test_no_marker_is_written_into_the_index_of_another_user(sound):
+    (sound.index / "INDEX").unlink()
+    os.chown(sound.index, 1234, 1234)
+    with pytest.raises(IndexUntrustedError, match="only its owner can change it"):
+        repair(sound.index, False, Silent(), lambda _: None)
+    assert not (sound.index / "INDEX").exists()
 
 
 @pytest.mark.parametrize("damage", [None, "", "{", '{"generations": 7}'])

@@ -137,29 +137,6 @@ def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_th
 
 
 @pytest.mark.slow
-def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed(tmp_path, tiny_checkpoint):
-    inner = [tmp_path / "all" / "deep" / name for name in "abcde"]
-    for folder in (*inner, tmp_path / "other" / "f"):
-        folder.mkdir(parents=True)
-        (folder / "a.md").write_text("the cat")
-        make_index([folder], model=tiny_checkpoint)
-    first, then, again = Notes(), Notes(), Notes()
-    make_index([tmp_path / "all"], first, model=tiny_checkpoint)
-    assert first.lines == [
-        *(f"Queries in {folder} are still answered by its own index, {folder / '.cdesearch'}." for folder in inner[:3]),
-        "Queries in 2 other folders are answered by their own indexes as well.",
-    ]
-    make_index([tmp_path / "other"], then, index=tmp_path / "all" / ".cdesearch")
-    inner_of_new = tmp_path / "other" / "f"
-    assert then.lines[-1:] == [
-        f"Queries in {inner_of_new} are still answered by its own index, {inner_of_new / '.cdesearch'}."
-    ]
-    assert not any(str(folder) in line for folder in inner for line in then.lines)
-    make_index([], again, index=tmp_path / "all" / ".cdesearch")
-    assert not again.lines
-
-
-@pytest.mark.slow
 def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     for name in ("a.md", "b.txt", "old/c.md"):
         for folder in ("one", "three"):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from indexer.workers.stopwatch import MOST_STEP, Stopwatch
+from indexer.workers.process import MOST_STEP, Stopwatch
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the state of a process")
 
