@@ -13,7 +13,7 @@ from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
 from trainer.__main__ import main
 from trainer.recipe import load_recipe
-from trainer.run.log import read_log
+from trainer.run.folder import read_log
 from trainer.train import train
 
 ROOT = Path(__file__).resolve().parents[2]

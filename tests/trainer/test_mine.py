@@ -14,12 +14,10 @@ from cdesearch.errors import InputError, SourceError
 from cdesearch.progress import Silent
 from trainer.command import mine as command
 from trainer.data.pairs.reading import Pair, read_pairs
-from trainer.data.pairs.writing import WORK
-from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.word_scores import WordScores
-from trainer.mine import NO_CANDIDATE, Mining, drawn, mine, with_negatives
+from trainer.data.surrogate import WordScores, open_surrogate
+from trainer.mine import NO_CANDIDATE, WORK, Mining, drawn, mine, with_negatives
 from trainer.recipe import check_recipe
-from trainer.run.log import read_log
+from trainer.run.folder import read_log
 from trainer.train import train
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]

@@ -23,16 +23,13 @@ from trainer import train as module
 from trainer.data.material import prepare_material
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.token_weights import TokenWeights
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
-from trainer.run.folder import locked
-from trainer.run.log import read_log
+from trainer.run.folder import locked, read_log
 from trainer.run.loop import exit_code
-from trainer.run.watch import held_out_losses
 from trainer.starting import starting_model
 from trainer.step.gradcache import GradCache
-from trainer.train import train
+from trainer.train import held_out_losses, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 

@@ -23,7 +23,7 @@ def test_every_stage_of_two_sizes_is_measured_with_the_sentences_of_pair_files(c
     assert large["texts and vectors, GB"] > small["texts and vectors, GB"] > 0
     for name in ("writing chunks, s", "indexing words, s", "hybrid p50, ms", "update of 1,000 files, s"):
         assert large[name] > 0
-    assert large["update by watch of 1,000 files, s"] > 0
+    assert large["update of neighbours of 1,000 files, s"] > 0
 
 
 @pytest.mark.slow

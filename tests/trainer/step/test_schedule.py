@@ -1,6 +1,6 @@
 import numpy as np
 
-from trainer.step.schedule import linear
+from trainer.step.optimizer import linear
 
 
 def factors(n_steps, warmup):

@@ -10,8 +10,7 @@ import indexer.publishing as working_copy
 from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket.pointer import read_pointer
-from cdesearch.store.bucket.snapshot import cache_of
+from cdesearch.store.bucket.snapshot import cache_of, read_pointer
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm
 from indexer.build import build

@@ -8,7 +8,7 @@ import cdesearch as cdesearch_api
 from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.bucket import pointer
+from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.bucket.snapshot import cache_of
 from cdesearch.store.index import Index
@@ -71,7 +71,7 @@ def test_an_open_generation_answers_while_a_newer_one_is_published_and_is_replac
         run()
         assert searcher.search(QUERY, 5).generation == before.generation
         assert searcher.search(QUERY, 5).hits == before.hits
-        monkeypatch.setattr(pointer, "FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(snapshot, "FRESH_SECONDS", 0.0)
         assert searcher.refresh()
         assert searcher.search(QUERY, 5).generation != before.generation
         assert searcher.index.manifest.n_documents == 13

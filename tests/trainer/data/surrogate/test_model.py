@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from conftest import TINY, make_model
 
-from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.scores import surrogate_vectors
+from trainer.data.surrogate import open_surrogate, surrogate_vectors
 from trainer.export import export
 
 TEXTS = ["the cat", "a dog in the water", "moon"]
