@@ -12,7 +12,6 @@ from cdesearch.errors import InputError
         (2.0, {}, True, ""),
         (2.0, {"at_least": 2.0}, True, ">= 2"),
         (1.9, {"at_least": 2.0}, False, ">= 2"),
-        (20.0, {"at_most": 20.0}, True, "<= 20"),
         (20.1, {"at_most": 20.0}, False, "<= 20"),
     ],
 )

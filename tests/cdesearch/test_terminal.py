@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.terminal import counted, print_json, print_rows, print_text, printable
+from cdesearch.terminal import print_json, print_rows, print_text, printable
 
 KEPT = [
     "a\u200db",
@@ -54,10 +54,6 @@ def test_json_on_a_pipe_is_utf8_and_parses(capsys):
     written = capsys.readouterr().out
     assert json.loads(written) == value
     assert "漢" in written and not {"\x1b", "\u202e", "\x9b"}.intersection(written)
-
-
-def test_a_number_goes_with_its_noun():
-    assert [counted(number, "chunk") for number in (0, 1, 1234)] == ["0 chunks", "1 chunk", "1,234 chunks"]
 
 
 ROWS = [("model fingerprint", "4a7d0528d9cac1707f50af7b16fdc04b"), ("drift", "none")]

@@ -18,7 +18,7 @@ def test_one_index_and_several_are_measured(tmp_path):
     several([tmp_path / f"{name}.parquet" for name in WORDS], 20, 100, 4, tmp_path / "work", tmp_path / "out")
     (file,) = (tmp_path / "out").glob("several-animals-*.json")
     figures = {one["name"]: one for one in json.loads(file.read_text())["figures"]}
-    assert len(figures) == 3 * 2 * 3
-    together = figures["hybrid, 2 corpora: candidates ranked together"]
+    assert len(figures) == 3 * 2 * 2
+    together = figures["hybrid, 2 corpora: merged by confidence"]
     assert together["value"] > 80 and 0 <= together["detail"]["wrong corpus of the first hit, %"] < 30
     assert figures["dense, 3 shards: one index"]["detail"]["wrong corpus, %"] == 0

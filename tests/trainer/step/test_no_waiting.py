@@ -128,10 +128,3 @@ def test_in_a_step_the_host_does_not_wait_for_the_device(variant, packs, monkeyp
     figures, n_eigh = take_step(monkeypatch, variant, packs)
     assert figures["loss"] > 0 and figures["norms"].keys() >= {"backbone", "head"}
     assert n_eigh == 1, "the whitening is computed once, for queries and documents"
-
-
-@pytest.mark.parametrize("waits", [lambda x: x.item(), lambda x: bool(x > 0), lambda x: torch.ones(2)[x[None] > 0]])
-def test_operations_that_make_the_host_wait_are_detected(waits):
-    parameter = torch.nn.Parameter(torch.ones(()))
-    with OnDevice([parameter]), pytest.raises(WaitedError):
-        waits(parameter * 2)

@@ -78,7 +78,7 @@ LASTING = {
     "Ollama without the model": (*of_openai(404, UNKNOWN), f"HTTP 404: {UNKNOWN}). Check --model and --model-name", 1),
     "llama.cpp with --pooling none": (
         *of_openai(400, "Pooling type 'none' is not OAI compatible."),
-        "computes no vector, not even of a short text (HTTP 400: Pooling type 'none' is not OAI compatible.",
+        "computes no vector, not even of a short text (HTTP 400: Pooling type 'none' is not OAI compatible",
         2,
     ),
     "Ollama with too many requests": (503, {"error": {"message": BUSY}}, f"fails (HTTP 503: {BUSY.rstrip('.')})", 3),

@@ -160,10 +160,8 @@ def test_the_commands_name_the_address_and_never_a_key_or_the_cache(store, run, 
 
 
 def test_an_empty_bucket_and_a_wrong_address_have_one_line(store, tmp_path):
-    assert (
-        f"There is no index in {store.address}"
-        in cdesearch("query", "moon", "--index", store.address, cwd=tmp_path, code=2).stderr
-    )
+    empty = cdesearch("query", "moon", "--index", store.address, cwd=tmp_path, code=2)
+    assert f"There is no index in {store.address}" in empty.stderr
     missing = cdesearch("query", "moon", "--index", f"s3://no-{store.bucket}/docs", cwd=tmp_path, code=2)
     assert "does not exist" in missing.stderr
     secret = cdesearch("query", "moon", "--index", "s3://key:hidden@bucket/docs", cwd=tmp_path, code=2)

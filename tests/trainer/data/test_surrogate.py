@@ -1,15 +1,19 @@
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 
 import bm25s
 import numpy as np
 import pytest
+import torch
+from conftest import TINY, make_model
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.data import surrogate
-from trainer.data.surrogate import Surrogate, WordScores
+from trainer.data.surrogate import Surrogate, WordScores, open_surrogate, surrogate_vectors
+from trainer.export import export
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join
@@ -68,3 +72,16 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     by_words = [[bm25(text, domain[row], domain) for row in used] for text in texts]
     np.testing.assert_allclose(view.scores("text", slice(None)), by_words, rtol=1e-5)
     np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
+
+
+def test_exports_of_one_model_in_two_precisions_have_stored_vectors_of_their_own(tmp_path, tiny_tokenizer):
+    tiny_tokenizer.save(str(tmp_path / "tokenizer.json"))
+    model = make_model(replace(TINY, first_stage="shared"), gate=0.0)
+    words = ["the cat", "a dog in the water", "moon"]
+    exact, quantised = tmp_path / "fp32", tmp_path / "int8"
+    for folder in (exact, quantised):
+        export(model, tmp_path / "tokenizer.json", folder, folder.name)
+    for folder in (exact, quantised):
+        encoder = open_surrogate(folder, torch.device("cpu"))
+        found = surrogate_vectors("pairs", words, "document", encoder, tmp_path / "work", lambda _: None)
+        np.testing.assert_array_equal(found, encoder.encode(words, "document", None))
