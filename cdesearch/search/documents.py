@@ -12,8 +12,8 @@ from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.line_places import Entries
-from cdesearch.store.open_tables import run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
+from cdesearch.store.storage import run_async
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,20 +70,3 @@ def test_loading_a_model_on_torch_does_not_import_its_compiler(tmp_path, joint_c
     )
     command = [sys.executable, "-c", program, *map(str, models)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
-
-
-def test_the_public_names():
-    assert sorted(cdesearch.__all__) == [
-        "BuildReport",
-        "CdesearchError",
-        "Chunk",
-        "Embedder",
-        "Hit",
-        "OpenIndex",
-        "OpenIndexes",
-        "SearchResult",
-        "UnreadFile",
-        "__version__",
-        "build",
-    ]
-    assert all(getattr(cdesearch, name) for name in (*cdesearch.__all__, "open"))

@@ -10,17 +10,14 @@ import torch
 from hidden_libraries import run_module_without
 from random_biencoder import biencoder_folder
 
-from cdesearch.errors import InputError, SourceError, StorageError
+from cdesearch.errors import InputError, SourceError
 from cdesearch.progress import Silent
 from trainer.command import mine as command
-from trainer.data.pairs.answers import Answers
 from trainer.data.pairs.reading import Pair, read_pairs
-from trainer.data.pairs.writing import WORK
-from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.word_scores import WordScores
-from trainer.mine import NO_CANDIDATE, Mining, drawn, mine, with_negatives
-from trainer.recipe import load_recipe
-from trainer.run.log import read_log
+from trainer.data.surrogate import WordScores, open_surrogate
+from trainer.mine import NO_CANDIDATE, WORK, Answers, Mining, drawn, mine, with_negatives
+from trainer.recipe import check_recipe
+from trainer.run.folder import read_log
 from trainer.train import train
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
@@ -109,12 +106,6 @@ def test_a_negative_is_not_repeated_in_other_letters(tmp_path):
     assert len(first.negatives) == len({text.casefold().replace(" ", "") for text in first.negatives})
 
 
-def test_a_file_name_that_is_too_long_is_one_line(tmp_path):
-    (tmp_path / f"{'x' * 240}.jsonl").write_text('{"query": "cat", "document": "a cat"}\n')
-    with pytest.raises(StorageError, match=r"cannot be written \(File name too long\)"):
-        command(tmp_path / f"{'x' * 240}.jsonl", tmp_path / "out")
-
-
 def test_a_negative_that_answers_the_query_is_left_out(tmp_path):
     pairs = [
         Pair("who", "moon light", ("Moon  LIGHT", "water", "bread"), scores=(9.0, 8.0, 7.0, 6.0)),
@@ -148,23 +139,14 @@ def test_the_next_step_follows_from_what_was_found(folder, tmp_path, capsys):
 
 def test_mined_pairs_are_trained_on_with_their_negatives(folder, tmp_path):
     mined(folder, tmp_path / "mined", count=2, model=folder / "bert")
-    (tmp_path / "recipe.toml").write_text(
-        f"""
-        [data]
-        pairs = ["{tmp_path}/mined"]
-        [model]
-        start = "{folder}/bert"
-        [batches]
-        size = 20
-        max_tokens = 32
-        hard_negatives = 2
-        [learning]
-        steps = 2
-        [run]
-        out = "{tmp_path}/out"
-        """
-    )
-    train(load_recipe(tmp_path / "recipe.toml"), Silent())
+    values = {
+        "data": {"pairs": [tmp_path / "mined"]},
+        "model": {"start": folder / "bert"},
+        "batches": {"size": 20, "max_tokens": 32, "hard_negatives": 2},
+        "learning": {"steps": 2},
+        "run": {"out": tmp_path / "out"},
+    }
+    train(check_recipe(values, tmp_path), Silent())
     assert sum("loss" in line for line in read_log(tmp_path / "out")) == 2
 
 
@@ -172,11 +154,8 @@ def test_mined_pairs_are_trained_on_with_their_negatives(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pairs.jsonl", "out", "--count", "0"], "--count"),
         (["pairs.jsonl", "out", "--count", "999999999999"], "--count must be at most 1,000, not 999999999999"),
-        (["pairs.jsonl", "out", "--margin", "inf"], "--margin must be at most 1,000.0, not inf"),
         (["pairs.jsonl", "out", "--margin", "nan"], "--margin must be a number, not nan"),
-        (["pairs.jsonl", ""], "An argument is empty."),
         (["", "out"], "An argument is empty."),
         (["none.jsonl", "out"], "There is no pair file or folder none.jsonl"),
         (["empty.jsonl", "out"], "empty has no pairs of texts"),

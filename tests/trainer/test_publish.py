@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import pytest
-from random_biencoder import biencoder_folder
 from safetensors.numpy import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
@@ -49,13 +48,12 @@ def test_what_links_point_to_is_never_uploaded(tiny_checkpoint, tmp_path, name):
         assemble(folder, "a/b", None, tmp_path / "out")
 
 
-def test_only_graphs_and_models_of_cdesearch_are_uploaded(tiny_checkpoint, tmp_path):
+def test_only_graphs_and_models_of_cdesearch_are_uploaded(tiny_checkpoint, bert, tmp_path):
     folder = shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint")
     (folder / "onnx" / "mine.onnx").write_text("x")
     assert not any(file.name == "mine.onnx" for file in assemble(folder, "a/b", None, tmp_path / "out"))
-    biencoder_folder(tmp_path / "bert")
     with pytest.raises(InputError, match="is a model of another kind"):
-        assemble(tmp_path / "bert", "a/b", None, tmp_path / "out")
+        assemble(bert, "a/b", None, tmp_path / "out")
 
 
 def test_only_whole_checkpoints_are_assembled(tiny_checkpoint, tmp_path):

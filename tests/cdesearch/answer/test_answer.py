@@ -1,5 +1,5 @@
 import pytest
-from scripted_model import scripted, speaking
+from scripted_model import speaking
 
 import cdesearch
 from cdesearch.answer.answer import NOT_ANSWERED, WrittenAnswer, quoted_answer
@@ -111,13 +111,3 @@ def test_the_text_of_a_failing_model_is_kept(searcher):
         with pytest.raises(LanguageModelError, match="in the middle"):
             next(shown)
     assert answer.answer.text == "The moon pulls the sea [1]. And [no source]"
-
-
-def test_close_before_the_request_sends_nothing(searcher):
-    _, passages = found(searcher, "tides")
-    with scripted(lambda handler: handler.stream("late")) as model:
-        answer = WrittenAnswer("tides?", passages, Endpoint.parse(model.url, "tiny"))
-        answer.close()
-        with pytest.raises(LanguageModelError):
-            list(answer)
-        assert model.requests == []

@@ -60,16 +60,6 @@ def test_a_document_cannot_forge_a_passage(indexed):
     assert not any("policy" in other.partition("\n")[0] for other in others)
 
 
-def test_json_output_has_two_options(indexed):
-    short, long = (
-        json.loads(cdesearch("query", "whale", *option, cwd=indexed).stdout)
-        for option in (["--json"], ["--format", "json"])
-    )
-    assert short["hits"] == long["hits"]
-    error = cdesearch("query", "whale", "--json", "--format", "llm", cwd=indexed, code=2).stderr
-    assert "Use only one of them." in error
-
-
 def test_without_hits_nothing_is_printed_for_a_model(indexed):
     run = cdesearch("query", "zebra", "--mode", "text", "--format", "llm", cwd=indexed, code=1)
     assert run.stdout == "" and "No hits." in run.stderr

@@ -61,14 +61,6 @@ def test_a_corpus_that_has_grown_from_one_text_has_the_reason_and_the_command_be
     assert "the index had 1 chunks" in said and f"--index {docs.parent / 'small' / '.cdesearch'}` samples" in said
 
 
-def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
-    for file in docs.rglob("*.txt"):
-        file.write_text("the moon")
-    monkeypatch.setattr(drift, "DRIFT_SAMPLE", 1)
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    assert drift.measure_drift(Index.open(docs)).corpus_mean.shape == (16,)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1000, 40])
 def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, size):
@@ -108,10 +100,6 @@ def test_a_folder_without_an_index_is_named_as_it_was_typed(tmp_path):
     (tmp_path / "a.txt").write_text("The bird flies.")
     for command in (("status", tmp_path), ("query", "bird", "--index", tmp_path)):
         assert f"There is no index in {tmp_path}. " in cdesearch(*command, cwd=tmp_path, code=2).stderr
-
-
-def test_the_help_lists_the_exit_codes(tmp_path):
-    assert "Exit codes: 0 success" in cdesearch("--help", cwd=tmp_path).stdout
 
 
 def test_where_a_folder_below_has_an_index_the_message_names_it(tmp_path):

@@ -4,8 +4,7 @@ import pytest
 from command import cdesearch
 
 import cdesearch as package
-from cdesearch.errors import QueryError
-from cdesearch.search.path_filter import globs_of, globs_of_typed
+from cdesearch.search.path_filter import globs_of
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +84,6 @@ def test_of_several_patterns_one_must_match(parent):
     assert found(parent, "guides", "20.txt", "nowhere", cwd=parent) == {"guides/30.txt", "other/20.txt", "20.txt"}
 
 
-def test_the_working_directory_is_a_pattern(parent):
-    assert found(parent, ".", cwd=parent / "two [2]" / "other") == OTHER
-
-
 def test_an_absolute_pattern_may_lead_through_a_link(parent, tmp_path):
     link = tmp_path / "link"
     try:
@@ -123,10 +118,3 @@ def test_a_pattern_with_many_double_stars_becomes_few_globs(parent):
     with package.open(parent / "two [2]") as opened:
         globs = globs_of("/" + "**/*/" * 40 + "*.txt", opened.index)
         assert 0 < len(globs) <= 2 * len(opened.index.root.parts)
-
-
-def test_more_patterns_than_a_search_can_use_are_refused(parent):
-    with package.open(parent / "two [2]") as opened:
-        assert len(globs_of_typed(["*"] * 1_000, opened.index)) >= 1_000
-        with pytest.raises(QueryError, match="There are 1,001 patterns for paths"):
-            globs_of_typed(["*"] * 1_001, opened.index)

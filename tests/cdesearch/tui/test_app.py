@@ -152,17 +152,6 @@ def test_ctrl_c_ends_the_application_while_words_are_selected(drive):
 
 
 @pytest.mark.slow
-def test_hits_of_earlier_words_are_not_shown(drive):
-    async def steps(app, pilot):
-        await typed(app, pilot, "owl hoots")
-        before = hits(app)
-        app._show("earlier words", [])
-        assert before and hits(app) == before and app._query == "owl hoots"
-
-    drive(steps)
-
-
-@pytest.mark.slow
 def test_words_without_hits_say_so(drive):
     async def steps(app, pilot):
         await typed(app, pilot, "owl")

@@ -1,17 +1,8 @@
 import pytest
 import torch
-from conftest import make_checkpoint
-from random_texts import documents, masking_tokenizer, recipe_of
+from random_texts import documents, recipe_of
 
-from trainer.pretraining.condenser import contrast_spans
-from trainer.pretraining.masked_learner import MaskedLearner
-
-
-@pytest.fixture(scope="module")
-def start(tmp_path_factory):
-    folder = make_checkpoint(tmp_path_factory.mktemp("start") / "model")
-    masking_tokenizer().save(str(folder / "tokenizer.json"))
-    return folder
+from trainer.pretraining.condenser import MaskedLearner, contrast_spans
 
 
 def make_learner(folder, start, **changes):

@@ -9,7 +9,7 @@ from conftest import TINY
 
 from cdesearch.encode.chunk_windows import split_windows
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.token_weights import TokenWeights
+from trainer.loss.whitening_head import TokenWeights
 from trainer.recipe import Objective
 from trainer.step.gradcache import GradCache
 

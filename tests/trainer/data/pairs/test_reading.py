@@ -9,7 +9,7 @@ import pytest
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import Pair, domain_files, read_pairs, read_passages
-from trainer.data.pairs.writing import new_pair_files
+from trainer.mine import new_pair_files
 
 
 def write(file, rows):

@@ -5,9 +5,8 @@ import pytest
 import torch
 from conftest import TINY, make_model
 
-from trainer.data.surrogate import model as surrogate_model
-from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.scores import surrogate_vectors
+from cdesearch.encode.backends import torch as backend
+from trainer.data.surrogate import open_surrogate, surrogate_vectors
 from trainer.export import export
 
 TEXTS = ["the cat", "a dog in the water", "moon"]
@@ -16,9 +15,9 @@ TEXTS = ["the cat", "a dog in the water", "moon"]
 @pytest.fixture
 def devices(monkeypatch):
     """Records the devices of surrogates on torch; without a GPU, one exists by name only."""
-    found, runtime = [], surrogate_model.TorchRuntime
+    found, runtime = [], backend.TorchRuntime
     cpu = torch.device("cpu")
-    monkeypatch.setattr(surrogate_model, "TorchRuntime", lambda net, device: found.append(device) or runtime(net, cpu))
+    monkeypatch.setattr(backend, "TorchRuntime", lambda net, device: found.append(device) or runtime(net, cpu))
     return found
 
 
@@ -32,7 +31,7 @@ def test_otherwise_the_surrogate_runs_on_torch_with_the_same_vectors_and_fingerp
     tiny_checkpoint, devices, monkeypatch, device, installed
 ):
     expected = open_surrogate(tiny_checkpoint, torch.device("cpu"))
-    monkeypatch.setattr(surrogate_model, "find_spec", lambda name: installed or None)
+    monkeypatch.setattr(backend, "find_spec", lambda name: installed or None)
     found = open_surrogate(tiny_checkpoint, torch.device(device))
     assert type(expected._runtime).__name__ == "OnnxRuntime"
     assert devices == [torch.device(device)] and type(found._runtime).__name__ == "TorchRuntime"
@@ -51,9 +50,3 @@ def test_exports_of_one_model_in_two_precisions_have_stored_vectors_of_their_own
         encoder = open_surrogate(folder, torch.device("cpu"))
         found = surrogate_vectors("pairs", TEXTS, "document", encoder, tmp_path / "work", lambda _: None)
         np.testing.assert_array_equal(found, encoder.encode(TEXTS, "document", None))
-
-
-def test_texts_that_are_divided_elsewhere_have_stored_vectors_of_their_own(tmp_path, tiny_encoder):
-    for texts in (["the cat", "and a dog"], ["the ca", "tand a dog"], ["the catand a", " dog"]):
-        found = surrogate_vectors("pairs", texts, "document", tiny_encoder, tmp_path, lambda _: None)
-        np.testing.assert_array_equal(found, tiny_encoder.encode(texts, "document", None))
