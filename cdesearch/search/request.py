@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
@@ -36,6 +36,8 @@ class SearchRequest:
     def __post_init__(self) -> None:
         _check_kind("query", self.text, str, "a text", 'query="docs"')
         _check_kind("k", self.k, Integral, "a whole number", "k=10")
+        _check_kind("min_confidence", self.min_confidence, Real, "a number", "min_confidence=0.3")
+        _check_kind("since", self.since, str | None, "a text", 'since="7d"')
         for name, values in (("path", self.path), ("type", self.type)):
             for value in values if isinstance(values, tuple) else (values,):
                 _check_kind(name, value, str, "a text", f'{name}="docs"')
