@@ -55,7 +55,7 @@ def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):
     with pytest.MonkeyPatch.context() as patched:
         console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=100_000)
         patched.setattr(sys, "stdout", stream)
-        patched.setattr(terminal, "_indented", lambda text: Text(" " * render.INDENT) + text)
+        patched.setattr(terminal, "Padding", lambda text, _: Text(" " * render.INDENT) + text)
         patched.setattr(terminal, "open_console", lambda **_: console)
         terminal.show_styled(shown_for("ab é", full=True), [group], has_pager=False)
     assert printed(group) == stream.getvalue() + "\n", "on a terminal, no blank line follows the last hit"
