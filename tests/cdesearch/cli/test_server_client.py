@@ -105,13 +105,8 @@ def runtime():
 
 
 @pytest.fixture(scope="module")
-def docs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    for name, text in TEXTS.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    cdesearch("index", ".", cwd=folder)
-    return folder
+def docs(index_of):
+    return index_of(TEXTS)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from built import make_index
 from damage import flip_a_byte, overwrite
 
-from cdesearch.errors import IndexDamagedError
+from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.health.doctor import diagnose
