@@ -132,7 +132,7 @@ class Searches(ABC):
         """
         if isinstance(queries, str):
             raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
-        return self.answers([request_of(query, k, mode, path, **filters) for query in queries])
+        return self._answers([request_of(query, k, mode, path, **filters) for query in queries])
 
     def __enter__(self) -> Self:
         return self
@@ -145,7 +145,7 @@ class Searches(ABC):
         """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
 
     @abstractmethod
-    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+    def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the result of each request; raises what `search` raises."""
 
 
