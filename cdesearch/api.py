@@ -40,10 +40,10 @@ class _Opened(Searches):
         self._threads.shutdown()
         self._searched.close()
 
-    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+    def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the results of the newest generation."""
         self._bring_up_to_date()
-        return self._searched.answers(requests)
+        return self._searched.search_many(requests)
 
     async def asearch(
         self,

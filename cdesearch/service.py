@@ -268,16 +268,10 @@ def _chunk(values: dict[str, Any]) -> Chunk:
     return Chunk(
         id=values["chunk"],
         document_id=values["document"],
-        record=values["record"],
         ordinal=0,
-        path=values["path"],
-        title=values["title"],
         trail=trail,
-        text=values["text"],
         body_start=0,
-        line_start=values["line_start"],
-        line_end=values["line_end"],
-        page=values["page"],
         anchor=anchor,
         places=LinePlaces(tuple(trails), tuple(anchors), tuple(numbers)),
+        **{name: values[name] for name in ("record", "path", "title", "text", "line_start", "line_end", "page")},
     )

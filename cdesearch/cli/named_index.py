@@ -23,6 +23,12 @@ FolderArgument = Annotated[
         help="A folder, or the address of an index. The nearest index in the folder or above it is opened.",
     ),
 ]
+IndexesArgument = Annotated[
+    list[Any] | None,
+    typer.Argument(
+        metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
+    ),
+]
 IndexOption = Annotated[Any, typer.Option("--index", metavar="<path>", parser=parse_place, help=VALUED["--index"].help)]
 
 # The type is Any because typer knows no unions; `parse_model` returns a Path or an EndpointModel.

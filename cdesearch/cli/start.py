@@ -127,7 +127,8 @@ def with_plain_defaults(arguments: Sequence[str]) -> list[str] | None:
         if any(not _is_plain(by_key.get(key), value) for key, value in file.sections.get("query", {}).items()):
             return None
         for key, value in own.items():
-            configured += _as_typed(by_key[key], value)
+            first, *second = by_key[key].names
+            configured += [first, str(value)] if by_key[key].kind != "flag" else [first] if value else second
         taken |= own.keys() | {EXCLUSIVE[key] for key in own.keys() & EXCLUSIVE.keys() if own[key]}
     return [*configured, *arguments]
 
@@ -136,9 +137,3 @@ def _is_plain(option: Option | None, value: object) -> bool:
     if option is None or option.key in NEVER_OF_PROJECTS or isinstance(value, bool) != (option.kind == "flag"):
         return False
     return isinstance(value, PLAIN.get(option.kind, ())) and value != ""
-
-
-def _as_typed(option: Option, value: object) -> list[str]:
-    if option.kind != "flag":
-        return [option.names[0], str(value)]
-    return [option.names[0]] if value else list(option.names[1:])

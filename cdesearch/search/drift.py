@@ -20,23 +20,18 @@ MIN_VECTORS = 16  # the mean of fewer vectors is too uncertain to be compared
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The distance between the mean vectors of the corpus and of the context sample. `str()` describes it."""
+    """The distance between the mean vectors of the corpus and of the context sample."""
 
     sample_mean: NDArray[np.float64]  # (d,)
     corpus_mean: NDArray[np.float64]  # (d,) the expected mean of a new sample
     standard_errors: float | None  # the distance in standard errors of the sample's mean; None for a small sample
 
-    @property
-    def level(self) -> str:
-        """The level of the drift: "none", "small" (from 2 standard errors on) or "large" (from 3 on)."""
-        return level_of(self.standard_errors)
-
-    def __str__(self) -> str:
-        return describe(self.standard_errors)
-
 
 def level_of(standard_errors: float | None) -> str:
-    """The level of a drift in standard errors, which is None if the sample is too small."""
+    """The level of a drift in standard errors: "none", "small" (from 2 on) or "large" (from 3 on).
+
+    Of a sample that is too small, whose standard errors are None, the level is "none".
+    """
     if standard_errors is None or standard_errors < 2:
         return "none"
     return "small" if standard_errors < 3 else "large"

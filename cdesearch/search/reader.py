@@ -111,7 +111,12 @@ class GenerationReader:
             condition = self._condition(queries[0])
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
-                rankings = self._each(lambda query: self._rank_words(query, condition), queries)
+
+                def rank(query: SearchRequest) -> _Ranking:
+                    found = self._lexical_hits(query, condition, [])
+                    return _Ranking.best(query.k, found.rows, found.scores, None, found.scores, found.is_complete)
+
+                rankings = self._each(rank, queries)
                 return self._judged(self._results(rankings, queries, None), queries, rankings)
             if mode == "rerank":
                 return self._reranked(queries, condition)
@@ -157,10 +162,6 @@ class GenerationReader:
     def _columns(self) -> list[str]:
         """The columns that the fusion needs of every candidate."""
         return [*self.index.vectors.columns, *(["document_id"] if self.index.manifest.has_parts else [])]
-
-    def _rank_words(self, query: SearchRequest, condition: str | None) -> _Ranking:
-        found = self._lexical_hits(query, condition, [])
-        return _Ranking.best(query.k, found.rows, found.scores, None, found.scores, found.is_complete)
 
     def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.

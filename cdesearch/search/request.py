@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
@@ -36,6 +36,8 @@ class SearchRequest:
     def __post_init__(self) -> None:
         _check_kind("query", self.text, str, "a text", 'query="docs"')
         _check_kind("k", self.k, Integral, "a whole number", "k=10")
+        _check_kind("min_confidence", self.min_confidence, Real, "a number", "min_confidence=0.3")
+        _check_kind("since", self.since, str | None, "a text", 'since="7d"')
         for name, values in (("path", self.path), ("type", self.type)):
             for value in values if isinstance(values, tuple) else (values,):
                 _check_kind(name, value, str, "a text", f'{name}="docs"')
@@ -130,7 +132,7 @@ class Searches(ABC):
         """
         if isinstance(queries, str):
             raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
-        return self.answers([request_of(query, k, mode, path, **filters) for query in queries])
+        return self._answers([request_of(query, k, mode, path, **filters) for query in queries])
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +145,7 @@ class Searches(ABC):
         """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
 
     @abstractmethod
-    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+    def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the result of each request; raises what `search` raises."""
 
 

@@ -165,7 +165,7 @@ class Searcher(Searches):
         """The model of the newest generation that is open, if it is loaded."""
         return self._newest.encoder if self._newest.has_encoder else None
 
-    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+    def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the result of each request, all from one generation.
 
         If updates have removed the generation that was open, the newest generation is opened and searched. The parts of

@@ -58,7 +58,7 @@ class Together(Searches):
         """Open newer generations as `Searcher.reload` does, and return whether there were any."""
         return sum(member.reload() for member in self.members.values()) > 0
 
-    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+    def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return for each request the best chunks of all indexes, best first, each with the name of its index.
 
         Chunks of different indexes with the same text are one hit, and its `copies` are the others. The score of a hit

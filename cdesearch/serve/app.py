@@ -25,6 +25,7 @@ from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.updates import UpdateRuns, Watcher
 
 WEB = Path(__file__).parent / "web"
+PAGES = {"/": "index.html", "/api": "api.html"}
 MODULES = (search, ask, documents, files, status)
 
 
@@ -72,11 +73,8 @@ def _add_page(app: FastAPI) -> None:
     files = StaticFiles(directory=WEB)  # StaticFiles does not follow symbolic links out of its folder
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    async def page(request: Request) -> Response:
-        return await files.get_response("index.html", request.scope)
-
     @app.api_route("/api", methods=["GET", "HEAD"], include_in_schema=False)
-    async def api_page(request: Request) -> Response:
-        return await files.get_response("api.html", request.scope)
+    async def page(request: Request) -> Response:
+        return await files.get_response(PAGES[request.url.path], request.scope)
 
     app.mount("/static", files, name="static")

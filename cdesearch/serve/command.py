@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch.cli.exits import raise_on_signal
-from cdesearch.cli.named_index import ModelOption, named_index
+from cdesearch.cli.named_index import IndexesArgument, ModelOption, named_index
 from cdesearch.cli.query import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
@@ -32,12 +32,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 
 def serve(
     context: typer.Context,
-    indexes: Annotated[
-        list[Any] | None,
-        typer.Argument(
-            metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
-        ),
-    ] = None,
+    indexes: IndexesArgument = None,
     index: Annotated[
         list[Any] | None,
         typer.Option(metavar="<path>", parser=parse_place, help="The same as INDEX, as in other commands; repeatable."),

@@ -81,7 +81,13 @@ def start_in_background(folders: Sequence[Place], arguments: Sequence[str], toke
         process.wait()
         raise
     if record is None:
-        raise _failed_start(process.returncode, log)
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        error = next((line.removeprefix(ERROR) for line in reversed(lines) if line.startswith(ERROR)), None)
+        if error is not None:
+            raise SystemExit(print_error(error, process.returncode))
+        raise CdesearchError(
+            f"The server ended while it started (exit code {process.returncode}).", f"Its output is in {log}."
+        )
     return f"Serving {_names(folders)} at {record.address} in the background (process {record.pid})."
 
 
@@ -159,15 +165,6 @@ def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Place) ->
             )
         time.sleep(POLL_SECONDS)
     return None
-
-
-def _failed_start(code: int, log: Path) -> BaseException:
-    """Print the error of a server that ended while it started, and return the exception to raise."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    error = next((line.removeprefix(ERROR) for line in reversed(lines) if line.startswith(ERROR)), None)
-    if error is None:
-        return CdesearchError(f"The server ended while it started (exit code {code}).", f"Its output is in {log}.")
-    return SystemExit(print_error(error, code))
 
 
 def _names(folders: Sequence[Place]) -> str:

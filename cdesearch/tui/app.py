@@ -2,8 +2,11 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.console import Console
 from rich.text import Text
 from textual import work
 from textual.app import App, ComposeResult, SuspendNotSupported
@@ -16,17 +19,25 @@ from textual.widgets.option_list import Option
 from cdesearch.cli.exits import code_of
 from cdesearch.cli.hits.grouping import HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.opening import open_place
-from cdesearch.cli.hits.passage_lines import best_line, query_words
+from cdesearch.cli.hits.passage_lines import Line, best_line, query_words, shown_lines, word_spans
 from cdesearch.cli.hits.render import TAB, Shown, as_percentage, further, heading
 from cdesearch.errors import CdesearchError
+from cdesearch.search.documents import DocumentReader, surroundings_of
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Hit
 from cdesearch.terminal import counted, printable
-from cdesearch.tui.preview import Preview, preview_of
 
 DELAY = 0.15  # seconds after the last key until the search starts
 GROUPS = 20  # of hits in the list
 ABOVE = 3  # lines of context that are visible above the passage
+CHUNKS = 20  # of the document, on each side of the hit
+LINES = 300  # on each side of the passage
+MAX_LINE = 2_000  # characters of a line that are shown
+MATCH_STYLE, OTHER_STYLE = "bold red", "dim"
+BAR, NO_BAR = "┃ ", "  "
+MIN_CELLS = 10  # the least width of a line
 
 
 class SearchApp(App[None]):
@@ -181,7 +192,7 @@ class SearchApp(App[None]):
             return
         self.call_from_thread(self._show_preview, groups[number], preview)
 
-    def _show_preview(self, group: HitGroup, preview: Preview) -> None:
+    def _show_preview(self, group: HitGroup, preview: "Preview") -> None:
         """Show a preview, unless another hit has been selected since."""
         selected = self.query_one("#hits", OptionList).highlighted
         if selected is None or selected >= len(self._groups) or self._groups[selected] is not group:
@@ -213,3 +224,44 @@ def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
 def _is_light(colours: str) -> bool:
     """Return whether a terminal has a light background, by the variable COLORFGBG that some terminals set."""
     return colours.rpartition(";")[2] in ("7", "15")
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The rows of the lines around a hit."""
+
+    text: Text
+    passage_row: int  # the position of the first row of the passage in `text`
+
+
+def preview_of(index: Index, hit: Hit, query: str, width: int) -> Preview:
+    """Return the preview of a hit for a width in cells.
+
+    Raises IndexStateError, and NotIndexedError if an update has removed the hit.
+    """
+    chunks = DocumentReader(index).document(hit.chunk.document_id)
+    around = surroundings_of(chunks, hit.chunk.id, CHUNKS)
+    words = query_words(query)
+    lines = shown_lines(hit, words, full=False, context=LINES, around=around, blank=True)
+    digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
+    console = Console(width=width)
+    rows: list[Text] = []
+    passage_row = None
+    for line in lines:
+        if not line.is_context and passage_row is None:
+            passage_row = len(rows)
+        rows += _rows(line, digits, words, console)
+    return Preview(Text("\n").join(rows), passage_row or 0)
+
+
+def _rows(line: Line, digits: int, words: list[str], console: Console) -> Iterator[Text]:
+    """Yield the rows of one line. The number is before the first of them, and the bar of the passage before all."""
+    body = Text(printable(line.text[:MAX_LINE].expandtabs(TAB)), OTHER_STYLE if line.is_context else "")
+    for start, end in word_spans(body.plain, words):
+        body.stylize(MATCH_STYLE, start, end)
+    number = "" if line.number is None else str(line.number)
+    bar = (NO_BAR, "") if line.is_context else (BAR, "bold magenta")
+    width = max(MIN_CELLS, console.width - digits - bool(digits) - len(BAR))
+    for row in body.wrap(console, width) or [Text("")]:
+        yield Text.assemble((f"{number:>{digits}} " if digits else "", OTHER_STYLE), bar, row)
+        number = ""

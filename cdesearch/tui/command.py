@@ -1,6 +1,7 @@
 """The command `tui`: search while you type, with a preview of the hits."""
 
 import importlib.util
+import sys
 
 import typer
 
@@ -17,6 +18,8 @@ def tui(
     """Search on the whole terminal while you type."""
     if importlib.util.find_spec("textual") is None:
         raise InputError("textual is not installed.", "Run `pip install 'cdesearch[tui]'`.")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InputError("This is no terminal, which the page needs.", "Use `cdesearch query WORDS` in a pipe.")
     from cdesearch.store.index import Index
 
     opened = Index.open(named_index(folder, index))

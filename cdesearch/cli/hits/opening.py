@@ -112,7 +112,11 @@ def open_place(place: HitPlace) -> None:
         file = _unpacked_copy(file)
     editor = None if _suffix(file) in VIEWED else _editor()
     if editor is not None:
-        _edit(editor_command(editor, file, place.line))
+        command = editor_command(editor, file, place.line)
+        try:
+            subprocess.run(command, check=False)
+        except OSError as error:
+            raise _not_started(command, error) from None
         return
     if _suffix(file) in _RUN or (sys.platform != "win32" and os.access(file, os.X_OK)):
         raise InputError(f"{file} is a program, which is not started.", "Set EDITOR to the name of your editor.")
@@ -160,13 +164,6 @@ def _checked(place: HitPlace) -> Path:
 
 def _suffix(file: Path) -> str:
     return file.suffix.removeprefix(".").lower()
-
-
-def _edit(command: list[str]) -> None:
-    try:
-        subprocess.run(command, check=False)
-    except OSError as error:
-        raise _not_started(command, error) from None
 
 
 def _view(command: list[str]) -> None:

@@ -4,28 +4,21 @@ import os
 import signal
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from cdesearch.cli.exits import INTERRUPTED
-from cdesearch.cli.named_index import named_index
+from cdesearch.cli.named_index import IndexesArgument, named_index
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.settings import ServeSettings, require_libraries
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.store.place import Place, parse_place
+from cdesearch.store.place import Place
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
 
 def mcp(
-    indexes: Annotated[
-        list[Any] | None,
-        typer.Argument(
-            metavar="INDEX", parser=parse_place, help="Index folders or addresses. Default: the nearest index upward."
-        ),
-    ] = None,
+    indexes: IndexesArgument = None,
 ) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
     require_libraries()

@@ -105,8 +105,8 @@ class _Page:
         Hits before it that are not shown only repeat the text of others.
         """
         last = max((n for n, hit in enumerate(self.hits, start=1) if hit.chunk.id in shown), default=0)
-        has_more = last < len(self.hits) or (self.has_more and self.offset + last < MAX_RANK)
-        return self.offset + last if has_more else None
+        has_more = last < len(self.hits) or self.has_more
+        return self.offset + last if has_more and self.offset + last <= MAX_RANK else None
 
 
 def _data(one: LocatedPassage) -> dict[str, Any]:

@@ -54,14 +54,13 @@ STATUS = (
 )
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 MAX_QUERY = 4_000  # characters
-MAX_OFFSET = 10**9
 
 Result = Annotated[CallToolResult, dict[str, Any]]
 Range = Annotated[str | None, Field(coerce_numbers_to_str=True)]  # a model may write page=3
 Tokens = Annotated[int, Field(description="The maximum length of the answer.", ge=MIN_TOKENS, le=MAX_TOKENS)]
-Offset = Annotated[
-    int, Field(description="Continues an earlier answer to the same call, which says from where.", ge=0, le=MAX_OFFSET)
-]
+CONTINUES = "Continues an earlier answer to the same call, which says from where."
+Offset = Annotated[int, Field(description=CONTINUES, ge=0, le=10**9)]
+Rank = Annotated[int, Field(description=CONTINUES, ge=0, le=search_tool.MAX_RANK)]
 
 
 def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any]:
@@ -95,7 +94,7 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
         ],
         index: Annotated[str | None, Field(description=any_index if several else one_index)] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
-        offset: Offset = 0,
+        offset: Rank = 0,
         **options: Any,
     ) -> Result:
         def find() -> Answer:

@@ -38,14 +38,11 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[st
 
     Raises NotIndexedError if no chunk has the id `marked`.
     """
-    position = 0
-    if marked is not None:
-        found = next((number for number, chunk in enumerate(chunks) if chunk.id == marked), None)
-        if found is None:
-            raise NotIndexedError(
-                f"The document has no chunk {marked:.80}.", "Search again, because an update may have replaced it."
-            )
-        position = found
+    position = next((number for number, chunk in enumerate(chunks) if marked in (None, chunk.id)), None)
+    if position is None:
+        raise NotIndexedError(
+            f"The document has no chunk {marked:.80}.", "Search again, because an update may have replaced it."
+        )
     first = max(0, position - around)
     return {
         "document": chunks[0].document_id,

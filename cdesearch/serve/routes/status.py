@@ -65,10 +65,5 @@ def _progress(served: ServedIndex, updates: UpdateRuns) -> dict[str, Any]:
     run = updates.latest(served.index.folder)
     if run is None:
         return {"index": served.name, "state": "never", "started": None, "ended": None, "lines": []}
-    return {
-        "index": served.name,
-        "state": run.state,
-        "started": run.started,
-        "ended": run.ended,
-        "lines": list(run.lines),
-    }
+    times = {"started": run.started, "ended": run.ended}
+    return {"index": served.name, "state": run.state, **times, "lines": list(run.lines)}

@@ -111,3 +111,6 @@ def test_the_python_interface_leaves_out_hits_below_a_confidence(searcher):
         for value in (math.nan, math.inf, -0.1):
             with pytest.raises(cdesearch.errors.QueryError, match="is not a confidence"):
                 index.search("goose", min_confidence=value)
+        for name, value in (("min_confidence", "0.3"), ("min_confidence", None), ("since", 7)):
+            with pytest.raises(cdesearch.errors.QueryError, match=f"{name} must be a"):
+                index.search("goose", **{name: value})

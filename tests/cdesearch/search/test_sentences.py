@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,11 +67,6 @@ def test_a_fence_that_is_not_closed_is_code_to_the_end():
 def test_closing_marks_stay_with_their_sentence():
     text = '**Note.** It is so. He said: "Go." She went.'
     assert [part for _, part in texts(text)][:2] == ["**Note.**", "It is so."]
-
-
-@pytest.mark.parametrize("text", ["", " \n\t\n", "\n\n"])
-def test_blank_text_has_no_sentences(text):
-    assert split_sentences(text) == []
 
 
 @given(st.text(st.sampled_from("aB1 \n.|-#`~*:;(){}ü。!?\r\t…"), max_size=80))

@@ -13,7 +13,7 @@ from cdesearch.child_process import python_module, same_modules
 from cdesearch.serve import updates
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.settings import ServeSettings
-from cdesearch.serve.updates import MAX_LINES, UpdateRuns, Watcher, update_command
+from cdesearch.serve.updates import UpdateRuns, Watcher, update_command
 
 FOLDER = Path("somewhere") / ".cdesearch"
 PATIENCE = 1.0  # seconds, several times as long as a watcher needs to report a change
@@ -26,22 +26,6 @@ def running(code):
     assert runs.start(FOLDER)
     yield runs
     runs.close()
-
-
-LONG = "import sys\nfor n in range(99): print('line', n)\nprint(sys.argv[1], file=sys.stderr)"
-
-
-@pytest.mark.parametrize(
-    ("code", "state", "lines"),
-    [
-        (LONG, "done", [f"line {n}" for n in range(100 - MAX_LINES, 99)] + [str(FOLDER)]),
-        ("raise SystemExit('error: the disk is full')", "failed", ["error: the disk is full"]),
-    ],
-)
-def test_the_end_of_the_output_is_kept(code, state, lines):
-    with running(code) as runs:
-        wait_until(lambda: runs.latest(FOLDER).ended is not None)
-        assert runs.latest(FOLDER).state == state and list(runs.latest(FOLDER).lines) == lines
 
 
 def test_one_update_runs_at_a_time_and_is_stopped_with_the_server():

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 
+import command
 import pytest
 from textual.widgets import Input, OptionList, Static
 
@@ -37,6 +38,10 @@ def drive(docs, tiny_checkpoint):
         asyncio.run(run())
 
     return driven
+
+
+def test_without_a_terminal_the_command_says_so(docs):
+    assert "This is no terminal" in command.cdesearch("tui", cwd=docs, code=2).stderr
 
 
 async def typed(app, pilot, words):

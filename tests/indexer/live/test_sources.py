@@ -9,7 +9,7 @@ from notes import Notes
 
 from cdesearch.cli.main import run as run_command
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
-from cdesearch.search.drift import measure_drift
+from cdesearch.search.drift import level_of, measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.files.walk import concerns_walk
@@ -90,7 +90,7 @@ def test_an_index_whose_files_were_all_deleted_is_empty_and_can_grow_again(docs,
     index = Index.open(docs)
     with Searcher(index, encoder=tiny_encoder) as searcher:
         assert len(searcher.search("water", 3, mode).hits) == 0
-    assert measure_drift(index).level == "none"
+    assert level_of(measure_drift(index).standard_errors) == "none"
     (docs / "new.md").write_text("the water is in the river")
     assert run().n_documents == 1
     with Searcher(Index.open(docs), encoder=tiny_encoder) as searcher:

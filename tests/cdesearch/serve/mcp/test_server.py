@@ -45,6 +45,7 @@ def test_status_shows_every_index(agent):
         ({"query": "a", "k": 2.5}, "The parameter k should be a valid integer"),
         ({"query": "a", "mode": "magic"}, "The parameter mode should be 'hybrid', 'rerank', 'dense' or 'text'"),
         ({"query": "a", "max_tokens": 1}, "greater than or equal to 250"),
+        ({"query": "a", "offset": 501}, "The parameter offset should be less than or equal to 500, not 501."),
         ({"query": ["a"]}, "The parameter query should be a valid string, not ['a']."),
         ({"query": " "}, "The query is empty."),
         ({"query": "a" * 4_001}, "The parameter query should have at most 4000 characters"),
