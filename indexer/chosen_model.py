@@ -123,17 +123,14 @@ def _check_named_model(named: Model | None, base: Index) -> None:
                 _to_embed_again(option, base.place, {option: other[option]}),
             )
     elif stored_name(named) != manifest.model:
+        options = {"--model": stored_name(named) or DEFAULT_NAME}
+        if isinstance(named, EndpointModel):
+            options = {option: value for option, value in named.options.items() if value}
         shown = [name or f"{DEFAULT_NAME}, the one that ships" for name in (manifest.model, stored_name(named))]
         raise IndexMismatchError(
             f"The index was built by the model {shown[0]}. This is {shown[1]}.",
-            _to_embed_again("--model", base.place, _options_of(named)),
+            _to_embed_again("--model", base.place, options),
         )
-
-
-def _options_of(named: Model) -> dict[str, str]:
-    if isinstance(named, EndpointModel):
-        return {option: value for option, value in named.options.items() if value}
-    return {"--model": stored_name(named) or DEFAULT_NAME}
 
 
 def _to_embed_again(left_out: str, place: Place, options: Mapping[str, str]) -> str:

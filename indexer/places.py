@@ -149,11 +149,6 @@ class Target:
     folder: Path  # in which the run builds; for an index in a bucket, the working copy
     described: Place  # the one of both with the settings of the index
 
-    @property
-    def has_readers(self) -> bool:
-        """Whether queries read from the folder in which the run builds."""
-        return self.place == self.folder
-
     def stored(self, paths: Sequence[Path], *, rebuild: bool) -> Index | None:
         """The stored index, whose settings are the defaults of this run.
 

@@ -96,11 +96,6 @@ def require_own(folder: Path) -> None:
         )
 
 
-def foreign_owner_of(place: Place) -> int | None:
-    """The number of another user to whom the index at `place` belongs; one in a bucket has no such owner."""
-    return foreign_owner(place) if isinstance(place, Path) else None
-
-
 def check_found(folder: Path) -> None:
     """Raise IndexUntrustedError if an index that was found upward belongs to another user and is not confirmed.
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.store.filesystem import refusal_of
-from cdesearch.store.guard import TABLES
 from cdesearch.store.index import Index
 from cdesearch.store.storage import connect
 from indexer.generations.tables import sql_lists
@@ -25,11 +24,6 @@ def cache_schema(dimension: int) -> pa.Schema:
     """Columns of the table: the hash of a text, and its float32 vector of `dimension` numbers."""
     vector = pa.list_(pa.float32(), dimension)
     return pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
-
-
-def holds_vectors(building: Path) -> bool:
-    """Whether the table in an unfinished generation contains vectors; only the names of its files are read."""
-    return any((building / TABLES / f"{TABLE}.lance" / "data").glob("*"))
 
 
 class EmbeddingCache:

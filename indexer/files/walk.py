@@ -236,7 +236,9 @@ class _Walk:
             return Ignored(folder.shown, marker)
         path = Path(folder.path)
         level = extend_chain(folder.level, path, names, len(folder.chain_path), folder.shown, self._note)
-        return replace(folder, level=level, names=names), iter(sorted(entries, key=_sort_key))
+        # In the order of whole paths: those in a folder come after its name and "/".
+        entries.sort(key=lambda entry: os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b""))
+        return replace(folder, level=level, names=names), iter(entries)
 
     def _decide(self, folder: _Folder, entry: "os.DirEntry[str]") -> Found | _Folder:
         name = entry.name
@@ -256,16 +258,13 @@ class _Walk:
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
         """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
         found = entry.stat(follow_symlinks=False)
-        location = self._real(entry)
+        # Its own links are not resolved, but those above the top are. A Path takes far longer.
+        location = os.path.join(self._real_top, entry.path[self._prefix :])  # noqa: PTH118
         source = file_outcome(location, shown, found, self._max_bytes, self._real_top)
         is_read = is_known(entry.name) or (self._with_images and is_image(entry.name))
         if not stat.S_ISREG(found.st_mode) or is_read:
             return source
         return unknown_outcome(entry.name, shown, found.st_size, location, self._real_top) or source
-
-    def _real(self, entry: "os.DirEntry[str]") -> str:
-        """The path of an entry below the top, whose own links are resolved."""
-        return os.path.join(self._real_top, entry.path[self._prefix :])  # noqa: PTH118 (a Path takes far longer)
 
     def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, GlobDecision]:
         """The rule that excludes an entry because of its name, or None; and the decision of the globs."""
@@ -320,8 +319,3 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return entry.is_dir(follow_symlinks=False)
     except OSError:
         return False
-
-
-def _sort_key(entry: "os.DirEntry[str]") -> bytes:
-    """The sort key that puts entries in the order of whole paths: those in a folder come after its name and "/"."""
-    return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")

@@ -1,7 +1,5 @@
 """Write structured data as indented lines, each with its line in the file, and the path of keys as headings."""
 
-from collections.abc import Sequence
-
 from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile, UnreadableError
 
 MAX_DEPTH = 250  # of nested values
@@ -74,9 +72,3 @@ def check_depth(depth: int, kind: str) -> None:
     """Raise UnreadableError for a file that is nested deeper than people write."""
     if depth > MAX_DEPTH:
         raise UnreadableError(f"{kind} nested deeper than {MAX_DEPTH} levels")
-
-
-def check_values(text: str, signs: Sequence[str], kind: str) -> None:
-    """Raise UnreadableError if the `signs` that separate values are too many."""
-    if sum(map(text.count, signs)) > MAX_VALUES:
-        raise UnreadableError(f"{kind} of more than {MAX_VALUES:,} values")

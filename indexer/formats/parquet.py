@@ -62,7 +62,8 @@ def _values(column: Any, name: str) -> list[Any]:
     try:
         return list(column.to_pylist())
     except UnicodeDecodeError:
-        return [_replaced(value) for value in column.cast(pa.binary()).to_pylist()]
+        values = column.cast(pa.binary()).to_pylist()
+        return [None if value is None else value.decode("utf-8", "replace") for value in values]
     except (ValueError, OverflowError, KeyError, TypeError, ImportError, pa.ArrowException):
         for target in (pa.string(), pa.int64()):
             try:
@@ -70,10 +71,6 @@ def _values(column: Any, name: str) -> list[Any]:
             except (ValueError, OverflowError, pa.ArrowException):
                 continue
     raise UnreadableError(f"column {listed([name])} of type {listed([kind])} cannot be converted to text")
-
-
-def _replaced(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("utf-8", "replace")
 
 
 def _decoded(values: list[bytes | None], name: str) -> list[Any]:

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -101,7 +101,7 @@ class Watched:
             )
             if time.monotonic() > late_at:
                 return self._report_all()
-            if any(self._concerns(source, changed) for source in self._folders):
+            if any(concerns_walk(one, changed, self.source_globs.get(one, self.globs)) for one in self._folders):
                 self._await_end(len(changed), stop)
                 self.is_whole = False
                 return True
@@ -147,9 +147,6 @@ class Watched:
             change == DELETED and path.parts[-2:] == (INDEX_FOLDER, MARKER) for change, path in changes
         )
         return {path for _, path in changes if INDEX_FOLDER not in path.parts}  # updates write there, with hard links
-
-    def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
-        return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))
 
     def _await_end(self, n_changed: int, stop: Event) -> None:
         """Wait until a large operation has ended, of which `n_changed` changes were reported."""

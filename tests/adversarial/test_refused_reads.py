@@ -19,7 +19,7 @@ from cdesearch.store.checksums import read_checksums
 from cdesearch.store.damage import find_damage
 from cdesearch.store.file_account import read_files
 from cdesearch.store.filesystem import refusal_of
-from cdesearch.store.folder import begun_generations, check_marker, current_name, finished_generations, mark_of
+from cdesearch.store.folder import check_marker, current_name, finished_generations, mark_of
 from cdesearch.store.guard import check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.storage import connect, current_generation
@@ -70,7 +70,6 @@ READERS = {
     "CURRENT": current_name,
     "the live generation": current_generation,
     "finished generations": finished_generations,
-    "begun generations": begun_generations,
     "a generation to build": lambda index: open_building(index, None, {"files": 3}),
     "a generation to swap in": lambda index: swap_in(index, live_of(index)),
     "checksums": lambda index: read_checksums(live_of(index)),
