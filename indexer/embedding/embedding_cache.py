@@ -12,6 +12,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.index import Index
 from cdesearch.store.storage import connect
+from indexer.embedding.spool import document_rows
 from indexer.generations.tables import sql_lists
 
 TABLE = "own_vectors"
@@ -95,10 +96,9 @@ class EmbeddingCache:
         columns = ["document_id", "content_hash", *base.vectors.columns]
         rows = rows_where(base.chunks, "document_id", sorted(set(document_of.values())), columns)
         rows = rows.sort_by("document_id")
-        names = rows["document_id"].to_numpy()
         found: dict[str, Floats] = {}
-        for part in np.split(np.arange(len(names)), np.flatnonzero(names[1:] != names[:-1]) + 1):
-            document = rows.slice(part[0], len(part))
+        for start, stop in document_rows(rows):
+            document = rows.slice(start, stop - start)
             vectors = subtract_document_context(base.vectors.decode(document), self._document_weight)
             found.update(zip(document["content_hash"].to_pylist(), vectors, strict=True))
         # Records that are far apart may share a document id, although they were not encoded as one document. The

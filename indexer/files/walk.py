@@ -16,7 +16,6 @@ from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import (
     KINDS,
     OWN_KINDS,
-    Decision,
     Level,
     extend_chain,
     match_rules,
@@ -272,7 +271,11 @@ class _Walk:
         globs = self._choice.decide(name, path, is_folder=is_folder, in_included=folder.is_included)
         if globs.excluded_by is not None:
             return globs.excluded_by, globs
-        decision = self._decision(folder, name, is_folder=is_folder)
+        path, of_user = folder.chain_path + name, self._of_user
+        if folder.level is not None:
+            decision = folder.level.decide(name, path, is_folder=is_folder, of_user=of_user)
+        else:
+            decision = match_rules(of_user, name, path, is_folder, "user")
         if decision is not None and decision.ignored:
             return decision.by, globs
         if decision is not None and decision.kind in OWN_KINDS and name != ".git":
@@ -283,13 +286,6 @@ class _Walk:
         if rule is None and not (is_folder or globs.is_included):
             rule = NOT_INCLUDED
         return rule, globs
-
-    def _decision(self, folder: _Folder, name: str, *, is_folder: bool) -> Decision | None:
-        """The decision of the ignore files; None if they do not mention the entry."""
-        path = folder.chain_path + name
-        if folder.level is not None:
-            return folder.level.decide(name, path, is_folder=is_folder, of_user=self._of_user)
-        return match_rules(self._of_user, name, path, is_folder, "user")
 
     def _link(self, entry: "os.DirEntry[str]", shown: str) -> Skipped | Ignored:
         """The reason why a link is not followed. Its target is found under its own name, unless a rule excludes it."""

@@ -38,7 +38,10 @@ class Xlsx(Format):
         part = main_part(package)
         workbook = package.xml(part)
         targets = relations(package, part)
-        values = _Values(_shared_texts(package, targets), _date_styles(package, targets), _epoch(workbook))
+        shared = _part(package, targets, "sharedStrings")
+        items = iterate_xml(package.read(shared, is_streamed=True), KIND, "si") if shared else ()
+        texts = [_rich_text(item) for event, item in items if event == "end"]
+        values = _Values(texts, _date_styles(package, targets), _epoch(workbook))
         parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in workbook.iter("{*}sheet"))
         sheets = (
             (name, _rows(package.read(part, is_streamed=True), values))
@@ -51,13 +54,6 @@ class Xlsx(Format):
 def _part(package: Package, targets: dict[str, tuple[str, str]], kind: str) -> str | None:
     found = next((target for one, target in targets.values() if one == kind), "")
     return found if found in package.names else None
-
-
-def _shared_texts(package: Package, targets: dict[str, tuple[str, str]]) -> list[str]:
-    """The texts that cells refer to by number."""
-    part = _part(package, targets, "sharedStrings")
-    events = iterate_xml(package.read(part, is_streamed=True), KIND, "si") if part else ()
-    return [_rich_text(item) for event, item in events if event == "end"]
 
 
 def _rich_text(item: Any) -> str:

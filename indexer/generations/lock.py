@@ -65,7 +65,9 @@ def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
                 except Exception as error:
                     if os.path.lexists(folder / MARKER) and os.path.samestat(folder.stat(), locked_folder):
                         raise
-                    _remove_remains(folder)
+                    with suppress(OSError):  # what LanceDB has written again
+                        if {one.name for one in folder.iterdir()} <= {GENERATIONS, "lock", "lock.holder"}:
+                            shutil.rmtree(folder)
                     cause = f"{folder} was removed while this run was writing into it."
                     raise StorageError(cause, "Run the same command again.") from error
             finally:  # still under the lock, so that no other run uses the folder
@@ -213,10 +215,3 @@ def _remove_made(folder: Path, made: list[Path]) -> None:
         for path in reversed(made):
             if path.is_dir():
                 path.rmdir()
-
-
-def _remove_remains(folder: Path) -> None:
-    """Remove what LanceDB has written again into an index that somebody removed during the run."""
-    with suppress(OSError):
-        if {entry.name for entry in folder.iterdir()} <= {GENERATIONS, "lock", "lock.holder"}:
-            shutil.rmtree(folder)
