@@ -90,7 +90,8 @@ class BuildJob(BuildInputs):
             remove([building])
             sources = ", ".join(map(str, self.settings.sources))
             raise SourceError(f"There is nothing readable in {sources}.", why_nothing_was_read(self.plan))
-        languages = self._languages(spool)
+        kept = self.kept_base.manifest if self.kept_base else None
+        languages = CorpusLanguages.of(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
         tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
@@ -167,18 +168,6 @@ class BuildJob(BuildInputs):
         if line := export(self.encoder, model, texts):
             self.progress.note(line)
 
-    @property
-    def _reading(self) -> Reading:
-        settings, encoder = self.settings, self.encoder
-        return Reading(
-            encoder.tokenizer.to_str(),
-            encoder.max_chunk_tokens,
-            settings.columns,
-            settings.max_file_bytes,
-            LIMITS,
-            settings.has_ocr,
-        )
-
     def _read(self, building: Path) -> tuple[Spool, pa.Table, set[str]]:
         """Read and chunk the files of the plan, the newest first, which get their vectors first.
 
@@ -189,15 +178,14 @@ class BuildJob(BuildInputs):
             (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
         spool = Spool(building / SPOOL)
         advance = self.progress.stage("Reading", len(self.plan.to_read))
-        read = self.engine.read(newest_first(self.plan.to_read), self._reading, spool, advance)
+        settings, encoder = self.settings, self.encoder
+        selected = settings.columns, settings.max_file_bytes, LIMITS, settings.has_ocr
+        reading = Reading(encoder.tokenizer.to_str(), encoder.max_chunk_tokens, *selected)
+        read = self.engine.read(newest_first(self.plan.to_read), reading, spool, advance)
         self.plan.files.update((file.path, file) for file in read.files)
         if self.encoder.joins_chunks:
             spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
         return spool, read.documents, read.columns
-
-    def _languages(self, chunks: Spool) -> CorpusLanguages:
-        kept = self.kept_base.manifest if self.kept_base else None
-        return CorpusLanguages.of(chunks, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
 
     def _count_words(self, chunks: Spool, languages: CorpusLanguages, building: Path) -> None:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""

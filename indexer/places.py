@@ -3,7 +3,7 @@
 import errno
 import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,12 +89,6 @@ def local_source(place: Place, progress: Display) -> Path:
         remedy = "Correct its permissions, or ask its owner for access."
         raise SourceError(f"{path} cannot be read (permission denied).", remedy)
     return path
-
-
-def renew_copies(sources: Iterable[Path], progress: Display) -> None:
-    """Bring those of the sources up to date that are copies of files in a bucket; raises CdesearchError."""
-    for address in filter(None, map(address_of_copies, sources)):
-        local_source(address, progress)
 
 
 def index_place(sources: Sequence[Place], named: Place | None) -> Place:
