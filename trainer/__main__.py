@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 def _train(options: argparse.Namespace) -> int:
     check_torch()  # before torch is imported, which warns if numpy is missing
     with exit_when_stopped("Nothing was written."):
-        from trainer.execution.distributed import say
+        from trainer.execution import say
         from trainer.recipe import load_recipe
         from trainer.recipe_file import parse_override
         from trainer.run.folder import next_step, stopped

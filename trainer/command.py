@@ -21,7 +21,7 @@ def train(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> Non
     from cdesearch.cli.exits import exit_when_stopped
 
     with exit_when_stopped("Nothing was written."):
-        from trainer.execution.distributed import say
+        from trainer.execution import say
         from trainer.recipe import load_recipe
         from trainer.run.folder import next_step
         from trainer.train import train as run
@@ -41,7 +41,7 @@ def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> 
     from cdesearch.cli.exits import exit_when_stopped
 
     with exit_when_stopped("Nothing was written."):
-        from trainer.execution.distributed import say
+        from trainer.execution import say
         from trainer.pretraining.pretrain import next_step
         from trainer.pretraining.pretrain import pretrain as run
         from trainer.pretraining.recipe import load_pretraining_recipe
@@ -58,7 +58,7 @@ def _parsed(overrides: list[str] | None) -> dict[str, str]:
 def _run(run: Callable[..., Path], settings: Any, *, resume: bool) -> Path:
     """The checkpoint of a run; Ctrl-C and SIGTERM end the command after the state is saved."""
     from cdesearch.progress import shown_on_stderr
-    from trainer.execution.distributed import say
+    from trainer.execution import say
     from trainer.run.folder import stopped
     from trainer.run.loop import exit_code
 

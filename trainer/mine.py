@@ -1,28 +1,116 @@
 """Hard negatives: documents that BM25 or a checkpoint ranks high for a query, although another document answers it."""
 
+import gzip
+import json
+import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
-from trainer.data.pairs.answers import Answers, normal
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
-from trainer.data.pairs.writing import new_pair_files
 from trainer.data.random_stream import random_stream
-from trainer.data.surrogate.scores import surrogate_vectors
-from trainer.data.surrogate.word_scores import WordScores
+from trainer.data.surrogate import WordScores, surrogate_vectors
+from trainer.replacing import writing
 
+Rows = NDArray[np.int64]
+WORK = ".cdesearch-mining"  # the folder in the output of what is computed so far, which is removed at the end
+ANOTHER = "Name a new or empty folder."
+
+Write = Callable[[str, Iterable[Pair]], None]
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
 NO_CANDIDATE = -np.inf
 
 ScoresOf = Callable[[slice], Floats]  # from R queries to their scores (R, D) with the distinct documents
 PairsOf = tuple[str, Sequence[Pair]]  # a domain and its pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The distinct documents of N pairs, and those that answer the query of each pair.
+
+    Texts that differ only in case and white space count as one, both queries and documents.
+    """
+
+    texts: list[str]  # D, as they are first written
+    own: Rows  # (N,) the document of each pair
+    query: Rows  # (N,) the number of each pair's query
+    documents: list[Rows]  # of each query: the documents of all of its pairs
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> "Answers":
+        """The answers of all pairs of a domain."""
+        documents: dict[str, int] = {}
+        queries: dict[str, int] = {}
+        texts: list[str] = []
+        own, asked = np.empty(len(pairs), np.int64), np.empty(len(pairs), np.int64)
+        for row, pair in enumerate(pairs):
+            own[row] = documents.setdefault(normal(pair.document), len(documents))
+            asked[row] = queries.setdefault(normal(pair.query), len(queries))
+            if own[row] == len(texts):
+                texts.append(pair.document)
+        order = np.argsort(asked, kind="stable")
+        starts = np.searchsorted(asked[order], np.arange(1, len(queries)))
+        return cls(texts, own, asked, [np.unique(rows) for rows in np.split(own[order], starts)])
+
+    def of_queries(self, rows: slice) -> list[Rows]:
+        """The documents that answer the query of each of the pairs in `rows`."""
+        return [self.documents[query] for query in self.query[rows].tolist()]
+
+
+def normal(text: str) -> str:
+    """A text in the form in which texts that count as one are equal."""
+    return " ".join(text.casefold().split())
+
+
+@contextmanager
+def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[tuple[Write, Path]]:
+    """Within this context manager, a function writes the pairs of a domain; at the end, `out` has all files.
+
+    It also yields a folder for intermediate results, which is kept for the next call if the block fails. `inputs` are
+    the pair files that the pairs come from. Raises StorageError if `out` cannot be written, and InputError if it is the
+    folder of the inputs or has a file that would be overwritten.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is not a folder.", ANOTHER)
+    for file in inputs:
+        if out.exists() and out.samefile(file.parent):
+            raise InputError(f"{out} is the folder of {file.name}, which is an input.", ANOTHER)
+        if (target := out / f"{domain_name(file)}.jsonl.gz").exists():
+            raise InputError(f"{target} exists and would be overwritten.", ANOTHER)
+    work, written = out / WORK, []
+
+    def write(domain: str, pairs: Iterable[Pair]) -> None:
+        file = work / f"{domain}.jsonl.gz"
+        with writing(file), gzip.open(file, "wt", encoding="utf-8") as lines:
+            for pair in pairs:
+                lines.write(json.dumps(_row(pair), ensure_ascii=False) + "\n")
+        written.append(file)
+
+    with writing(out):
+        work.mkdir(parents=True, exist_ok=True)
+    yield write, work
+    with writing(out):
+        for file in written:
+            file.replace(out / file.name)
+        shutil.rmtree(work)
+
+
+def _row(pair: Pair) -> dict[str, Any]:
+    row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
+    place = {"place": pair.place} if pair.place else {}
+    group = {"group": pair.group} if pair.group else {}
+    scores = {"scores": pair.scores} if pair.scores else {}
+    return row | place | group | {"negatives": pair.negatives} | scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +233,7 @@ def _scores_of_model(
     """Cosines of a checkpoint, without a context."""
     import torch
 
-    from trainer.data.surrogate.model import open_surrogate
+    from trainer.data.surrogate import open_surrogate
 
     assert mining.model is not None
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -100,7 +100,7 @@ class Objective(Section, frozen=True):
     # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.
     matryoshka: list[Count] = field(default_factory=list)
     # The losses of the contextual stage of pplx-embed, over the chunks of long documents. The keys above that choose
-    # negatives apply to the loss over whole documents. See trainer/loss/long_documents.py.
+    # negatives apply to the loss over whole documents. See trainer/loss/batch_loss.py.
     contextual: bool = False
     # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files,
     # a list with a number for the document and then one for each of the `negatives`.

@@ -7,9 +7,9 @@ Its vectors are those of the biencoder, whitened by the statistics of a corpus. 
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from trainer.reporting import exit_without_torch
 
@@ -17,20 +17,45 @@ if __name__ == "__main__":
     exit_without_torch()  # before the imports below, which need torch
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
+from cdesearch.models.backbones.bert import Backbone, bert_state
 from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
-from cdesearch.models.published_fields import read_fields
-from cdesearch.models.published_weights import read_weights
+from cdesearch.models.meta_device import on_meta_device
+from cdesearch.models.published_fields import (
+    MAX_LAYERS,
+    REMEDY,
+    check_heads,
+    number,
+    read_fields,
+    refuse_unsupported,
+    whole_number,
+)
+from cdesearch.models.published_weights import check_state, read_weights
 from trainer.export import check_out, export_as, writing_options
-from trainer.published_bert import load_bert
 from trainer.reporting import Parser, reported
 
 # A null vector of zeros, through a layer norm with the backbones' eps of 1e-12, has a gradient of 1e4 and more.
 CONTEXT_NORM_EPS = 1e-5
 NULL_DEVIATION = 0.3  # standard deviation of the null vector's values, about that of a first-stage vector
+_SUPPORTED: dict[str, tuple[Any, ...]] = {
+    "add_cross_attention": (False,),
+    "hidden_act": ("gelu",),
+    "is_decoder": (False,),
+    "position_embedding_type": ("absolute",),
+}
+_SIZES = {
+    "vocabulary": "vocab_size",
+    "dimension": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "inner": "intermediate_size",
+    "n_positions": "max_position_embeddings",
+}
+# Prefixes of weights that were used in training and are not needed to embed.
+_HEADS = ("pooler.", "cls.", "embeddings.position_ids")
 
 
 def start_model(
@@ -98,6 +123,31 @@ def _read_bert(source: Path) -> tuple[nn.Module, BackboneConfig]:
         return load_bert(fields, read_weights(source))
     except ModelError as error:
         raise ModelError(f"{source} cannot be a start: {error.cause}", error.remedy) from None
+
+
+def load_bert(fields: Mapping[str, Any], state: Mapping[str, Tensor]) -> tuple[Backbone, BackboneConfig]:
+    """A published BERT in fp32, from its config.json's fields and its tensors by published name.
+
+    Raises a ModelError that names what is not supported, missing or unknown.
+    """
+    refuse_unsupported(fields, _SUPPORTED, "the BERT backbone")
+    if missing := [name for name in _SIZES.values() if fields.get(name) is None]:
+        raise ModelError(f"The config of the BERT backbone lacks {', '.join(missing)}.", REMEDY)
+    sizes = {name: whole_number(fields, published, 1) for name, published in _SIZES.items()}
+    whole_number(fields, _SIZES["n_layers"], 1, MAX_LAYERS)
+    config = BackboneConfig(**sizes, norm_eps=number(fields, "layer_norm_eps", 1e-12))
+    check_heads(config.dimension, config.n_heads, ("hidden_size", "num_attention_heads"))
+    names = {name: name.removeprefix("bert.") for name in state}
+    needed = {short: state[name].float() for name, short in names.items() if not short.startswith(_HEADS)}
+    try:
+        weights = bert_state(needed, config.n_layers)
+    except KeyError as error:
+        raise ModelError(f"The weights lack {error.args[0]}.", REMEDY) from None
+    with on_meta_device():
+        backbone = Backbone(config)
+    check_state(weights, {name: tensor.shape for name, tensor in backbone.state_dict().items()}, "bert")
+    backbone.load_state_dict(weights, assign=True)
+    return backbone.eval(), config
 
 
 def _span_tokens(source: Path) -> int | None:

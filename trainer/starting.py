@@ -9,8 +9,7 @@ from cdesearch.errors import InputError
 from cdesearch.models.config import NO_STATISTICS, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from trainer.data.training_batch import Tokens
-from trainer.execution.distributed import mean
-from trainer.execution.evaluation_mode import evaluation_mode
+from trainer.execution import evaluation_mode, mean
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice
 from trainer.start import is_published, start_model

@@ -9,7 +9,7 @@ save         state.pt every few minutes, on Ctrl-C and SIGTERM; the checkpoint a
 import math
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -26,19 +26,15 @@ from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
-from trainer.data.training_batch import Batch, tokenize
-from trainer.execution.distributed import first_goes_ahead, is_first, joined, mean, rank, world
+from trainer.data.training_batch import Batch, Tokens, tokenize
+from trainer.execution import evaluation_mode, first_goes_ahead, is_first, joined, mean, rank, world
 from trainer.export import export
-from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.batch_loss import BatchLoss, document_share
 from trainer.loss.contrastive import LossOutput
-from trainer.loss.long_documents import document_share
-from trainer.loss.token_weights import TokenWeights
-from trainer.loss.whitening_head import WhiteningHead
-from trainer.missing import check_named
+from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
 from trainer.replacing import replace_folder
-from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
-from trainer.run.log import Log
+from trainer.run.folder import Log, check_named, claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.loop import Work, check_length, take_steps, terminable
 from trainer.run.state import (
     Running,
@@ -51,17 +47,47 @@ from trainer.run.state import (
     save_best,
     save_state,
 )
-from trainer.run.watch import held_out_losses
 from trainer.starting import context_is_untrained, start_null_vector, starting_head, starting_model
 from trainer.step.gradcache import GradCache
-from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
-from trainer.step.schedule import linear
+from trainer.step.optimizer import clip_by_group, linear, make_optimizer, parameter_groups
 
 GATE_RATE = 1e-2  # of the gates, which must change by about 1 from their start at 0
 HEAD_RATE = 1e-3  # of the four numbers of the whitening
 FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
 # Settings that may differ on resume: how long the run takes, and where its folders are. Digests decide on contents.
 MAY_CHANGE = ("learning.steps", "learning.epochs", "run.out", "run.work", "run.surrogate", "data.", "model.start")
+
+
+@torch.no_grad()
+def held_out_losses(
+    cache: GradCache, loss: BatchLoss, weights: TokenWeights, batches: Sequence[Batch]
+) -> dict[str, float]:
+    """Mean losses with the `true` context, a `random` one (the next batch's) and the `null` context.
+
+    Three equal losses mean that the model does not use its context. The loss has no teacher. If contexts are disjoint
+    from their batches, `batch` is the loss with the documents of the batch as its context.
+    """
+    null = Tokens(*torch.ones(2, cache.model.config.null_slots, 1, dtype=torch.long))
+    losses: dict[str, list[float]] = {}
+    with evaluation_mode(cache.model):
+        for number, batch in enumerate(batches):
+            following = batches[(number + 1) % len(batches)]
+            contexts: dict[str, tuple[Tokens, Batch | None]] = {
+                "true": (batch.context_texts, batch),
+                "random": (following.context_texts, following),
+                "null": (null, None),
+            }
+            if batch.context_tokens is not None:
+                contexts["batch"] = (batch.documents.take(batch.context), batch)
+            for name, (texts, source) in contexts.items():
+                table = weights.equal() if source is None else weights.of(source, loss.head)()
+                queries, documents = cache.vectors(batch.in_context(texts, is_null=source is None), table)
+                sample = None
+                if source is not None:
+                    own = documents if source is batch else cache.vectors(source.in_context(texts), table)[1]
+                    sample = own[source.context]
+                losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
+    return {name: sum(values) / len(values) for name, values in losses.items()}
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:

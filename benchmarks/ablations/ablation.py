@@ -25,8 +25,7 @@ from cdesearch.errors import InputError
 from trainer.recipe import Recipe
 from trainer.recipe_file import to_plain
 from trainer.replacing import replace_text
-from trainer.run.folder import claim_folder
-from trainer.run.log import read_log
+from trainer.run.folder import claim_folder, read_log
 from trainer.run.state import STATE
 
 CONTEXTS = ("true", "random", "null", "document")

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import field
 
 from cdesearch.errors import InputError
-from trainer.missing import check_named
 from trainer.recipe import Recipe, check_recipe
 from trainer.recipe_file import Count, Section, parse_recipe
+from trainer.run.folder import check_named
 
 COMPLETE = "See benchmarks/ablations for complete plans."
 DATA = "data"  # beside the arms: the folder of their prepared data

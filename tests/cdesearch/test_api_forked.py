@@ -33,7 +33,6 @@ os._exit(0)
 """
 OPEN = "index = cdesearch.open(docs, model=model)"
 SEARCH = "index.search('cat')"
-OPEN_AND_SEARCH = "cdesearch.open(docs, model=model).search('cat')"
 CALLS = (
     SEARCH,
     "index.search('cat', mode='text')",
@@ -70,12 +69,6 @@ def test_a_forked_child_of_a_process_that_has_searched_says_what_to_do(docs, tin
     assert errors.pop("index.close()") == "worked"
     assert all(error.startswith("This process was forked from process ") for error in errors.values())
     assert all('"spawn"' in error for error in errors.values())
-
-
-@pytest.mark.slow
-def test_a_forked_child_of_a_process_that_has_not_searched_works(docs, tiny_checkpoint):
-    assert forked(docs, tiny_checkpoint, "", OPEN_AND_SEARCH) == ["worked"]
-    assert forked(docs, tiny_checkpoint, OPEN, SEARCH) == ["worked"]
 
 
 def search_here(docs, model):

@@ -8,7 +8,6 @@ import shutil
 import threading
 import time
 import warnings
-from pathlib import Path
 
 import pytest
 from typer.main import get_command_from_info
@@ -18,7 +17,6 @@ import cdesearch
 from cdesearch.errors import IndexMismatchError, IndexNotFoundError, InputError, QueryError, SourceError
 from indexer.command import index as index_command
 
-REPOSITORY = Path(__file__).parents[2]
 QUERIES = ["the cat", "water in the river", "bread", "a", "moon " * 100, "stone light engine"]
 
 
@@ -103,27 +101,6 @@ def test_a_handle_notices_each_of_many_fast_updates_at_its_next_call(opened, doc
             assert paths(handle.search(animals[number], mode="text")) == ["new.md"]
             assert not handle.search(animals[number + 1], mode="text")
     other.close()
-
-
-def test_a_handle_that_is_opened_again_keeps_its_model(opened, docs):
-    opened.search("cat")
-    encoder = opened._searcher.encoder
-    (docs / "new.md").write_text("the dog")
-    opened.update()
-    assert opened._searcher.encoder is encoder
-    assert opened.search("dog").generation == opened.index.generation.name
-
-
-def test_reload_tells_whether_there_is_a_newer_generation(opened, docs, tiny_checkpoint):
-    assert not opened.reload()
-    (docs / "new.md").write_text("the dog")
-    cdesearch.build(docs, model=tiny_checkpoint).close()
-    assert opened.reload() and not opened.reload()
-
-
-def test_an_update_with_a_new_context_embeds_all_texts(opened):
-    report = opened.update(refresh_context=True)
-    assert report.changed and report.embedded == 12
 
 
 def test_a_handle_of_an_index_that_was_removed_or_built_by_another_model_says_so(opened, docs, closed_checkpoint):

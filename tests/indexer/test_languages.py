@@ -166,8 +166,3 @@ def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_m
     cdesearch.open(folder, model=english_model)
     status = read_status(Index.open(folder))
     assert status["languages"] == "75% Russian, 25% English" and status["unread"] == line
-
-
-def test_nothing_is_said_of_a_model_whose_languages_are_unknown(tmp_path, tiny_checkpoint):
-    folder = write(tmp_path / "docs", CORPORA["ru"][0])
-    assert make_index([folder], model=tiny_checkpoint).language_notes == ()

@@ -9,7 +9,6 @@ import pytest
 from built import make_index
 
 from cdesearch.progress import Silent
-from cdesearch.store.file_account import FileRecord
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.files.outcome import Skipped, Source
@@ -64,14 +63,6 @@ def without_time(records):
     return sorted(
         ({name: value for name, value in record.items() if name != "mtime_ns"} for record in records), key=str
     )
-
-
-def test_without_a_base_everything_is_to_be_read(indexed):
-    found = sources_of(indexed)
-    plan = plan_of([*found, Skipped("x", "why")], None)
-    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == (found, [], set())
-    assert [file.path for file in plan.files.values()] == [*(source.path for source in found), "x"]
-    assert plan.files["x"] == FileRecord("x", "skipped", "why")
 
 
 def test_if_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed, base):

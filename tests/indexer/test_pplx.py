@@ -89,16 +89,6 @@ def test_an_update_stores_what_the_model_makes_of_the_whole_documents(docs, mode
     np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
 
 
-def test_windows_end_between_chunks_and_are_encoded_apart(docs, models, monkeypatch):
-    monkeypatch.setattr("cdesearch.encode.encoder.WINDOW_TOKENS", 500)
-    run(docs, models[True], plain=True)
-    index, rows = rows_of(docs)
-    encoder = load_encoder(models[True], plain=True)
-    assert max(len(encoder.windows(chunks)) for chunks in by_document(rows)) > 1
-    wanted = np.concatenate([own_vectors(encoder, chunks, None) for chunks in by_document(rows)])
-    np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])

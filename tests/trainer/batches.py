@@ -6,11 +6,9 @@ import numpy as np
 import torch
 from conftest import TINY, make_model, make_tokenizer
 
-from trainer.data.batches.windows import make_windows
-from trainer.data.training_batch import Batch, tokenize
+from trainer.data.training_batch import Batch, make_windows, tokenize
 from trainer.loss.contrastive import contrastive
-from trainer.loss.token_weights import TokenWeights
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 

@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hidden_libraries import run_module_without
 
 from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
 from trainer.__main__ import main
 from trainer.recipe import load_recipe
-from trainer.run.log import read_log
+from trainer.run.folder import read_log
 from trainer.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,29 +22,11 @@ ABSENT = (
     " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
     " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
 )
-# These finders hide the absent libraries: `import` fails and `find_spec` returns None, as on a bare machine.
-WITHOUT = """
-import sys
-absent, finders = set(sys.argv.pop(1).split()), list(sys.meta_path)
-
-class Bare:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in absent:
-            return None
-        return next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
-
-sys.meta_path[:] = [Bare()]
-from trainer.__main__ import main
-code = main(sys.argv[1:])
-assert not absent & {name.partition(".")[0] for name in sys.modules}
-sys.exit(code)
-"""
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
 
 
 def train_bare(*arguments):
-    command = [sys.executable, "-P", "-c", WITHOUT, ABSENT, *map(str, arguments)]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return run_module_without(ABSENT, "trainer", *arguments, cwd=".")
 
 
 def steps_of(folder):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import TINY, make_model
-from safetensors.torch import load_file, save_file
 
 import trainer
 from cdesearch.errors import InputError, ModelError
@@ -155,14 +154,6 @@ def test_a_checkpoint_with_files_of_somebody_else_is_left_alone(tiny_checkpoint,
     assert contents(tmp_path) == before
 
 
-def test_no_graph_of_an_earlier_checkpoint_remains(tiny_checkpoint, closed_checkpoint, joint_checkpoint, tmp_path):
-    for source in (closed_checkpoint, joint_checkpoint):
-        out, new = shutil.copytree(tiny_checkpoint, tmp_path / source.name), tmp_path / f"new-{source.name}"
-        for folder in (out, new):
-            assert main([str(folder), f"{source}=1"]) == 0
-        assert contents(out).keys() == contents(new).keys()
-
-
 def test_an_earlier_checkpoint_is_kept_if_the_command_is_stopped(tiny_checkpoint, tmp_path, monkeypatch):
     out = shutil.copytree(tiny_checkpoint, tmp_path / "out")
     before = contents(tmp_path)
@@ -177,24 +168,6 @@ def test_an_earlier_checkpoint_is_kept_if_the_command_is_stopped(tiny_checkpoint
     (tmp_path / f"out{UNFINISHED}").mkdir()  # of a command that was killed
     assert main([str(out), f"{tiny_checkpoint}=1", "--half"]) == 0
     assert contents(tmp_path) != before and [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def with_nan(checkpoint, folder):
-    """A copy of a checkpoint with one weight that is not a number, and the name of its tensor."""
-    shutil.copytree(checkpoint, folder)
-    state = load_file(folder / "model.safetensors")
-    name = max(state)
-    state[name].view(-1)[0] = float("nan")
-    save_file(state, folder / "model.safetensors")
-    return name
-
-
-def test_a_checkpoint_with_nan_is_named_with_its_tensor_and_not_merged(tiny_checkpoint, tmp_path, capsys):
-    name = with_nan(tiny_checkpoint, tmp_path / "broken")
-    assert main([str(tmp_path / "out"), f"{tiny_checkpoint}=1", f"{tmp_path}/broken=1"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"{tmp_path}/broken has numbers that are not finite in model.{name}." in line
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_that_uses_the_checkpoint_is_all_that_an_int8_merge_prints(tiny_checkpoint, tmp_path):

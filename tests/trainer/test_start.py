@@ -7,7 +7,6 @@ from hidden_libraries import run_module_without
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.registry import family_of
-from trainer.export import note_missing_graphs
 from trainer.start import is_published, main, start_model
 
 
@@ -67,12 +66,6 @@ def test_without_onnx_a_checkpoint_is_written_and_one_line_says_what_it_lacks(be
     assert run.returncode == 0 and str(tmp_path / "out") in run.stdout
     assert run.stderr == "onnx is not installed: the checkpoint gets no ONNX graphs. `pip install onnx` helps.\n"
     assert (tmp_path / "out" / "model.safetensors").exists() and not (tmp_path / "out" / "onnx").exists()
-
-
-def test_a_checkpoint_that_never_has_graphs_lacks_none(bert, capsys, monkeypatch):
-    monkeypatch.setattr("trainer.export.find_spec", lambda _: None)
-    note_missing_graphs(start_model(bert, context_attention="joint"))
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -23,16 +23,13 @@ from trainer import train as module
 from trainer.data.material import prepare_material
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.token_weights import TokenWeights
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
-from trainer.run.folder import locked
-from trainer.run.log import read_log
+from trainer.run.folder import locked, read_log
 from trainer.run.loop import exit_code
-from trainer.run.watch import held_out_losses
 from trainer.starting import starting_model
 from trainer.step.gradcache import GradCache
-from trainer.train import TrainingRun, train
+from trainer.train import held_out_losses, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
@@ -96,30 +93,6 @@ def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):
     assert type(encoder._runtime).__name__ == "OnnxRuntime"
     assert encoder.config.statistics != load_encoder(recipe.model.start).config.statistics
     assert encoder.encode(["the cat"], "query", None).shape == (1, 16)
-
-
-def first_stage_mean(folder, texts):
-    model, tokenizer = load_checkpoint(folder), make_tokenizer()
-    rows = [torch.tensor([tokenizer.encode(text).ids]) for text in texts]
-    with torch.no_grad():
-        return torch.stack([model.first_stage(ids, torch.ones_like(ids))[0] for ids in rows]).mean(0)
-
-
-@pytest.mark.slow
-def test_a_new_null_vector_starts_at_the_mean_first_stage_vector_of_the_training_texts(
-    recipe_file, tmp_path, bert, closed_checkpoint, tiny_checkpoint
-):
-    changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "0"}
-    for start in (bert, closed_checkpoint):
-        out = str(tmp_path / f"out of {start.name}")
-        recipe = load_recipe(recipe_file, {**changes, "model.start": str(start), "run.out": out})
-        material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
-        folder = train(recipe, Silent())
-        expected = first_stage_mean(folder, material.texts)
-        torch.testing.assert_close(load_checkpoint(folder).second_stage.null.data, expected, atol=1e-5, rtol=1e-4)
-    # The null vector of the other checkpoint has been trained, for its gates are not zero.
-    trained = load_checkpoint(train(load_recipe(recipe_file, changes), Silent())).second_stage.null
-    assert torch.equal(trained, load_checkpoint(tiny_checkpoint).second_stage.null)
 
 
 def test_gates_change_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
@@ -343,28 +316,6 @@ def test_numbers_that_are_not_finite_stop_the_run(recipe_file, tmp_path, changes
         train(replace(recipe, learning=replace(recipe.learning, **changes)), Silent())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["weights", "head"])
-def test_weights_that_the_last_step_breaks_are_neither_saved_nor_exported(recipe_file, tmp_path, monkeypatch, part):
-    changes = {"run.out": str(tmp_path / "out"), "data.held_out": "0.0"}
-    train(load_recipe(recipe_file, {**changes, "learning.steps": "1"}), Silent())
-    before = {file: file.read_bytes() for file in (tmp_path / "out" / "checkpoint").rglob("*.*") if file.is_file()}
-    original, recipe = TrainingRun._step, load_recipe(recipe_file, {**changes, "learning.steps": "2"})
-
-    def step(self, batch):
-        original(self, batch)
-        with torch.no_grad():
-            for parameter in (p for group in self.optimizer.param_groups for p in group["params"]):
-                if (parameter is self.head.log_ridge) == (part == "head"):
-                    parameter.fill_(1000.0 if part == "head" else torch.nan)
-
-    monkeypatch.setattr(TrainingRun, "_step", step)
-    with pytest.raises(TrainingError, match=r"After step 2, .* numbers that are not finite; the last state and"):
-        train(recipe, Silent(), resume=True)
-    assert {file: file.read_bytes() for file in before} == before
-    assert torch.load(tmp_path / "out" / "state.pt")["progress"][0] == 1
-
-
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
 def test_the_files_of_a_checkpoint_have_the_mode_that_the_umask_allows(tmp_path, tiny_checkpoint):
     before = os.umask(0o027)
@@ -474,25 +425,6 @@ def write_books(tmp_path):
         books.append({"doc_id": f"book {number}", "title": "", "chunks": chunks, "questions": questions})
     (tmp_path / "books.jsonl").write_text("\n".join(map(json.dumps, books)))
     return tmp_path / "books.jsonl"
-
-
-def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
-    changes = {
-        "data.pairs": f'["{write_books(tmp_path)}"]',
-        "batches.size": "20",
-        "batches.clusters": "'documents'",
-        "learning.steps": "3",
-        "run.out": str(tmp_path / "out"),
-        "run.work": str(tmp_path / "work"),
-    }
-    recipe = load_recipe(recipe_file, changes)
-    model = starting_model(recipe.model)
-    material = prepare_material(recipe, model, make_tokenizer(), Silent())
-    # Documents of five chunks, divided into batches of 20: only the first and last of a batch may be incomplete.
-    assert len(set(material.stream.batch(0).siblings.tolist())) <= 6
-    train(recipe, Silent())
-    log = read_log(recipe.run.out)
-    assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
 
 
 @pytest.mark.slow

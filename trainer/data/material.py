@@ -22,11 +22,9 @@ from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.data.random_stream import random_stream
 from trainer.data.store import Arrays, Integers, Rows, digest_of, stored, stored_in_blocks
-from trainer.data.surrogate.model import open_surrogate
-from trainer.data.surrogate.scores import Surrogate, surrogate_vectors
-from trainer.data.surrogate.word_scores import WordScores
+from trainer.data.surrogate import Surrogate, WordScores, open_surrogate, surrogate_vectors
 from trainer.data.training_batch import Batch, token_rows
-from trainer.execution.evaluation_mode import evaluation_mode
+from trainer.execution import evaluation_mode
 from trainer.recipe import Recipe
 from trainer.start import is_published, start_model
 

@@ -1,4 +1,7 @@
-"""Corpus-statistics whitening in training: its four numbers are parameters, and the batch is the corpus."""
+"""Corpus statistics in training, where the batch is the corpus: the whitening, and the weights of tokens.
+
+The four numbers of the whitening are parameters.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cdesearch.models.config import StatisticsConfig
+from trainer.data.training_batch import Batch, Tokens, sent
 
 
 class WhiteningHead(nn.Module):
@@ -65,3 +69,32 @@ class WhiteningHead(nn.Module):
             return functional.normalize((functional.normalize(pooled.float(), dim=-1) - shift) @ projection, dim=-1)
 
         return whitened
+
+
+def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
+    """(V,) the number of documents that contain each token; 0 for padding."""
+    ids = documents.ids.masked_fill(documents.mask == 0, 0).sort(1).values
+    is_first = torch.ones_like(ids, dtype=torch.bool)
+    is_first[:, 1:] = ids[:, 1:] != ids[:, :-1]
+    return torch.bincount(ids[is_first & (ids > 0)], minlength=vocabulary)
+
+
+class TokenWeights:
+    """Computes the table (V,) of the weights for idf pooling."""
+
+    def __init__(self, vocabulary: int, special: list[int], device: torch.device) -> None:
+        self._vocabulary = vocabulary
+        self._special = torch.tensor(sorted(special), device=device)
+        self._device = device
+
+    def of(self, batch: Batch, head: WhiteningHead) -> Callable[[], Tensor]:
+        """A function that computes the table from the head and the batch; without context all weights are equal."""
+        if not batch.is_contextual:
+            return self.equal
+        documents = batch.documents
+        counts = sent(document_frequencies(documents, self._vocabulary).float(), self._device)
+        return lambda: head.token_weights(counts, len(documents), self._special)
+
+    def equal(self) -> Tensor:
+        """Equal weights (V,), for the plain mean."""
+        return torch.ones(self._vocabulary, device=self._device)

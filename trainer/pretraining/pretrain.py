@@ -15,13 +15,12 @@ from cdesearch.models.hub import NEEDS_HUB
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.reading import domain_files
-from trainer.execution.distributed import world
-from trainer.pretraining.masked_learner import MaskedLearner
+from trainer.execution import world
+from trainer.pretraining.condenser import MaskedLearner
+from trainer.pretraining.diffusion import SequenceLearner, tokenizer_file
 from trainer.pretraining.recipe import PretrainingRecipe
-from trainer.pretraining.sequence_learner import SequenceLearner, tokenizer_file
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
-from trainer.run.folder import claim_folder, locked, refuse_earlier_run
-from trainer.run.log import Log
+from trainer.run.folder import Log, claim_folder, locked, refuse_earlier_run
 from trainer.run.loop import Work, check_length, take_steps, terminable
 from trainer.run.state import (
     Running,
@@ -32,8 +31,7 @@ from trainer.run.state import (
     load_state,
     save_state,
 )
-from trainer.step.parameter_groups import Groups, clip_by_group, make_optimizer
-from trainer.step.schedule import linear
+from trainer.step.optimizer import Groups, clip_by_group, linear, make_optimizer
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
 BETA2 = 0.98  # of AdamW

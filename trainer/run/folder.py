@@ -1,12 +1,17 @@
-"""The folder of a run. Training replaces and removes entries in it, so it must not contain other files."""
+"""The folder of a run, its lock and its log. Training replaces and removes entries, so it holds no other files."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from cdesearch.errors import InputError
+from cdesearch.models.hub import checkpoint_folder
+from cdesearch.models.registry import family_of
 from cdesearch.store.filesystem import lock_of
+from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.recipe import Recipe
 from trainer.replacing import writing
 from trainer.run.state import STATE
@@ -16,6 +21,7 @@ CHECKPOINTS = ("checkpoint", "best")
 LOCK = "lock"
 REMEDY = "Set run.out to a new or empty folder."
 LOCK_SECONDS = 10.0  # processes that prepare batches hold the lock for so long after a kill of their run
+LOG = "log.jsonl"
 
 
 def claim_folder(folder: Path) -> None:
@@ -85,3 +91,60 @@ def locked(folder: Path, setting: str) -> Iterator[None]:
         yield
     finally:
         held.release()
+
+
+def check_named(recipe: Recipe) -> None:
+    """Raise InputError for a domain that no pair file has, ModelError for another surrogate."""
+    files = domain_files(recipe.data.pairs)
+    domains = list(map(domain_name, files))
+    if unknown := sorted(set(recipe.data.held_out_domains) - set(domains)):
+        raise InputError(
+            f"data.held_out_domains names {', '.join(unknown)}, which data.pairs does not have.",
+            f"Name some of: {', '.join(domains)}.",
+        )
+    if recipe.run.surrogate is not None:
+        family_of(checkpoint_folder(recipe.run.surrogate))
+
+
+class Log:
+    """Appends the numbers of a run, one line at a time; `anew` deletes the lines of an earlier run."""
+
+    def __init__(self, folder: Path, *, anew: bool) -> None:
+        self._file = folder / LOG
+        if anew:
+            self._file.unlink(missing_ok=True)
+        elif self._file.exists():
+            _cut_torn_line(self._file)
+
+    def write(self, step: int, seconds: float, figures: Mapping[str, Any]) -> None:
+        """Append a line; `seconds` is the training time so far."""
+        line = {"step": step, "seconds": round(seconds, 2), **figures}
+        with writing(self._file), self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a run in order. A step that was repeated after an interruption has only its last line.
+
+    A last line that a kill has cut off is left out. Raises InputError if another line is not as it was written.
+    """
+    file = folder / LOG
+    lines: dict[Any, dict[str, Any]] = {}
+    texts = file.read_bytes().split(b"\n")
+    for number, text in enumerate(texts, start=1):
+        try:
+            line = json.loads(text)
+            lines[line["step"], "loss" in line, "held_out" in line] = line
+        except (ValueError, TypeError, KeyError):
+            if number == len(texts):  # it has no end: empty, or torn
+                continue
+            raise InputError(f"{file}:{number} is not a line of a log.", "Remove the line.") from None
+    return sorted(lines.values(), key=lambda line: line["step"])
+
+
+def _cut_torn_line(file: Path) -> None:
+    """Remove the last line if a kill has cut it off, because the next one would be joined to it."""
+    content = file.read_bytes()
+    if not content.endswith(b"\n"):
+        with writing(file), file.open("r+b") as stream:
+            stream.truncate(content.rfind(b"\n") + 1)

@@ -14,7 +14,7 @@ from cdesearch.cli.exits import INTERRUPTED, TERMINATED
 from cdesearch.errors import InputError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
-from trainer.execution.distributed import highest
+from trainer.execution import highest
 from trainer.run.state import Running
 
 SAVE_SECONDS = 300.0  # between two states

@@ -23,7 +23,7 @@ from msgspec import Struct
 from torch import Tensor, nn
 
 from cdesearch.errors import CdesearchError, InputError, ModelError, StorageError
-from trainer.execution.distributed import world
+from trainer.execution import world
 from trainer.recipe_file import differences, parse_recipe, to_plain
 from trainer.replacing import replacing, writing
 

@@ -12,8 +12,11 @@ the graph that is replayed, so its gradient is counted once, together with that 
 Callan, 2022, equation 8). The pass without graphs need not compute it.
 """
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -21,12 +24,11 @@ from torch import Tensor
 
 from cdesearch.models.backbones.packed import Packing, pack_texts
 from trainer.data.training_batch import Tokens, sent
-from trainer.step.memory import release_freed_memory
-from trainer.step.random_state import State, random_state, replayed
 
 TIDY_EVERY = 4  # micro-batches between two releases of freed memory
 
 Text = Tokens | Packing  # the texts of a micro-batch, on the device
+State = tuple[Tensor, Tensor | None]  # of the CPU, and of the GPU if that is the device
 
 
 class WithLoss(NamedTuple):
@@ -112,3 +114,40 @@ class CachedPass:
     def _send(self, tokens: Tokens, *, packs: bool) -> Text:
         """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""
         return (pack_texts(tokens.ids, tokens.mask) if packs else tokens).to(self._device)
+
+
+def release_freed_memory() -> None:
+    """Return freed memory to the operating system, also between live blocks. Without glibc it does nothing."""
+    if trim := _malloc_trim():
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+    return trim
+
+
+def random_state(device: torch.device) -> State:
+    """The present state."""
+    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+
+
+@contextmanager
+def replayed(state: State, device: torch.device) -> Iterator[None]:
+    """Within this context manager, random numbers are those that followed an earlier state."""
+    now = random_state(device)
+    _restore(state, device)
+    try:
+        yield
+    finally:
+        _restore(now, device)
+
+
+def _restore(state: State, device: torch.device) -> None:
+    torch.set_rng_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state(state[1], device)

@@ -8,23 +8,21 @@ Each network runs over its texts as a `CachedPass`, which repeats it with the sa
 as keys and values, which are leaves between the two stages; joint context as the first-stage vectors themselves.
 """
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cdesearch.models.backbones.bert import mean_pool, pool_chunks
 from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Windows, sent
-from trainer.execution.distributed import mean
+from trainer.execution import mean
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.step.cached_pass import CachedPass, Passing, Text
-from trainer.step.cast_once import cast_once
-from trainer.step.memory import release_freed_memory
+from trainer.step.cached_pass import CachedPass, Passing, Text, release_freed_memory
 
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss
 
@@ -210,3 +208,26 @@ class GradCache:
         if self._precision == torch.float32:
             return nullcontext()
         return torch.autocast(self._device.type, self._precision)
+
+
+@contextmanager
+def cast_once(model: nn.Module, precision: torch.dtype) -> Iterator[None]:
+    """Within the block, weights and biases of linear layers are copies in `precision`.
+
+    Their gradients reach the parameters, where they are summed in fp32. With fp32 nothing is copied.
+    """
+    layers = [] if precision == torch.float32 else [m for m in model.modules() if isinstance(m, nn.Linear)]
+    parameters = [dict(layer._parameters) for layer in layers]
+    with torch.enable_grad():
+        for layer, own in zip(layers, parameters, strict=True):
+            for name, parameter in own.items():
+                if parameter is not None:
+                    del layer._parameters[name]
+                    setattr(layer, name, parameter.to(precision))
+    try:
+        yield
+    finally:
+        for layer, own in zip(layers, parameters, strict=True):
+            for name in own:
+                layer.__dict__.pop(name, None)
+            layer._parameters.update(own)

@@ -7,7 +7,7 @@ from beir_folder import WORDS, write_set
 
 from benchmarks.ablations.ablation import ablation, mean_and_interval
 from benchmarks.ablations.plan import arms_of, read_plan
-from cdesearch.errors import InputError, ModelError, SourceError
+from cdesearch.errors import InputError, SourceError
 from trainer.recipe import check_recipe
 
 PLAN = """
@@ -95,54 +95,6 @@ def test_a_plan_with_a_value_of_a_wrong_kind_is_refused_in_one_line_before_anyth
     assert not (tmp_path / "runs").exists() and not [*tmp_path.glob("out/*")]
 
 
-@pytest.fixture
-def made_arm(tmp_path, monkeypatch):
-    """Make the first arm of PLAN, changed by `old` and `new`, from a start; training is replaced by a marker."""
-    plan, start = tmp_path / "plan.toml", tmp_path / "start"
-    start.mkdir()
-    write_data(tmp_path)
-
-    def train(recipe, *_, **__):
-        (recipe.run.out / "checkpoint").mkdir()
-        (recipe.run.out / "ndcg.json").write_text('{"beir": {"true": 1, "random": 1, "null": 1, "fused": 1}}')
-        raise RuntimeError("trained")
-
-    monkeypatch.setattr("trainer.train.train", train)
-
-    def make(old="", new="", start=start, data=tmp_path, out=tmp_path / "new" / "out"):
-        plan.write_text(PLAN.replace(old, new) if old else PLAN)
-        ablation(plan, data, start, tmp_path / "runs", out)
-
-    return make
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"old": "steps = 2", "new": "steps = 9"}, {"data": "other data"}, {"start": Path(__file__).parent}],
-)
-def test_a_trained_arm_that_was_made_with_another_recipe_is_refused(made_arm, tmp_path, change):
-    with pytest.raises(RuntimeError, match="trained"):
-        made_arm()
-    if "data" in change:
-        change = {"data": tmp_path / change["data"]}
-        change["data"].mkdir()
-        write_data(change["data"])
-    with pytest.raises(InputError, match="made with another recipe") as refused:
-        made_arm(**change)
-    assert f"Delete {tmp_path / 'runs' / 'plan' / 'no-context'}, " in str(refused.value)
-
-
-@pytest.mark.parametrize(("old", "new"), [("max_tokens = 32", "max_tokens = 16"), ('["beir"]', '["beir", "more"]')])
-def test_an_arm_is_measured_again_but_not_trained_again_if_the_plan_evaluates_otherwise(made_arm, tmp_path, old, new):
-    with pytest.raises(RuntimeError, match="trained"):
-        made_arm()
-    (tmp_path / "more").symlink_to("beir")
-    measured = tmp_path / "runs" / "plan" / "no-context" / "ndcg.json"
-    with pytest.raises(ModelError):  # of the marker, which is not a model that could be measured
-        made_arm(old, new)
-    assert not measured.exists()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -151,9 +103,12 @@ def test_an_arm_is_measured_again_but_not_trained_again_if_the_plan_evaluates_ot
         ({"start": Path("nowhere")}, "START is nowhere, and there is no such folder"),
     ],
 )
-def test_what_does_not_exist_is_refused_before_an_arm_is_made(made_arm, tmp_path, change, message):
+def test_what_does_not_exist_is_refused_before_an_arm_is_made(tmp_path, change, message):
+    write_data(tmp_path)
+    (tmp_path / "plan.toml").write_text(PLAN.replace(change.get("old", "\n"), change.get("new", "\n")))
     with pytest.raises((InputError, SourceError), match=message):
-        made_arm(**change)
+        start = change.get("start", tmp_path)
+        ablation(tmp_path / "plan.toml", change.get("data", tmp_path), start, tmp_path / "runs", tmp_path / "out")
     assert not (tmp_path / "runs").exists()
 
 

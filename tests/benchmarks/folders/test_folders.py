@@ -62,13 +62,6 @@ def test_the_questions_that_ship_can_be_read():
         assert all(question.answers for question in read_questions(file))
 
 
-def test_an_archive_chooses_files():
-    (archive,) = FOLDERS["celery"].archives
-    assert archive.target("celery-5.4.0/docs/userguide/tasks.rst") == "userguide/tasks.rst"
-    assert archive.target("celery-5.4.0/docs/history/whatsnew-3.0.rst") is None
-    assert archive.target("celery-5.4.0/celery/app.py") is None
-
-
 def test_every_chunk_that_answers_is_relevant_and_a_part_of_its_file():
     paths_and_texts = [("a", "cheese"), ("a", "the moon is far"), ("b", "the moon is far"), ("a", "the moon\nis far")]
     chunks = [Chunk("", path, None, 0, path, "", (), text, 0, 1, 1, None) for path, text in paths_and_texts]

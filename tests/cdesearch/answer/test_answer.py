@@ -2,10 +2,9 @@ import pytest
 from scripted_model import speaking
 
 import cdesearch
-from cdesearch.answer.answer import WrittenAnswer, quoted_answer
+from cdesearch.answer.answer import NOT_ANSWERED, WrittenAnswer, quoted_answer
 from cdesearch.answer.endpoint import Endpoint
 from cdesearch.answer.extract import MARGIN, MAX_COSINE, MAX_SENTENCES, CorpusView, extract
-from cdesearch.answer.prompt import NOT_ANSWERED
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import fit_passages
 from cdesearch.search.searcher import Searcher

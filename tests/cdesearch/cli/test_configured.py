@@ -19,12 +19,9 @@ PAGES = {"cats.md": "# Cats\n\nA cat purrs.", "dogs.md": "# Dogs\n\nA cat and a 
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    for name, text in PAGES.items():
-        (folder / name).write_text(text)
+def indexed(index_of):
+    folder = index_of(PAGES)
     (folder / "sub").mkdir()
-    cdesearch("index", ".", cwd=folder)
     return folder
 
 
@@ -177,11 +174,7 @@ def test_an_option_name_is_written_as_on_the_command_line(indexed, project, erro
     project('[index]\nmax_file_size = "1KB"\n')
     assert "(did you mean max-file-size?)" in error("index", ".")
     project('[index]\nmax-file-size = "1KB"\n')
-    (indexed / "large.txt").write_text("The bird flies.\n" * 200)
-    try:
-        assert "larger than 1 kB (--max-file-size)" in cdesearch("index", ".", cwd=indexed).stderr
-    finally:
-        (indexed / "large.txt").unlink()
+    assert shown(indexed)["index", "max-file-size"][0] == "1KB"
 
 
 @pytest.mark.parametrize(
@@ -219,13 +212,6 @@ def test_the_user_may_trust_a_project(indexed, project, user, error):
     user("")
     project(f'trusted-projects = ["{indexed.as_posix()}"]\n')
     assert "sets trusted-projects outside a section" in error("config"), "a project cannot trust itself"
-
-
-def test_the_user_may_configure_an_index_in_a_bucket(indexed, user):
-    user('[query]\nindex = "s3://bucket/docs"\n[status]\nindex = "file:///data"\n')
-    values = shown(indexed)
-    assert values["query", "index"][0] == ["s3://bucket/docs"]
-    assert values["status", "index"][0] == "/data"
 
 
 def test_the_help_works_with_a_broken_file(indexed, project):

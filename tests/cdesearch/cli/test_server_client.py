@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -18,11 +17,16 @@ from background_server import runtime_folder, serve
 from command import cdesearch, cdesearch_process
 
 from cdesearch import __version__, service
-from cdesearch.search.request import SearchRequest
-from cdesearch.service import RunningServer, open_service, running_server
+from cdesearch.service import running_server
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
-from cdesearch.store.server_address import ServerRecord, make_runtime_folder, read_record, socket_of, write_record
+from cdesearch.store.server_address import (
+    ServerRecord,
+    make_runtime_folder,
+    read_record,
+    socket_of,
+    write_record,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the sockets are Unix sockets")
 
@@ -37,35 +41,61 @@ TEXTS = {
     ),
 }
 QUERIES = [
+    ["cat"],
     ["cats at night"],
+    ["moon", "water"],
+    ["engine"],
     ["whale"],
     ["river stone", "-k", "3"],
+    ["Katze", "-k", "2"],
     ["猫は眠る", "-k", "1"],
+    ["🐈"],
+    ["'; drop table --"[:14]],
     ['a "quoted" (query) AND OR ~^:'],
     ["a&b=c?d#e%20+f"],
     ["zebra"],
     ["cat " * 600],
+    ["moon", "--path", "notes"],
+    ["moon", "--path", "**/*.txt"],
     ["moon", "--path", "*.nothing"],
+    ["zebra", "--path", "notes"],
     ["moon", "--path", "notes/ünïcode 漢字.md"],
+    ["moon", "--path=pets.md"],
     ["moon", "--path", "{notes,nothing}/*.txt", "--path", "pets.md"],
+    ["moon", "--type", "md"],
     ["moon", "--type", "txt", "--type", "md", "--path", "notes"],
+    ["moon", "--type", "rust"],
+    ["moon", "--since", "1d"],
     ["moon", "--since", "2100-01-01"],
+    ["cat", "-k", "100"],
     ["cat", "-k", "101"],
+    ["cat", "-k", "5000"],
 ]
-OPTIONS = "|--json|--full --group|-C 2|--format grep -C 50|--format jsonl|--mode text|--mode dense --json|--rerank"
+OPTIONS = [
+    [],
+    ["--json"],
+    ["--full", "--group"],
+    ["-C", "2"],
+    ["--format", "grep", "-C", "50"],
+    ["--format", "jsonl"],
+    ["--mode", "text"],
+    ["--mode", "dense", "--json"],
+    ["--rerank"],
+]
 ERRORS = [
+    ["query", " "],
     ["query", ""],
+    ["query", "cat", "--path", ""],
     ["query", "cat", "--path", "[z-a]"],
     ["query", "cat", "-k", "0"],
     ["query", "cat", "--mode", "foo"],
     ["query", "cat", "--index", "nowhere"],
+    ["query", "cat", "--model", "nowhere"],
     ["query", "c\udcffat"],
     ["search", "cat"],
+    ["quary", "cat"],
     ["cat", "--unknown"],
 ]
-
-
-ANSWER = {"hits": [], "truncated_to": None, "milliseconds": 1, "stage": "complete"}
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +105,8 @@ def runtime():
 
 
 @pytest.fixture(scope="module")
-def docs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    for name, text in TEXTS.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    cdesearch("index", ".", cwd=folder)
-    return folder
+def docs(index_of):
+    return index_of(TEXTS)
 
 
 @pytest.fixture(scope="module")
@@ -109,17 +134,11 @@ def ask(served, runtime, monkeypatch):
     return asked
 
 
-def asked_server(index, request):
-    """Return whether a running server has a usable answer."""
-    service = open_service({"": index})
-    return isinstance(service, RunningServer) and service._asked(request) is not None
-
-
 def without_time(run):
     return run.returncode, re.sub(r'"milliseconds": [\d.]+', "", run.stdout), run.stderr
 
 
-def needs_direct(query):
+def needs_direct(query, options):
     """Return whether the output depends on more than the answer of the server."""
     is_many = any(query[n : n + 1] == ["-k"] and int(query[n + 1]) > 100 for n in range(len(query)))
     return is_many or any(word.startswith(("--path", "--type", "--since")) for word in query) or len(query[0]) > 1000
@@ -128,8 +147,8 @@ def needs_direct(query):
 @pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: " ".join(query)[:30])
 def test_the_answer_through_the_server_is_that_without_it(ask, query):
-    for options in OPTIONS.split("|"):
-        direct, through = ask("query", *query, *options.split(), allow_direct=needs_direct(query))
+    for options in OPTIONS:
+        direct, through = ask("query", *query, *options, allow_direct=needs_direct(query, options))
         assert without_time(direct) == without_time(through)
 
 
@@ -186,15 +205,6 @@ def test_a_server_is_not_used_for_other_or_unconfirmed_models(ask, served, monke
         checksums.write_bytes(before[0])
         manifest.write_bytes(before[1])
         os.utime(manifest, ns=(before[2].st_atime_ns, before[2].st_mtime_ns))
-
-
-def test_a_server_of_another_generation_is_not_used(ask, served, monkeypatch):
-    monkeypatch.setattr("cdesearch.service._get", lambda *_: ANSWER | {"generation": "0" * 12})
-    direct, through = ask("query", "cat", allow_direct=True)
-    assert "pets.md" in through.stdout and without_time(direct) == without_time(through)
-    own = ANSWER | {"generation": Index.open(served).generation.name}
-    monkeypatch.setattr("cdesearch.service._get", lambda *_: own)
-    assert ask("query", "cat")[1].stderr == "No hits.\n"  # an answer from the right generation is used
 
 
 def test_a_server_of_another_version_is_not_used(ask, served, monkeypatch):
@@ -256,7 +266,14 @@ def response(body, status="200 OK", length=None):
 
 
 def body_for(docs):
-    return json.dumps(ANSWER | {"generation": Index.open(docs).generation.name}).encode()
+    values = {
+        "generation": Index.open(docs).generation.name,
+        "hits": [],
+        "truncated_to": None,
+        "milliseconds": 1,
+        "stage": "complete",
+    }
+    return json.dumps(values).encode()
 
 
 def test_a_private_socket_of_this_process_is_used(moved):
@@ -267,42 +284,54 @@ def test_a_private_socket_of_this_process_is_used(moved):
         )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", [0o660, 0o601])
-def test_a_socket_that_other_users_may_have_created_is_not_used(moved, mode):
-    with Planted(moved, response(body_for(moved)), mode=mode) as planted:
-        assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
-        assert planted.asked == []
-
-
-def test_a_program_that_is_not_the_announced_server_is_not_used(moved):
-    with Planted(moved, response(body_for(moved)), pid=2**22) as planted:
+@pytest.mark.parametrize(
+    ("options", "folder_mode"),
+    [
+        ({"mode": 0o666}, 0o700),
+        ({"mode": 0o640}, 0o700),
+        ({"mode": 0o601}, 0o700),
+        ({"pid": 2**22}, 0o700),
+        ({}, 0o755),
+    ],
+    ids=["written by all", "read by a group", "run by all", "another program", "a folder that others can enter"],
+)
+def test_a_socket_that_others_may_have_created_is_not_used(moved, options, folder_mode):
+    with Planted(moved, response(body_for(moved)), **options) as planted:
+        planted.path.parent.chmod(folder_mode)
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
         assert planted.asked in ([], [b""])
 
 
-def test_a_folder_of_sockets_that_others_can_enter_is_not_used(moved):
-    with Planted(moved, response(body_for(moved))) as planted:
-        planted.path.parent.chmod(0o755)
-        assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
-        assert planted.asked == []
-
-
-ANSWERS = {
-    "closed": b"",
-    "no HTTP": b"nonsense\r\n\r\n",
-    "no fields": response(b"{}"),
-    "no JSON": response(b"{"),
-    "nested": response(b"[" * 100_000),
-    "cut": response(b'{"generation": null}', length=1000),
-    "busy": response(b'{"detail": "busy"}', status="429 Too Many Requests"),
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        response(b"{}"),
+        response(b'{"generation": "000000000000", "hits": []}'),
+        response(b"[]"),
+        response(b"{"),
+        response(b"[" * 100_000),
+        response(b'{"generation": null}', length=1000),
+        response(b'{"detail": "busy"}', status="429 Too Many Requests"),
+    ],
+    ids=[
+        "closed",
+        "empty",
+        "no HTTP",
+        "no fields",
+        "another generation",
+        "no object",
+        "no JSON",
+        "nested",
+        "cut",
+        "busy",
+    ],
+)
 def test_any_other_answer_of_a_server_leads_to_a_direct_search(moved, answer):
-    with Planted(moved, ANSWERS[answer]) as planted:
+    with Planted(moved, answer) as planted:
         run = cdesearch("query", "cat", cwd=moved)
         assert "pets.md" in run.stdout and run.stderr == ""
         assert planted.asked[0].startswith(b"GET ")
@@ -325,20 +354,11 @@ def test_a_server_that_is_killed_leads_to_direct_searches(moved, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_query_that_updates_the_index_first_is_answered_by_a_server(moved, monkeypatch):
+def test_after_an_update_every_answer_is_of_the_new_generation(moved):
     runtime = Path(os.environ["XDG_RUNTIME_DIR"])
     serve("--background", "--port", "0", runtime=runtime, cwd=moved)
-    (moved / "new.md").write_text("The xylophone plays.")
-    direct = cdesearch("query", "xylophone", "-k", "1", "--update", cwd=moved)
-    assert "new.md" in direct.stdout and direct.stderr == ""
-    generation = Index.open(moved).generation.name
-    deadline = time.monotonic() + 60
-    request = SearchRequest("xylophone", 1, "text")
-    while not asked_server(Index.open(moved), request):  # it has an older generation
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    monkeypatch.setattr(service, "_open_here", None)
-    through = cdesearch("query", "xylophone", "-k", "1", "--update", cwd=moved)
-    assert (through.stdout, through.stderr) == (direct.stdout, "")
-    assert Index.open(moved).generation.name == generation
+    for number in range(3):
+        (moved / "new.md").write_text(f"The xylophone number {number} plays.")
+        cdesearch("index", ".", cwd=moved)
+        assert f"number {number}" in cdesearch("query", "xylophone", "-k", "1", cwd=moved).stdout
     serve("--stop", runtime=runtime, cwd=moved)

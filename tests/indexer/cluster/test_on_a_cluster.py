@@ -39,22 +39,18 @@ cluster.shutdown()
 """
 
 
-def write_records(folder, n_records):
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
     """JSONL files of records, some of which have the same text."""
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("records")
     generator = np.random.default_rng(0)
     for number in range(4):
         lines = [
             json.dumps({"id": f"{number}-{row}", "text": " ".join(generator.choice(WORDS, 12)) + f" {row % 1_000}"})
-            for row in range(n_records // 4)
+            for row in range(N_CHUNKS // 4)
         ]
         (folder / f"{number}.jsonl").write_text("\n".join(lines))
     return folder
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return write_records(tmp_path_factory.mktemp("records") / "docs", N_CHUNKS)
 
 
 @pytest.fixture(scope="module")

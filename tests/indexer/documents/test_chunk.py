@@ -92,21 +92,6 @@ def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():
     assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
 
 
-def test_a_chunk_of_a_page_has_the_nearest_anchor_above_its_start():
-    sections = [f'<section id="s{n}"><h2>Part {n}</h2><p>{"the cat sat. " * 12}</p></section>' for n in range(3)]
-    document = document_of("a.html", f"<p>{'the dog ran. ' * 12}</p>{''.join(sections)}")
-    assert [document.text[anchor.offset :][:9] for anchor in document.anchors] == [f"## Part {n}" for n in range(3)]
-    start, found = 0, set()
-    for chunk in CHUNKER.split(document):
-        start = document.text.index(chunk.body, start)
-        names = [anchor.name for anchor in document.anchors if anchor.offset <= start]
-        assert chunk.anchor == (names[-1] if names else None)
-        assert chunk.location == (f"a.html#{chunk.anchor}" if names else "a.html")
-        found.add(chunk.anchor)
-        start += 1
-    assert {None, "s2"} < found
-
-
 def test_a_chunk_of_code_keeps_the_indentation_of_its_first_line():
     methods = [f"    def method_{n}(self):\n\treturn {n} + sum(range(20))\n" for n in range(12)]
     document = document_of("a.py", "class Cat:\n" + "\n".join(methods))

@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ from walked import put
 
 from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
+from indexer.embedding import spool
 from indexer.plan import count_changes
 
 
@@ -68,6 +70,14 @@ def test_a_file_that_could_not_be_read_is_tried_again_when_it_changes(docs, run)
     (docs / "bad.md").write_bytes(b"ab\0cd")
     report = run()
     assert report.n_documents == 12 and outcomes(docs)["bad.md"] == "skipped"
+
+
+def test_records_that_break_off_leave_nothing_behind(docs, run, monkeypatch):
+    monkeypatch.setattr(spool, "WINDOW", 30)  # chunks of the file are in several windows with those of others
+    lines = [json.dumps({"text": f"the moon {number}"}) for number in range(2000)]
+    (docs / "05.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-12])
+    assert run().n_documents == 12
+    assert Index.open(docs).chunks.count_rows("path = '05.jsonl.gz'") == 0
 
 
 def test_only_the_lines_that_cannot_be_read_are_left_out_and_they_are_counted(docs, tiny_checkpoint):

@@ -279,14 +279,8 @@ def test_a_file_without_suffix_is_read_if_it_is_text(tmp_path):
 def test_a_beir_folder_leaves_out_its_queries_and_judgements_alone(tmp_path):
     put(tmp_path, "beir/corpus.jsonl", "beir/queries.jsonl", "beir/qrels/test.tsv", "beir/README.md", "beir/more/b.md")
     put(tmp_path, "other/corpus.jsonl", "other/qrels/test.tsv", "other/a.md")
-    assert found(tmp_path) == [
-        "beir/README.md",
-        "beir/corpus.jsonl",
-        "beir/more/b.md",
-        "other/a.md",
-        "other/corpus.jsonl",
-        "other/qrels/test.tsv",
-    ]
+    assert found(tmp_path / "beir") == ["README.md", "corpus.jsonl", "more/b.md"]
+    assert found(tmp_path / "other") == ["a.md", "corpus.jsonl", "qrels/test.tsv"]
     rule = "queries and judgements of a BEIR folder"
     assert left_out(tmp_path) == {"beir/qrels/": rule, "beir/queries.jsonl": rule}
 

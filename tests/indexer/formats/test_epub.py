@@ -44,12 +44,6 @@ def test_a_broken_chapter_is_left_out_and_counted():
     assert str(left_out) == "1 chapter left out: chapter 2 cannot be read: HTML that is nested too deep"
 
 
-def test_a_chapter_is_read_once_though_it_is_listed_twice():
-    parts = bears()
-    parts["OEBPS/book.opf"] = parts["OEBPS/book.opf"].replace(b"</spine>", b'<itemref idref="z.xhtml"/></spine>')
-    assert read_book(parts).text.count("They sleep.") == 1
-
-
 @pytest.mark.parametrize("hidden", ["a.xhtml", "font.otf"])
 def test_a_book_is_encrypted_only_if_a_chapter_is(hidden):
     parts = book({"a.xhtml": "<p>text"}, {})

@@ -76,12 +76,9 @@ def test_an_index_keeps_the_choice_of_text_recognition(tmp_path, tiny_checkpoint
     cdesearch("index", docs, "--ocr", cwd=tmp_path)
     assert Index.open(docs).manifest.has_ocr
     (docs / "scan.pdf").write_bytes(saved(drawn("The moon is bright."), "PDF", resolution=150))
-    report = json.loads(cdesearch("status", "--json", "--index", docs, cwd=tmp_path).stdout)
-    assert (report["documents"], report["new_files"], report["modified_files"]) == (2, 1, 0)
     assert "3 documents" in cdesearch("index", docs, cwd=tmp_path).stderr
     found = json.loads(cdesearch("query", "moon", "--mode", "text", "--json", "--index", docs, cwd=tmp_path).stdout)
-    (hit,) = found["hits"]
-    assert (hit["path"], hit["page"]) == ("scan.pdf", 1) and hit["text"].startswith("The moon is")
+    assert [(hit["path"], hit["page"]) for hit in found["hits"]] == [("scan.pdf", 1)]
     assert "1 document" in cdesearch("index", docs, "--no-ocr", cwd=tmp_path).stderr
     assert not Index.open(docs).manifest.has_ocr
 

@@ -44,10 +44,6 @@ def test_coded_characters_are_decoded(coded, text):
     assert read_rtf(rb"{\rtf1\ansi{\fonttbl{\f1\fcharset128 x;}}" + coded + b"}").text == text
 
 
-def test_what_follows_the_outermost_group_is_not_read():
-    assert read_rtf(rb"{\rtf1 a}b{c}").text == "a"
-
-
 def test_a_file_of_another_kind_is_refused():
     with pytest.raises(UnreadableError, match="not an RTF file"):
         read_rtf(b"{\\html")

@@ -100,37 +100,16 @@ def test_an_unfinished_build_of_another_plan_is_removed_and_the_finished_one_bef
 COLUMNS = {"chunks": pa.schema([("id", pa.string())]), "documents": pa.schema([("path", pa.string())])}
 
 
-def begun(folder, tables):
-    """An unfinished build with real tables."""
+@pytest.mark.parametrize("wrong", [None, *COLUMNS, "damaged.lance", "foreign.lance"])
+def test_an_unfinished_build_continues_only_with_tables_of_its_columns_that_can_be_opened(folder, wrong):
     building = open_building(folder, None, {"files": 3})
     (building / "tables").mkdir()
-    for name, schema in tables.items():
-        connect(building).create_table(name, schema=schema)
-    return building
-
-
-@pytest.mark.parametrize("columns", [None, COLUMNS, {"chunks": COLUMNS["chunks"]}])
-@pytest.mark.parametrize("tables", [COLUMNS, {"chunks": COLUMNS["chunks"]}, {}])
-def test_a_build_with_the_right_tables_or_some_of_them_continues(folder, tables, columns):
-    building = begun(folder, tables)
-    assert open_building(folder, None, {"files": 3}, columns) == building
-
-
-@pytest.mark.parametrize("name", [*COLUMNS, "damaged.lance", "foreign.lance"])
-def test_a_build_with_a_table_of_other_columns_or_one_that_cannot_be_opened_is_removed(folder, name):
-    building = begun(folder, {**COLUMNS, name: pa.schema([("id", pa.int64())])} if name in COLUMNS else {})
-    if name not in COLUMNS:
-        (building / "tables" / name.replace("damaged", "chunks")).mkdir()
+    for name in COLUMNS if wrong in (None, *COLUMNS) else ():
+        connect(building).create_table(name, schema=pa.schema([("id", pa.int64())]) if name == wrong else COLUMNS[name])
+    if wrong and wrong not in COLUMNS:
+        (building / "tables" / wrong.replace("damaged", "chunks")).mkdir()
     again = open_building(folder, None, {"files": 3}, COLUMNS)
-    assert generations(folder) == {again} != {building}
-
-
-@pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"[1]"])
-def test_an_unfinished_build_whose_plan_cannot_be_read_is_removed(folder, damage):
-    broken = open_building(folder, None, {"files": 3})
-    (broken / PLAN).write_bytes(damage)
-    building = open_building(folder, None, {"files": 3})
-    assert generations(folder) == {building} != {broken}
+    assert generations(folder) == {again} and (again == building) == (wrong is None)
 
 
 def test_a_build_that_was_killed_while_its_base_was_linked_is_never_continued(folder, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.search import nearest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import tables as module
@@ -104,22 +103,6 @@ def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
 
 
-@pytest.mark.parametrize("vectors", ["signs"], indirect=True)
-def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monkeypatch, vectors):
-    """Lance would join small parts if their number was given, and a search would read more chunks."""
-    monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
-    tables = Tables(tmp_path, vectors)
-    add(tables, range(1000))
-    tables.finish()
-    parts = len(part_sizes(tables))
-    assert parts == 20
-    for update in range(3):
-        tables.delete(f"{number:032x}" for number in range(5 * update, 5 * update + 5))
-        add(tables, range(2000 + 5 * update, 2005 + 5 * update))
-        tables.finish()
-        assert len(part_sizes(tables)) == parts
-
-
 @given(added=st.lists(st.integers(1, 60), max_size=300))
 def test_there_are_never_many_segments(added):
     sizes = [20_000]
@@ -159,14 +142,11 @@ def found_by_words(tables, words):
     ],
 )
 def test_words_of_every_script_and_numbers_are_found_even_if_an_update_adds_the_first(tmp_path, text, words):
-    for numbers, more in (([0, 2], ""), ([], text), ([4], "")):
+    for update, added in enumerate(({0: "text 0", 2: "text 2"}, {30: text}, {4: "text 4"})):
         tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-        if numbers:
-            add(tables, numbers)
-        if more:
-            row = chunk_to_row(replace(chunk(30), text=more))
-            tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(30)]))
+        rows = [chunk_to_row(replace(chunk(number), text=own)) for number, own in added.items()]
+        tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), np.stack([*map(vector, added)]))
         tables.finish()
-        for word in words if 4 in numbers or more else []:
+        for word in words if update else []:
             assert found_by_words(tables, word) == ["30.md"], word
     assert "2.md" in found_by_words(tables, "text 2") and not found_by_words(tables, "the")

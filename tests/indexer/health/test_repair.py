@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,7 +10,6 @@ from damage import flip_a_byte, overwrite
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.generations import generation
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
 
@@ -48,19 +48,6 @@ def test_what_is_damaged_is_made_again_from_what_is_whole_with_the_same_settings
         assert sound.is_right() and not sound.update().changed
     if step == PREVIOUS:
         assert {chunk for chunk, _ in sound.ask()} == {chunk for chunk, _ in sound.answers["hybrid"]}
-
-
-def test_a_repair_that_stops_before_the_previous_generation_is_live_keeps_it_whole(sound, monkeypatch):
-    overwrite(sound.path("manifest.json"))
-
-    def stopped(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as during, pytest.raises(KeyboardInterrupt):
-        during.setattr(generation, "replace_file", stopped)
-        repair(sound.index, False, Silent(), lambda _: None)
-    assert [one.generation.name for one in diagnose(sound.index).others if one.is_sound] == [sound.kept]
-    repaired(sound)
 
 
 @pytest.mark.parametrize("parts", [["manifest.json"], ["manifest.json", "checksums.json"]])
@@ -109,3 +96,14 @@ def test_no_marker_is_written_into_the_index_of_another_user(sound):
     with pytest.raises(IndexUntrustedError, match="only its owner can change it"):
         repair(sound.index, False, Silent(), lambda _: None)
     assert not (sound.index / "INDEX").exists()
+
+
+@pytest.mark.parametrize("damage", [None, "", "{", '{"generations": 7}'])
+def test_a_list_of_generations_that_is_lost_is_reported_and_written_again(sound, damage):
+    ledger = sound.index / "generations.json"
+    ledger.unlink() if damage is None else ledger.write_text(damage)
+    found = diagnose(sound.index)
+    assert not found.is_sound and found.problem.startswith(f"{ledger}, the list of generations, ")
+    assert repaired(sound) == ["The list of generations was written again from their folders."]
+    assert sound.is_right()
+    assert json.loads(ledger.read_text())["generations"] == sorted([sound.kept, sound.live])

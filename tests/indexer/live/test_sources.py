@@ -59,13 +59,6 @@ def test_a_run_that_would_have_to_read_a_missing_source_is_refused(two):
             make_index([], index=two, **options)
 
 
-def test_a_source_is_added(two, monkeypatch):
-    (two / "three").mkdir()
-    (two / "three" / "c.md").write_text("the moon")
-    command(monkeypatch, "sources", "add", two / "three", "--index", two)
-    assert paths(two) == ["one/a.md", "three/c.md", "two/a.md"]
-
-
 @pytest.mark.slow
 def test_after_a_source_elsewhere_is_added_and_removed_the_index_is_as_before(docs, run, tmp_path_factory, monkeypatch):
     run()
@@ -165,13 +158,3 @@ def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     assert paths(two) == ["one/a.md", "one/old/c.md", "three/a.md", "three/b.txt", "three/d.md", "two/a.md"]
     command(monkeypatch, "sources", "add", two / "three", "--exclude=", "--index", two)
     assert Index.open(two).source_globs == {} and "three/old/c.md" in paths(two) and "three/b.txt" not in paths(two)
-
-
-def test_globs_are_refused_where_they_would_have_no_effect(two, monkeypatch):
-    with pytest.raises(InputError, match="takes no globs"):
-        command(monkeypatch, "sources", "list", "--include", "*.md", "--index", two)
-    with pytest.raises(InputError, match="inside another source"):
-        command(monkeypatch, "sources", "add", two / "one" / "a.md", "--include", "*.md", "--index", two)
-    (two / "note.md").write_text("the moon")
-    with pytest.raises(InputError, match="is a file"):
-        command(monkeypatch, "sources", "add", two / "note.md", "--include", "*.md", "--index", two)

@@ -115,9 +115,3 @@ def test_a_network_file_system_is_checked_periodically(docs, monkeypatch):
     monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
     watched = Watched([docs])
     assert str(docs) in watched.problem and watched.wait(threading.Event())
-
-
-def test_the_wait_ends_when_stop_is_set(docs):
-    stop = threading.Event()
-    stop.set()
-    assert not Watched([docs]).wait(stop)

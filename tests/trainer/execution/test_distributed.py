@@ -9,13 +9,13 @@ import pytest
 import torch
 
 import trainer
-from trainer.execution.distributed import first_goes_ahead, highest, is_first, joined, mean, say, world
+from trainer.execution import first_goes_ahead, highest, is_first, joined, mean, say, world
 
 PROCESS = """
 import json, os, sys
 from pathlib import Path
 import torch
-from trainer.execution.distributed import first_goes_ahead, highest, is_first, joined, mean, rank, world
+from trainer.execution import first_goes_ahead, highest, is_first, joined, mean, rank, world
 folder = Path(sys.argv[1])
 with joined() as device:
     with first_goes_ahead(device):

@@ -5,9 +5,8 @@ import torch
 from batches import make_batch, make_student
 from torch.nn.functional import normalize
 
-from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.batch_loss import BatchLoss, in_document
 from trainer.loss.contrastive import contrastive
-from trainer.loss.long_documents import in_document
 
 N, D = 12, 16
 

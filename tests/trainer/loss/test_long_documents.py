@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.long_documents import LongDocuments, document_share, in_document
+from trainer.loss.batch_loss import BatchLoss, LongDocuments, document_share, in_document
 from trainer.recipe import Objective
 
 B, D, WIDTH, T = 6, 9, 16, 0.1

@@ -10,9 +10,8 @@ from torch.autograd.functional import jacobian
 
 from trainer.data.pairs.reading import Pair
 from trainer.data.training_batch import owners_of
-from trainer.loss import negatives
-from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.stored_vectors import SCALE, quantised
+from trainer.loss import contrastive
+from trainer.loss.batch_loss import SCALE, BatchLoss, quantised
 from trainer.recipe import Objective
 
 B, D, WIDTH, T = 7, 11, 16, 0.1
@@ -79,7 +78,7 @@ def test_other_queries_are_negatives_unless_their_documents_are_excluded(vectors
 def test_negatives_beyond_the_margin_by_the_models_own_cosines_do_not_count(
     vectors, excluded, query_negatives, rows, monkeypatch
 ):
-    monkeypatch.setattr(negatives, "ROWS", rows)
+    monkeypatch.setattr(contrastive, "ROWS", rows)
     queries, documents = map(unit, vectors)
     cosines, mask = queries @ documents.T, excluded
     if query_negatives:

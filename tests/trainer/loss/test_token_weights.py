@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.data.training_batch import Tokens
-from trainer.loss.token_weights import document_frequencies
+from trainer.loss.whitening_head import document_frequencies
 
 
 @given(st.lists(st.lists(st.integers(1, 20), min_size=1, max_size=9), min_size=1, max_size=6))

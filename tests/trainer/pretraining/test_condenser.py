@@ -8,8 +8,7 @@ from safetensors.torch import save_file
 from torch.nn import functional
 
 from cdesearch.errors import ModelError
-from trainer.pretraining.condenser import PUBLISHED, Condenser, CondenserHead, contrast_spans
-from trainer.pretraining.masked_learner import load_head
+from trainer.pretraining.condenser import PUBLISHED, Condenser, CondenserHead, contrast_spans, load_head
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@ import pytest
 import torch
 from random_texts import documents, recipe_of
 
-from trainer.pretraining.condenser import contrast_spans
-from trainer.pretraining.masked_learner import MaskedLearner
+from trainer.pretraining.condenser import MaskedLearner, contrast_spans
 
 
 def make_learner(folder, start, **changes):

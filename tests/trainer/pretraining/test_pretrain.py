@@ -15,10 +15,10 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
-from trainer.pretraining.masked_learner import HEAD
+from trainer.pretraining.condenser import HEAD
 from trainer.pretraining.pretrain import pretrain
 from trainer.pretraining.recipe import load_pretraining_recipe
-from trainer.run.log import read_log
+from trainer.run.folder import read_log
 from trainer.run.state import STATE
 
 KINDS = ["condenser", "cocondenser", "diffusion"]

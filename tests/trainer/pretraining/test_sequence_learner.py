@@ -6,9 +6,15 @@ import torch
 
 from cdesearch.errors import ModelError
 from trainer.data.training_batch import padded
-from trainer.pretraining.decoder_network import load_network, new_network
+from trainer.pretraining.diffusion import (
+    LEAST_SHARE,
+    Noised,
+    add_noise,
+    load_network,
+    new_network,
+    sequence_loss,
+)
 from trainer.pretraining.recipe import NetworkSizes
-from trainer.pretraining.sequence_learner import LEAST_SHARE, Noised, add_noise, sequence_loss
 
 SIZES = NetworkSizes(n_layers=2, dimension=32, n_heads=4, n_key_value_heads=2, head_dimension=8, inner=48)
 ROWS = [np.array([5, 7, 9, 11, 13, 6]), np.array([8, 10, 12, 4])]

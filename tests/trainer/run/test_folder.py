@@ -2,17 +2,8 @@ import pytest
 
 from cdesearch.errors import InputError
 from trainer.recipe import check_recipe
-from trainer.run.folder import claim_folder, refuse_earlier_run, refuse_overwritten_models, stopped
+from trainer.run.folder import claim_folder, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.state import STATE
-
-
-def test_a_new_and_an_empty_folder_are_marked_and_then_accepted_with_any_contents(tmp_path):
-    for folder in (tmp_path / "new" / "run", tmp_path / "empty"):
-        if folder.name == "empty":
-            folder.mkdir()
-        claim_folder(folder)
-        (folder / "best").mkdir()
-        claim_folder(folder)
 
 
 def recipe_with(folder, **run):
@@ -43,9 +34,3 @@ def test_a_model_that_the_run_would_overwrite_is_refused(tmp_path, key, name):
     with pytest.raises(InputError, match=rf"{key} is .*{name}, which the run would overwrite\. Set another run\.out"):
         refuse_overwritten_models(recipe_with(tmp_path, **{key: tmp_path / name}))
     refuse_overwritten_models(recipe_with(tmp_path, **{key: tmp_path / "another"}))
-
-
-def test_a_stopped_run_says_what_is_kept(tmp_path):
-    assert stopped(tmp_path).startswith("Stopped before a state was saved. The same command begins again")
-    (tmp_path / STATE).touch()
-    assert "--resume continues" in stopped(tmp_path)

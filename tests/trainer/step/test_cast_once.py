@@ -2,8 +2,7 @@ import torch
 from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from trainer.step.cast_once import cast_once
-from trainer.step.gradcache import GradCache
+from trainer.step.gradcache import GradCache, cast_once
 
 
 class CastCounter(TorchDispatchMode):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from trainer.step.memory import release_freed_memory
+from trainer.step.cached_pass import release_freed_memory
 
 PAGE = 4096
 

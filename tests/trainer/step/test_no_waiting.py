@@ -16,12 +16,12 @@ from torch.utils._pytree import tree_leaves
 
 from cdesearch.models.backbones import packed
 from trainer.data import training_batch
-from trainer.loss import batch_loss, token_weights
+from trainer.loss import batch_loss, whitening_head
 from trainer.loss.batch_loss import BatchLoss
 from trainer.recipe import Objective
 from trainer.step import cached_pass, gradcache
 from trainer.step.gradcache import GradCache
-from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.optimizer import clip_by_group, make_optimizer, parameter_groups
 from trainer.train import _Figures
 
 aten = torch.ops.aten
@@ -98,7 +98,7 @@ def take_step(monkeypatch, variant, packs, n_null=1):
     def sent(tensor, device):
         return mode.put(tensor.clone())
 
-    for module in (training_batch, cached_pass, gradcache, batch_loss, token_weights):
+    for module in (training_batch, cached_pass, gradcache, batch_loss, whitening_head):
         monkeypatch.setattr(module, "sent", sent)
     monkeypatch.setattr(
         packed.Packing,

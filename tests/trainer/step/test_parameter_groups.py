@@ -5,7 +5,7 @@ import torch
 from batches import make_student
 from conftest import TINY
 
-from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.optimizer import clip_by_group, make_optimizer, parameter_groups
 
 
 def norm(parameters):

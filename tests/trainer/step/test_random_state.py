@@ -1,6 +1,6 @@
 import torch
 
-from trainer.step.random_state import random_state, replayed
+from trainer.step.cached_pass import random_state, replayed
 
 
 def test_within_a_replay_random_numbers_are_those_of_the_earlier_state():

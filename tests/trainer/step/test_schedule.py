@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from trainer.step.schedule import linear
+from trainer.step.optimizer import linear
 
 
 def factors(n_steps, warmup):

@@ -5,24 +5,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
-from trainer.data.batches.cluster import Clusters
+from trainer.data.batches.cluster import Clusters, Packed, pack
 from trainer.data.batches.context_documents import ContextDocuments
-from trainer.data.batches.false_negatives import Mask, false_negatives
-from trainer.data.batches.pack import Packed, pack
 from trainer.data.batches.upcoming import upcoming
-from trainer.data.batches.windows import first_copies, make_windows
 from trainer.data.pairs.domains import Domain
 from trainer.data.pairs.reading import Pair
 from trainer.data.random_stream import random_stream
 from trainer.data.store import Integers, Rows, spans
-from trainer.data.surrogate.scores import Surrogate
+from trainer.data.surrogate import Surrogate
 from trainer.data.training_batch import (
     Batch,
     documents_of,
+    first_copies,
+    make_windows,
     owners_of,
     padded,
     siblings_of,
@@ -30,10 +30,32 @@ from trainer.data.training_batch import (
 )
 from trainer.recipe import Recipe
 
+Mask = NDArray[np.bool_]
 ROWS = 512  # queries of a batch whose scores are in memory at once
 SLOT_DROPOUT = 0.005  # probability that the null vector replaces a context document (CDE section 4.2)
 NULL_SHARE = 0.05  # of the batches without context, because a model must also embed without it
 TEACHER_TEMPERATURE = 0.05
+
+
+def false_negatives(
+    scores: Floats, queries: Sequence[str], documents: Sequence[str], eps: float, first: int = 0
+) -> Mask:
+    """(R, D) mask, true if document j must not count against query `first` + i.
+
+    `scores` (R, D) are those of the surrogate for R consecutive queries out of B; document i < B belongs to query i.
+    A document is masked if its score exceeds that of the query's own document by more than `eps` times that score, if
+    its text equals that of the own document, or if it belongs to the same query. The own document is never masked.
+    """
+    row = np.arange(len(scores))
+    mine = first + row
+    own = scores[row, mine][:, None]
+    mask: Mask = scores > own + eps * np.abs(own)
+    texts = np.array([hash(text) for text in documents])
+    query_hashes = np.array([hash(text) for text in queries])
+    mask |= texts[None, :] == texts[mine, None]
+    mask[:, : len(query_hashes)] |= query_hashes[None, :] == query_hashes[mine, None]
+    mask[row, mine] = False
+    return mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,10 @@ def script(file, code):
 
 
 @pytest.fixture(scope="module")
-def docs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    for number in range(8):
-        parts = (f"# Part {part}\n\n{words(number, part)} The owl hoots.\n" for part in range(4))
-        (folder / f"{number}.md").write_text("\n".join(parts))
-    (folder / "copy.md").write_text((folder / "0.md").read_text())
-    cdesearch("index", ".", cwd=folder)
-    return folder
+def docs(index_of):
+    part = "# Part {1}\n\n{0} The owl hoots.\n"
+    texts = {f"{n}.md": "\n".join(part.format(words(n, number), number) for number in range(4)) for n in range(8)}
+    return index_of(texts | {"copy.md": texts["0.md"]})
 
 
 @pytest.fixture

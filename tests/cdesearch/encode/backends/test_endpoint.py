@@ -119,11 +119,6 @@ def test_the_time_limit_holds_for_a_whole_answer_that_arrives_byte_by_byte(serve
     assert time.monotonic() - started < 1.5 and len(server.requests) == 1
 
 
-def test_an_answer_that_arrives_in_pieces_within_the_time_is_read(server, tiny_encoder):
-    server.misbehave = lambda handler, texts: handler.embed(texts, pieces=20) or True
-    np.testing.assert_allclose(asked(server), tiny_encoder.encode_each(TEXTS, "document", None), atol=1e-6)
-
-
 def test_a_server_that_is_away_and_one_that_is_silent_are_named(server):
     server.misbehave = lambda handler, texts: handler.delay(0.5)
     silent = Patience(tries=1, answer_seconds=0.1, wait_seconds=0)
@@ -242,10 +237,6 @@ def test_a_caller_who_stops_does_not_wait_for_slow_answers(server):
     parts.close()
     assert time.monotonic() - started < 1
     release.set()
-
-
-def test_the_key_is_not_part_of_the_address_that_is_shown():
-    assert SECRET not in repr(EmbeddingServer.parse("http://host/v1", "tiny", SECRET))
 
 
 @pytest.mark.parametrize("scale", [1e-44, 1e-30, 1.0, 1e37])

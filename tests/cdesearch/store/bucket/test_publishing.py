@@ -14,7 +14,6 @@ from cdesearch.store.bucket.snapshot import cache_of, read_pointer
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm
 from indexer.build import build
-from indexer.embedding import stages
 from indexer.publishing import WORKING_COPY
 from indexer.settings import Options
 
@@ -188,11 +187,6 @@ def test_a_reader_without_rights_to_write_gets_one_error_and_keeps_its_work(stor
     assert run().embedded == 0
 
 
-def test_without_sources_a_new_index_is_refused(store, tiny_checkpoint):
-    with pytest.raises(Exception, match=r"There is no index in s3://.* yet"):
-        build([], Options(index=store.place, model=tiny_checkpoint), Silent())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["tables/chunks.lance/data", "context.safetensors"])
 def test_a_rebuild_mends_an_index_with_a_damaged_object_and_keeps_its_settings(
@@ -226,17 +220,6 @@ def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
             build([], Options(index=store.place, model=run.model, **options), Silent())
     run(rebuild=True)
     assert Index.open(store.place).manifest.n_documents == 12
-
-
-def test_a_build_for_a_bucket_has_no_stages(store, run, docs, monkeypatch):
-    """Nobody could search them."""
-    monkeypatch.setattr(stages, "STAGED_FROM", 1)
-    monkeypatch.setattr(stages, "SECONDS", 0.0)
-    bucket, disk = Notes(), Notes()
-    build([docs], Options(index=store.place, model=run.model), bucket)
-    build([docs], Options(index=docs.parent / "local", model=run.model), disk)
-    assert not any("Searchable" in text for text in bucket.lines)
-    assert any("Searchable" in text for text in disk.lines)
 
 
 def live_copy(store):

@@ -91,16 +91,6 @@ def test_a_generation_that_was_collected_is_replaced_by_the_newest(store, run, d
 
 
 @pytest.mark.slow
-def test_python_updates_an_index_in_a_bucket_and_searches_the_new_generation(store, run, docs):
-    run()
-    with cdesearch_api.open(store.address) as index:
-        (docs / "new.md").write_text("the moon is in the house of bread")
-        assert index.update().embedded == 1
-        assert index.index.manifest.n_documents == 13
-        assert "new.md" in {hit.chunk.path for hit in index.search("bread moon house", 13, "text")}
-
-
-@pytest.mark.slow
 def test_an_index_in_a_bucket_and_a_local_one_are_searched_as_one(store, run, docs, tiny_checkpoint, tmp_path):
     run()
     notes = tmp_path / "notes"

@@ -16,7 +16,7 @@ from trainer.data.batches.stream import BatchStream, DomainData, Part, PartConte
 from trainer.data.material import stored_tokens
 from trainer.data.pairs.domains import prepare
 from trainer.data.store import Rows
-from trainer.data.surrogate.scores import Surrogate
+from trainer.data.surrogate import Surrogate
 from trainer.recipe import check_recipe
 
 

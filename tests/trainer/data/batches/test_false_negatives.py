@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.batches.false_negatives import false_negatives
+from trainer.data.batches.stream import false_negatives
 
 eighths = st.integers(-16, 16).map(lambda n: n / 8)  # such sums are exact, so ties are exact
 

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.data.batches.cluster import Clusters
-from trainer.data.batches.pack import _tour, pack
+from trainer.data.batches.cluster import Clusters, _tour, pack
 from trainer.data.random_stream import random_stream
 
 sizes = st.lists(st.integers(0, 90), min_size=1, max_size=4)

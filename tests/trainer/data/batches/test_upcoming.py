@@ -13,7 +13,7 @@ from batches import make_batch
 
 from trainer.data.batches.upcoming import by_processes, upcoming
 from trainer.data.training_batch import Tokens
-from trainer.run.log import read_log
+from trainer.run.folder import read_log
 
 ROOT = Path(__file__).resolve().parents[4]
 FORKS = "fork" in get_all_start_methods()

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.surrogate import word_scores
-from trainer.data.surrogate.scores import Surrogate
-from trainer.data.surrogate.word_scores import WordScores
+from trainer.data import surrogate
+from trainer.data.surrogate import Surrogate, WordScores
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join
@@ -43,13 +42,13 @@ def test_lexical_scores_are_those_of_the_formula(domain, queries, data):
     np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("at_once", [word_scores.AT_ONCE, 5])
+@pytest.mark.parametrize("at_once", [surrogate.AT_ONCE, 5])
 def test_lexical_scores_are_those_of_bm25s(at_once, monkeypatch):
-    monkeypatch.setattr(word_scores, "AT_ONCE", at_once)
+    monkeypatch.setattr(surrogate, "AT_ONCE", at_once)
     random = np.random.default_rng(0)
     domain, queries = ([" ".join(f"w{n}" for n in random.zipf(1.3, 20) % 99) for _ in range(n)] for n in (60, 9))
     queries[3] = "unknown"
-    index = bm25s.BM25(k1=word_scores.K1, b=word_scores.B, method="atire", idf_method="lucene")
+    index = bm25s.BM25(k1=surrogate.K1, b=surrogate.B, method="atire", idf_method="lucene")
     index.index(bm25s.tokenize(domain, token_pattern=r"\w+", stopwords=[], show_progress=False), show_progress=False)
     expected = [index.get_scores(sorted(set(words(query)))) for query in queries]
     np.testing.assert_allclose(WordScores.fit(domain).scores(queries), expected, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Training in several processes, which torchrun starts. Each has batches of its own, and gradients are averaged."""
+"""How a model runs: in the processes of torchrun, which average the gradients of their batches, and in evaluation."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 PATIENCE = timedelta(hours=12)  # how long processes wait while the first one prepares the data
 
@@ -77,3 +77,15 @@ def highest(value: int, device: torch.device) -> int:
     found = torch.tensor([value], device=device)
     dist.all_reduce(found, dist.ReduceOp.MAX)
     return int(found)
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Put every module of `model` into evaluation mode; afterwards each is in the mode that it was in before."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode

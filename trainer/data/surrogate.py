@@ -1,20 +1,38 @@
-"""BM25 between the queries of a batch and the texts of its domain: one sparse product, computed by NumPy."""
+"""Scores of the pairs by a frozen model, the surrogate, and by BM25. Clusters, the filter and the teacher use them.
+
+Mining by BM25 needs no torch, so only the functions that run a model import it.
+"""
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from trainer.data.store import Arrays, Integers, digest_of, spans, stored
+from cdesearch.encode.backends.onnx import export_precision
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_encoder, load_tokenizer
+from cdesearch.encode.model_tokens import Role
+from cdesearch.models.hub import checkpoint_folder
+from cdesearch.models.registry import family_of
+from cdesearch.search.fusion import Candidates, ZScoreFusion
+from trainer.data.store import Arrays, Integers, digest_of, spans, stored, stored_in_blocks
+from trainer.recipe import Filter
+
+if TYPE_CHECKING:
+    import torch
 
 K1, B = 0.9, 0.4  # as in BEIR
 WORD = re.compile(r"\w+")
 AT_ONCE = 1 << 21  # products that are in memory at the same time, each with some 50 bytes
+NO_NULL = np.empty(0)  # z-scores need no null distribution
 
 
 class WordScores:
@@ -97,3 +115,86 @@ class WordScores:
         order = np.argsort(self._columns, kind="stable")
         texts = np.repeat(np.arange(len(self)), np.diff(self._starts))
         return self._columns[order], texts[order], self._weights[order]
+
+
+def surrogate_vectors(
+    name: str, texts: Sequence[str], role: Role, encoder: Encoder, folder: Path, advance: Callable[[int], object]
+) -> Floats:
+    """(n, d) unit vectors of `texts` in the null context, memory-mapped.
+
+    They are stored by contents and model, block by block. Raises StorageError if they cannot be written.
+    """
+
+    def embedded(start: int, stop: int) -> Arrays:
+        vectors = np.zeros((stop - start, encoder.dimension), np.float32)
+        for rows, batch in encoder.stream(texts[start:stop], role, None) if stop > start else ():
+            vectors[rows] = batch
+            advance(len(rows))
+        return {"vectors": vectors}
+
+    digest = digest_of(encoder.fingerprint, texts)
+    return stored_in_blocks(folder / f"{name}-{role}-{digest}", len(texts), embedded)["vectors"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogate:
+    """The vectors and BM25 scores of the N pairs of a domain, and of its M hard negatives."""
+
+    queries: Floats  # (N, d) unit vectors
+    documents: Floats  # (N, d)
+    negatives: Floats  # (M, d), those of all pairs that the recipe uses, in order
+    lexical: WordScores | None = None  # of all documents, then the hard negatives; None if not needed
+    fingerprint: str = ""  # of the model
+
+    def view(self, rows: Integers, negatives: Integers, queries: Sequence[str]) -> "BatchView":
+        """The scores of one batch: the pairs at `rows`, whose documents are followed by the `negatives`."""
+        vectors = np.concatenate([self.documents[rows], self.negatives[negatives]])
+        lexical = None
+        if self.lexical is not None:
+            lexical = self.lexical.take(np.concatenate([rows, len(self.documents) + negatives]))
+        return BatchView(self.queries[rows], vectors, queries, lexical)
+
+
+class BatchView:
+    """The surrogate's scores of one batch, by vectors and by BM25."""
+
+    def __init__(self, queries: Floats, documents: Floats, texts: Sequence[str], lexical: WordScores | None) -> None:
+        self._queries = queries  # (B, d)
+        self._documents = documents  # (D, d)
+        self._texts = texts  # B, of the queries
+        self._lexical = lexical  # of the D documents
+
+    def scores(self, kind: Filter, rows: slice) -> Floats:
+        """(R, D) scores of the queries in `rows`: cosines, BM25, both fused, or zeros, by `kind`."""
+        if kind == "none":
+            return np.zeros((len(self._texts[rows]), len(self._documents)), np.float32)
+        if kind == "text":
+            return self._bm25(rows)
+        dense: Floats = self._queries[rows] @ self._documents.T
+        if kind == "dense":
+            return dense
+        candidates = Candidates(dense, self._bm25(rows), NO_NULL)
+        return ZScoreFusion().scores(candidates).astype(np.float32, copy=False)
+
+    def _bm25(self, rows: slice) -> Floats:
+        assert self._lexical is not None
+        return self._lexical.scores(self._texts[rows])
+
+
+def open_surrogate(folder: Path, device: "torch.device") -> Encoder:
+    """Open any model that `load_encoder` opens; raises ModelError.
+
+    Only a CPU with ONNX Runtime uses an ONNX export. The fingerprint is the same on every device, so stored vectors can
+    be used on all of them. It includes the precision of the export, since exports of one model share the rest.
+    """
+    folder = checkpoint_folder(folder)
+    loaded = family_of(folder).open(folder)
+    if device.type == "cpu" and loaded.onnx is not None and find_spec("onnxruntime") is not None:
+        encoder = load_encoder(folder, "cpu")
+    else:
+        from cdesearch.encode.backends.torch import TorchRuntime
+
+        runtime = TorchRuntime(loaded.load_network(), device)
+        encoder = Encoder(loaded.config, load_tokenizer(loaded.tokenizer), runtime, loaded.fingerprint)
+    precision = "fp32" if loaded.onnx is None else export_precision(loaded.onnx)
+    return encoder.with_fingerprint(f"{loaded.fingerprint} {precision}")

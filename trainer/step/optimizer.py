@@ -1,4 +1,4 @@
-"""Group the parameters of a run. Each group has its own learning rate and gradient norm."""
+"""The optimizer of a run: groups of parameters, each with a rate and a gradient norm of its own, and their schedule."""
 
 from collections.abc import Mapping, Sequence
 
@@ -53,3 +53,10 @@ def make_optimizer(
 def clip_by_group(groups: Groups, limit: float = CLIP) -> dict[str, Tensor]:
     """Scale the gradient of each group to a norm of at most `limit`; returns the scalar norms before that, by group."""
     return {name: nn.utils.clip_grad_norm_(parameters, limit) for name, parameters in groups.items()}
+
+
+def linear(step: int, n_steps: int, warmup: int) -> float:
+    """The factor of the step with the number `step`, from 0: a line up in the warmup, then a line down to zero."""
+    if step < warmup:
+        return (step + 1) / warmup
+    return (n_steps - step) / max(1, n_steps - warmup)

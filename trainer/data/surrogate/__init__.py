@@ -1,1 +1,0 @@
-"""How similar are texts by a frozen model, and by BM25?"""

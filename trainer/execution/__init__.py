@@ -1,1 +1,0 @@
-"""How does a model run: in how many processes, and in which mode?"""
