@@ -58,7 +58,10 @@ def _values(column: Any, name: str) -> list[Any]:
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return _decoded(column.to_pylist(), name)
+        try:  # many writers do not declare that a column of bytes is text in UTF-8
+            return [None if value is None else value.decode() for value in column.to_pylist()]
+        except UnicodeDecodeError:
+            raise UnreadableError(f"column {listed([name])} has bytes that are not UTF-8 text") from None
     try:
         return list(column.to_pylist())
     except UnicodeDecodeError:
@@ -71,11 +74,3 @@ def _values(column: Any, name: str) -> list[Any]:
             except (ValueError, OverflowError, pa.ArrowException):
                 continue
     raise UnreadableError(f"column {listed([name])} of type {listed([kind])} cannot be converted to text")
-
-
-def _decoded(values: list[bytes | None], name: str) -> list[Any]:
-    """The text of bytes: many writers do not declare that a column of bytes is text in UTF-8."""
-    try:
-        return [None if value is None else value.decode() for value in values]
-    except UnicodeDecodeError:
-        raise UnreadableError(f"column {listed([name])} has bytes that are not UTF-8 text") from None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile
@@ -133,15 +134,10 @@ def _cells(row: Any, values: _Values) -> Iterator[Cell]:
     column = -1
     for element in row:
         letters = _LETTERS.match(element.get("r", ""))
-        given = _column(letters[0]) if letters else column + 1
+        given = column + 1
+        if letters:
+            given = reduce(lambda number, letter: number * 26 + ord(letter) - ord("A") + 1, letters[0], 0) - 1
         column = given if column < given < MAX_COLUMNS else column + 1
         cell = values.cell(element, column)
         if cell.text:
             yield cell
-
-
-def _column(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - ord("A") + 1
-    return number - 1
