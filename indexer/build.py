@@ -12,6 +12,7 @@ from cdesearch.encode.load import check_model, check_plain_model
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
+from cdesearch.store.copies import address_of_copies
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.place import Place
@@ -23,7 +24,6 @@ from indexer.places import (
     local_source,
     note_outer_index,
     opened_for_writing,
-    renew_copies,
 )
 from indexer.plan import Plan, plan_build
 from indexer.read_files import Engine, Local
@@ -51,7 +51,9 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
             options = replace(options, model=complete_model(options.model, stored, place, progress))
             settings = complete_settings(paths, options, stored, place)
         if not options.keeps_copies:
-            renew_copies((one for one in settings.sources if one not in (*paths, *settings.missing)), progress)
+            others = (one for one in settings.sources if one not in (*paths, *settings.missing))
+            for address in filter(None, map(address_of_copies, others)):
+                local_source(address, progress)
         _note_before(paths, options, stored, target, settings, progress)
         run = _Run(target, stored, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()

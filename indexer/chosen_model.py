@@ -87,7 +87,14 @@ def check_model_fits(
     `named` is the model that the user has named, and `model_name` what the index stores.
     """
     if base is not None:
-        _check_added_context(base, model_name, encoder)
+        manifest = base.manifest
+        if model_name == manifest.model and has_added_context(encoder.config) != manifest.added_context:
+            option = "plain" if manifest.added_context else "no-plain"
+            raise InputError(
+                f"The index was built {'without' if manifest.added_context else 'with'} --plain.",
+                "Embed all texts again with the other settings of the index:"
+                f" {rebuild_command(base.place, **{option: None})}.",
+            )
         if encoder.fingerprint != base.manifest.model_fingerprint:
             _check_named_model(named, base)
         base.check_encoder(encoder)
@@ -95,17 +102,6 @@ def check_model_fits(
     if dimension is not None and dimension > most:
         raise InputError(
             f"The vectors of this model have {most} dimensions, not {dimension}.", f"Choose a --dimension up to {most}."
-        )
-
-
-def _check_added_context(base: Index, model_name: str | None, encoder: Encoder) -> None:
-    """Raise InputError if this run and the index differ in whether the corpus adds to the same model."""
-    manifest = base.manifest
-    if model_name == manifest.model and has_added_context(encoder.config) != manifest.added_context:
-        raise InputError(
-            f"The index was built {'without' if manifest.added_context else 'with'} --plain.",
-            "Embed all texts again with the other settings of the index:"
-            f" {rebuild_command(base.place, **{'plain' if manifest.added_context else 'no-plain': None})}.",
         )
 
 
@@ -123,17 +119,14 @@ def _check_named_model(named: Model | None, base: Index) -> None:
                 _to_embed_again(option, base.place, {option: other[option]}),
             )
     elif stored_name(named) != manifest.model:
+        options = {"--model": stored_name(named) or DEFAULT_NAME}
+        if isinstance(named, EndpointModel):
+            options = {option: value for option, value in named.options.items() if value}
         shown = [name or f"{DEFAULT_NAME}, the one that ships" for name in (manifest.model, stored_name(named))]
         raise IndexMismatchError(
             f"The index was built by the model {shown[0]}. This is {shown[1]}.",
-            _to_embed_again("--model", base.place, _options_of(named)),
+            _to_embed_again("--model", base.place, options),
         )
-
-
-def _options_of(named: Model) -> dict[str, str]:
-    if isinstance(named, EndpointModel):
-        return {option: value for option, value in named.options.items() if value}
-    return {"--model": stored_name(named) or DEFAULT_NAME}
 
 
 def _to_embed_again(left_out: str, place: Place, options: Mapping[str, str]) -> str:

@@ -16,8 +16,6 @@ from cdesearch.store.vector_format import VectorKind
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
     from indexer.files.outcome import Skipped
-    from indexer.settings import Options
-    from indexer.summary import Report
 
 SKIPPED_FILES = 3
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
@@ -163,6 +161,8 @@ def index(
     # NumPy reads this when it is imported. On a busy machine, the threads of OpenBLAS wait for one another: with two
     # threads the whitening takes 5 to 13 s, with one 0.2 s.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from cdesearch.progress import shown_on_stderr
+    from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
 
@@ -187,7 +187,9 @@ def index(
         address=address,
         workers=workers,
     )
-    report = _build_with_progress(paths or [], options)
+    remedy = "The same command continues, and reuses every finished embedding."
+    with exit_when_stopped(remedy), shown_on_stderr() as progress:
+        report = build(paths or [], options, progress)
     if report.note:
         typer.echo(printable(report.note), err=True)
     if as_json:
@@ -196,16 +198,6 @@ def index(
         summarise(report)
     if strict and (report.skipped or report.in_part):
         raise typer.Exit(SKIPPED_FILES)
-
-
-def _build_with_progress(paths: Sequence[Place], options: "Options") -> "Report":
-    """Build or update the index with progress on stderr. Ctrl-C and SIGTERM end it with one line."""
-    from cdesearch.progress import shown_on_stderr
-    from indexer.build import build
-
-    remedy = "The same command continues, and reuses every finished embedding."
-    with exit_when_stopped(remedy), shown_on_stderr() as progress:
-        return build(paths, options, progress)
 
 
 def build_quietly(

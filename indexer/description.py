@@ -101,9 +101,11 @@ class BuildInputs:
 
     def file_fields(self) -> dict[str, Any]:
         """The fields of a manifest that describe the files of this run and how they were selected."""
-        settings = self.settings
+        settings, beside = self.settings, self.folder.parent
+        is_beside = settings.root.is_relative_to(beside)  # then the root and the index can be moved together
+        root = Path("..", settings.root.relative_to(beside)).as_posix() if is_beside else str(settings.root)
         return {
-            "root": _stored_root(self.folder, settings.root),
+            "root": root,
             "sources": settings.relative(settings.sources),
             "mounts": settings.relative(settings.mounts),
             "columns": asdict(settings.columns),
@@ -115,8 +117,3 @@ class BuildInputs:
             "updated": self.started,
             "files": self.plan.counts,
         }
-
-
-def _stored_root(folder: Path, root: Path) -> str:
-    """The root, relative to the index if it is below the index's parent, so that both can be moved together."""
-    return Path("..", root.relative_to(folder.parent)).as_posix() if root.is_relative_to(folder.parent) else str(root)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.encode.remote import is_same_model
-from cdesearch.errors import IndexDamagedError, IndexStateError, InputError
+from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
 from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
@@ -35,7 +35,7 @@ from indexer.embedding.context import (
     some_texts,
 )
 from indexer.embedding.embed import keyed_by_windows
-from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
+from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema
 from indexer.embedding.fill import Filling
 from indexer.embedding.languages import CorpusLanguages, vocabulary_of
 from indexer.embedding.spool import Spool
@@ -47,12 +47,13 @@ from indexer.generations.generation import (
     SPOOL,
     TEMPORARY,
     WINDOWS,
+    holds_embeddings,
     open_building,
     remove,
     swap_in,
 )
 from indexer.generations.tables import Tables
-from indexer.read_files import Engine, check_columns, newest_first, nothing_readable
+from indexer.read_files import Engine, check_columns, newest_first, why_nothing_was_read
 from indexer.settings import record_confirmation
 from indexer.workers.limits import Limits, Reading
 
@@ -87,8 +88,10 @@ class BuildJob(BuildInputs):
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         if not n_chunks and self.kept_base is None:
             remove([building])
-            raise nothing_readable(self.settings, self.plan)
-        languages = self._languages(spool)
+            sources = ", ".join(map(str, self.settings.sources))
+            raise SourceError(f"There is nothing readable in {sources}.", why_nothing_was_read(self.plan))
+        kept = self.kept_base.manifest if self.kept_base else None
+        languages = CorpusLanguages.of(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
         tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
@@ -165,18 +168,6 @@ class BuildJob(BuildInputs):
         if line := export(self.encoder, model, texts):
             self.progress.note(line)
 
-    @property
-    def _reading(self) -> Reading:
-        settings, encoder = self.settings, self.encoder
-        return Reading(
-            encoder.tokenizer.to_str(),
-            encoder.max_chunk_tokens,
-            settings.columns,
-            settings.max_file_bytes,
-            LIMITS,
-            settings.has_ocr,
-        )
-
     def _read(self, building: Path) -> tuple[Spool, pa.Table, set[str]]:
         """Read and chunk the files of the plan, the newest first, which get their vectors first.
 
@@ -187,15 +178,14 @@ class BuildJob(BuildInputs):
             (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
         spool = Spool(building / SPOOL)
         advance = self.progress.stage("Reading", len(self.plan.to_read))
-        read = self.engine.read(newest_first(self.plan.to_read), self._reading, spool, advance)
+        settings, encoder = self.settings, self.encoder
+        selected = settings.columns, settings.max_file_bytes, LIMITS, settings.has_ocr
+        reading = Reading(encoder.tokenizer.to_str(), encoder.max_chunk_tokens, *selected)
+        read = self.engine.read(newest_first(self.plan.to_read), reading, spool, advance)
         self.plan.files.update((file.path, file) for file in read.files)
         if self.encoder.joins_chunks:
             spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
         return spool, read.documents, read.columns
-
-    def _languages(self, chunks: Spool) -> CorpusLanguages:
-        kept = self.kept_base.manifest if self.kept_base else None
-        return CorpusLanguages.of(chunks, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
 
     def _count_words(self, chunks: Spool, languages: CorpusLanguages, building: Path) -> None:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
@@ -221,7 +211,12 @@ class BuildJob(BuildInputs):
         if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
         restore_parts(building)
-        sample = load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
+        limit, seed = self.context_limit, self.settings.seed
+
+        def draw() -> ContextSample:
+            return draw_sample(spool, encoder, limit, seed, self.base.context if self.base else None, self.progress)
+
+        sample = load_or_make(building / SAMPLE, ContextSample, draw)
 
         def fit() -> FittedContext:
             return load_or_make(
@@ -240,7 +235,7 @@ class BuildJob(BuildInputs):
 
     def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.
-        if not self.target.has_readers or _is_complete(self.folder):
+        if self.target.place != self.folder or _is_complete(self.folder):
             return None
         return Stages(
             folder=self.folder,
@@ -265,10 +260,6 @@ class BuildJob(BuildInputs):
         """
         for text in filter(None, (record_confirmation(self.target.place, self.settings.trust_request), line)):
             self.progress.note(text)
-
-    def _draw_sample(self, spool: Spool) -> ContextSample:
-        known, limit = self.base.context if self.base else None, self.context_limit
-        return draw_sample(spool, self.encoder, limit, self.settings.seed, known, self.progress)
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
         """End a build with the same documents as `base`.
@@ -300,8 +291,3 @@ def _is_complete(folder: Path) -> bool:
         return Index(folder).manifest.is_complete
     except IndexStateError:
         return False
-
-
-def holds_embeddings(building: Path) -> bool:
-    """Whether an unfinished generation contains embeddings that the next run can use."""
-    return (building / SAMPLE).exists() or holds_vectors(building)

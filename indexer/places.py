@@ -3,7 +3,7 @@
 import errno
 import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,12 +91,6 @@ def local_source(place: Place, progress: Display) -> Path:
     return path
 
 
-def renew_copies(sources: Iterable[Path], progress: Display) -> None:
-    """Bring those of the sources up to date that are copies of files in a bucket; raises CdesearchError."""
-    for address in filter(None, map(address_of_copies, sources)):
-        local_source(address, progress)
-
-
 def index_place(sources: Sequence[Place], named: Place | None) -> Place:
     """The place of the index that is `named`, or that beside `sources`, or the nearest index upward.
 
@@ -148,11 +142,6 @@ class Target:
     place: Place  # as users name it
     folder: Path  # in which the run builds; for an index in a bucket, the working copy
     described: Place  # the one of both with the settings of the index
-
-    @property
-    def has_readers(self) -> bool:
-        """Whether queries read from the folder in which the run builds."""
-        return self.place == self.folder
 
     def stored(self, paths: Sequence[Path], *, rebuild: bool) -> Index | None:
         """The stored index, whose settings are the defaults of this run.

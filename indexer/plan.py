@@ -128,16 +128,11 @@ def make_plan(
     return plan
 
 
-def records_of(base: Index | None) -> dict[str, FileRecord]:
-    """The records of the files of a generation by their paths, in the order of the walk."""
-    return {} if base is None else {file.path: file for file in base.file_records()}
-
-
 def _compare(
     found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
 ) -> tuple[Plan, list[str]]:
     """The plan without its documents, and the paths of the files that have not changed."""
-    plan, unchanged = Plan(before=records_of(base)), []
+    plan, unchanged = Plan(before={file.path: file for file in base.file_records()} if base else {}), []
     sure_before = int((base.manifest.updated if base else 0) * 1e9) - STAMP_NS
     tries_again = base is not None and base.manifest.cdesearch != __version__
     for item in found:
@@ -146,7 +141,9 @@ def _compare(
             plan.files[item.path] = _left_out(item)
             continue
         known = None if read_all else plan.before.get(item.path)
-        if known is not None and not _is_tried_again(item, known, tries_again) and _unchanged(item, known, sure_before):
+        if known and known.outcome != "indexed" and (tries_again or (known.outcome == "ignored" and item.is_wanted)):
+            known = None  # it may be indexed this time, although it has not changed
+        if known is not None and _unchanged(item, known, sure_before):
             if known.mtime_ns != item.mtime_ns or known.ctime_ns != item.ctime_ns:
                 known = structs.replace(known, mtime_ns=item.mtime_ns, ctime_ns=item.ctime_ns)
             plan.files[item.path] = known
@@ -156,11 +153,6 @@ def _compare(
             plan.files[item.path] = unread
             plan.to_read.append(item)
     return plan, unchanged
-
-
-def _is_tried_again(source: Source, known: FileRecord, is_other_version: bool) -> bool:
-    """Whether a file that was not indexed may be this time, although it has not changed."""
-    return known.outcome != "indexed" and (is_other_version or (known.outcome == "ignored" and source.is_wanted))
 
 
 def _keep_absent(plan: Plan, absent: Sequence[str]) -> list[str]:

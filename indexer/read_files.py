@@ -7,7 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import InputError, SourceError
+from cdesearch.errors import InputError
 from cdesearch.store.file_account import FileRecord
 from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
@@ -89,12 +89,7 @@ def check_columns(found: set[str], settings: Settings, plan: Plan, base: Index |
         )
 
 
-def nothing_readable(settings: Settings, plan: Plan) -> SourceError:
-    """The error for sources in which no file has a text."""
-    return SourceError(f"There is nothing readable in {', '.join(map(str, settings.sources))}.", _why(plan))
-
-
-def _why(plan: Plan) -> str:
+def why_nothing_was_read(plan: Plan) -> str:
     """Why a run has read nothing, in its first cases."""
     if plan.skipped:
         files = "; ".join(f"{file.path} ({file.reason})" for file in plan.skipped[:SHOWN])

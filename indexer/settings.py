@@ -73,16 +73,12 @@ class Settings:
     dimension: int | None  # of vectors, as chosen; None: that of the model
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
 
-    def select_as(self, manifest: Manifest) -> bool:
-        """Whether an index was built with the same settings that select files."""
-        stored = (manifest.globs, manifest.source_globs, manifest.max_file_bytes, manifest.has_ocr)
-        chosen = (self.globs, self.stored_source_globs, self.max_file_bytes, self.has_ocr)
+    def are_those_of(self, manifest: Manifest) -> bool:
+        """Whether an index was built with the same settings that select files, and names the same model."""
+        stored = (manifest.globs, manifest.source_globs, manifest.max_file_bytes, manifest.has_ocr, manifest.model)
+        chosen = (self.globs, self.stored_source_globs, self.max_file_bytes, self.has_ocr, self.model_name)
         places = (self.relative(self.sources), self.relative(self.mounts))
         return (chosen, places) == (stored, (manifest.sources, manifest.mounts))
-
-    def are_those_of(self, manifest: Manifest) -> bool:
-        """Whether an index that selects files in the same way also names the same model, so that nothing is to do."""
-        return self.model_name == manifest.model and self.select_as(manifest)
 
     @property
     def stored_source_globs(self) -> dict[str, Globs]:

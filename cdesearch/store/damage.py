@@ -4,7 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +15,8 @@ from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.guard import reading, unreadable
-from cdesearch.store.layout import CHECKSUMS, damage_remedy, rebuild_remedy
-from cdesearch.store.place import Place
+from cdesearch.store.layout import CHECKSUMS, rebuild_remedy, repair_command
+from cdesearch.store.place import BucketAddress, Place
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 
@@ -77,7 +77,9 @@ class Checks:
                 return
             small = smallest(self.expected)
             manifest = self.expected.get(MANIFEST)
-            is_copied = manifest is None or _mtime_ns(self._generation / MANIFEST) != manifest.mtime_ns
+            is_copied = True
+            with suppress(OSError):  # which is reported as damage
+                is_copied = manifest is None or (self._generation / MANIFEST).stat().st_mtime_ns != manifest.mtime_ns
             small -= self._sound
             self._require(self.expected, lambda n, e, s: n in small or (s.st_mtime_ns != e.mtime_ns and not is_copied))
             self._are_tables_sound = True
@@ -114,7 +116,10 @@ class Checks:
             with self.reporting_damage():
                 yield
         except BaseException as error:
-            if not is_read_error(error):
+            import pyarrow as pa
+
+            known = OSError | RuntimeError | ValueError | pa.ArrowException
+            if not (isinstance(error, known) or is_panic(error)):
                 raise
             raise self.table_error("The tables", error) from error
 
@@ -142,7 +147,10 @@ class Checks:
     def _error(self, damages: list[Damage]) -> IndexDamagedError:
         more = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
         what = f"The index in {self._place} is damaged: {damages[0]}{more}."
-        return IndexDamagedError(what, damage_remedy(self._place))
+        in_bucket = isinstance(self._place, BucketAddress)  # where there is no earlier generation to mend it with
+        return IndexDamagedError(
+            what, rebuild_remedy(self._place) if in_bucket else f"Run `{repair_command(self._place)}`."
+        )
 
 
 def damaged(place: Place, what: str) -> IndexDamagedError:
@@ -172,7 +180,9 @@ def find_damage(
         except OSError as error:
             reason = "is missing" if isinstance(error, FileNotFoundError | NotADirectoryError) else _unreadable(error)
         else:
-            reason = _wrong_kind_or_size(status, entry)
+            is_same = status.st_size == entry.size
+            reason = "" if is_same else f"has {status.st_size:,} bytes instead of {entry.size:,}"
+            reason = reason if stat.S_ISREG(status.st_mode) else "is not a plain file"
             if not reason and needs_hash(name, entry, status):
                 to_hash.append(name)
         if reason:
@@ -193,30 +203,9 @@ def find_damage(
         advance(1)
 
 
-def is_read_error(error: BaseException) -> bool:
-    """Whether LanceDB and Arrow raise such an error for data that they cannot read."""
-    import pyarrow as pa
-
-    return isinstance(error, OSError | RuntimeError | ValueError | pa.ArrowException) or is_panic(error)
-
-
 def reason_of(error: BaseException) -> str:
     """The first line of an error's message, at most 200 characters, without a location in Rust code."""
     return _LOCATION_IN_RUST.sub("", str(error).partition("\n")[0])[:200]
-
-
-def _mtime_ns(file: Path) -> int | None:
-    """The time of change; None for a file that cannot be examined, which is then reported as damage."""
-    try:
-        return file.stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-def _wrong_kind_or_size(status: os.stat_result, entry: Entry) -> str:
-    if not stat.S_ISREG(status.st_mode):
-        return "is not a plain file"
-    return "" if status.st_size == entry.size else f"has {status.st_size:,} bytes instead of {entry.size:,}"
 
 
 def _unreadable(error: OSError) -> str:

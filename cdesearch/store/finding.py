@@ -73,7 +73,8 @@ def _other_index(folder: Path) -> str:
     except OSError:
         below = []
     if not below:
-        return f"Make one with `cdesearch index {_typed(folder)}`."
+        typed = "." if folder == Path.cwd() else shlex.quote(str(folder))
+        return f"Make one with `cdesearch index {typed}`."
     named = ", ".join(f"--index {shlex.quote(one.name)}" for one in below[:NAMED])
     return f"Name one in it: {named}{', and so on' if below[NAMED:] else ''}."
 
@@ -83,8 +84,3 @@ def _is_empty(folder: Path) -> bool:
         return next(folder.iterdir(), None) is None
     except OSError:  # not readable: opening the folder reports it
         return True
-
-
-def _typed(folder: Path) -> str:
-    """A folder as the user would type it."""
-    return "." if folder == Path.cwd() else shlex.quote(str(folder))

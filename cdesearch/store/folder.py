@@ -40,12 +40,6 @@ def finished_generations(folder: Path) -> list[Path]:
         return [one for one in generations_in(folder) if (one / CHECKSUMS).exists() and not (one / PLAN).exists()]
 
 
-def begun_generations(folder: Path) -> list[Path]:
-    """The folders of the generations that a build has begun and not completed; raises IndexUnreadableError."""
-    with reading(folder / GENERATIONS):
-        return [one for one in generations_in(folder) if (one / PLAN).exists()]
-
-
 def generations_in(folder: Path) -> list[Path]:
     """All real folders that have names of generations, whoever made them; raises IndexUnreadableError."""
     with suppress(OSError), reading(folder / GENERATIONS):

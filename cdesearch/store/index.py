@@ -11,14 +11,14 @@ from cdesearch.models.endpoint_model import DEFAULT_NAME, Model
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.copies import on_this_computer
 from cdesearch.store.file_account import FILES, FileRecord, read_files
-from cdesearch.store.filesystem import is_available
+from cdesearch.store.filesystem import foreign_owner, is_available
 from cdesearch.store.finding import opened_place
 from cdesearch.store.layout import rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.storage import LocalStorage, OpenTables, Storage
-from cdesearch.store.trust import TrustRequest, check_confirmed, foreign_owner_of, outside
+from cdesearch.store.trust import TrustRequest, check_confirmed, outside
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
@@ -138,7 +138,8 @@ class Index:
     @property
     def trust_request(self) -> TrustRequest:
         """The model and folders in the manifest, and the owner, that need the user's confirmation."""
-        return TrustRequest(self.manifest.model, outside(self.place, self.sources), foreign_owner_of(self.place))
+        owner = foreign_owner(self.place) if isinstance(self.place, Path) else None
+        return TrustRequest(self.manifest.model, outside(self.place, self.sources), owner)
 
     def require_trust(self, *, model: bool = True, folders: bool = True) -> None:
         """Raise IndexUntrustedError unless the model and folders that need confirmation have it."""

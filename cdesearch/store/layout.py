@@ -4,7 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
-from cdesearch.store.place import BucketAddress, Place
+from cdesearch.store.place import Place
 
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
@@ -64,8 +64,3 @@ def lost_settings_remedy(place: Place) -> str:
 def repair_command(place: Place) -> str:
     """The command that mends the index at `place`."""
     return f"cdesearch doctor --repair --index {shlex.quote(str(place))}"
-
-
-def damage_remedy(place: Place) -> str:
-    """The remedy for an index whose files are damaged. One in a bucket has no earlier generation to mend it with."""
-    return rebuild_remedy(place) if isinstance(place, BucketAddress) else f"Run `{repair_command(place)}`."

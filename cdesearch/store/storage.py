@@ -10,15 +10,15 @@ from cdesearch.errors import IndexDamagedError, IndexNotFoundError
 from cdesearch.processors import available_processors
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
-    begun_generations,
     check_marker,
     check_nothing_lost,
     check_path,
     current_name,
+    generations_in,
     repair_remedy,
 )
 from cdesearch.store.guard import NAMES, TABLES, check_not_linked, check_tables, check_tree, unreadable
-from cdesearch.store.layout import CURRENT, GENERATIONS
+from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def current_generation(folder: Path) -> Path:
     name = current_name(folder)
     if name is None:
         check_nothing_lost(folder)
-        if begun_generations(folder):
+        if any((one / PLAN).exists() for one in generations_in(folder)):
             raise IndexNotFoundError(
                 f"{folder} holds an index whose first build has not ended.",
                 "Repeat the `cdesearch index` command that began it, which continues it.",

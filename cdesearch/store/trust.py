@@ -96,11 +96,6 @@ def require_own(folder: Path) -> None:
         )
 
 
-def foreign_owner_of(place: Place) -> int | None:
-    """The number of another user to whom the index at `place` belongs; one in a bucket has no such owner."""
-    return foreign_owner(place) if isinstance(place, Path) else None
-
-
 def check_found(folder: Path) -> None:
     """Raise IndexUntrustedError if an index that was found upward belongs to another user and is not confirmed.
 
@@ -123,7 +118,7 @@ def unconfirmed(place: Place, request: TrustRequest) -> TrustRequest:
     """
     if request.is_empty:
         return request
-    confirmed = _entries().get(_key(place), TrustRequest())
+    confirmed = _entries().get(str(real(place)), TrustRequest())
     return TrustRequest(
         None if request.model == confirmed.model else request.model,
         tuple(path for path in request.folders if path not in confirmed.folders),
@@ -150,25 +145,19 @@ def confirm(place: Place, request: TrustRequest) -> bool:
     Writes only if that changes something, one process at a time; returns whether it did. Raises InputError if the file
     cannot be read, and OSError if it cannot be written.
     """
-    key = _key(place)
+    key = str(real(place))
     if _entries().get(key, TrustRequest()) == request:
         return False
     file = real(trust_file())
     file.parent.mkdir(parents=True, exist_ok=True)
     with lock_of(file.with_suffix(".lock"), wait=True):
-        _record(file, key, request)
-    return True
-
-
-def _record(file: Path, key: str, request: TrustRequest) -> None:
-    """Write the entry `key` of the file, which the caller has locked."""
-    entries = _entries()
-    if request.is_empty:
+        entries = _entries()
         entries.pop(key, None)
-    else:
-        entries[key] = request
-    stored = {name: asdict(entry) for name, entry in sorted(entries.items())}
-    replace_file(file, json.dumps(stored, indent=2) + "\n")
+        if not request.is_empty:
+            entries[key] = request
+        stored = {name: asdict(entry) for name, entry in sorted(entries.items())}
+        replace_file(file, json.dumps(stored, indent=2) + "\n")
+    return True
 
 
 def confirmed_models() -> list[Path]:
@@ -195,11 +184,6 @@ def real(place: Place) -> Place: ...
 def real(place: Place) -> Place:
     """The path with every link followed; an address is returned as it is."""
     return Path(os.path.realpath(place)) if isinstance(place, Path) else place
-
-
-def _key(place: Place) -> str:
-    """The name of an index in the file of confirmations: its address in a bucket, or its real path."""
-    return str(real(place))
 
 
 def _entries() -> dict[str, TrustRequest]:

@@ -81,7 +81,10 @@ class Chunker:
         size = min(CHUNK_TOKENS, self._max_tokens)
         budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
         splitter = splitter_for(part[1], document.layout, document.language)
-        cut = self._split_to_fit(_coarse(part, splitter), splitter, budget, budget * CHARACTERS_PER_TOKEN)
+        coarse = [part]
+        if len(part[1]) > COARSE_CHARACTERS:
+            coarse = [(part[0] + at, piece) for at, piece in splitter(COARSE_CHARACTERS).chunk_indices(part[1])]
+        cut = self._split_to_fit(coarse, splitter, budget, budget * CHARACTERS_PER_TOKEN)
         return self._move_openings(document, trails, _merge_small(cut, document.text, budget))
 
     def _move_openings(self, document: Document, trails: Trails, pieces: list[Piece]) -> list[Piece]:
@@ -147,14 +150,6 @@ class Chunker:
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
-
-
-def _coarse(part: Piece, splitter_of: SplitterOf) -> list[Piece]:
-    """The part in pieces of at most COARSE_CHARACTERS."""
-    start, text = part
-    if len(text) <= COARSE_CHARACTERS:
-        return [part]
-    return [(start + offset, piece) for offset, piece in splitter_of(COARSE_CHARACTERS).chunk_indices(text)]
 
 
 def _merge_small(pieces: list[SizedPiece], text: str, budget: int) -> list[Piece]:

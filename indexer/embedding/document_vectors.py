@@ -10,7 +10,7 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Spool
+from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 
 
 def encoded_documents(
@@ -60,28 +60,3 @@ def documents_so_far(
             if len(present):
                 vectors[present] = add_document_context(vectors[present], document_weight)
         yield rows.drop_columns([KEY]), vectors
-
-
-def document_rows(rows: pa.Table) -> Iterator[tuple[int, int]]:
-    """The first row of each document, and the row after its last one."""
-    names = rows["document_id"].to_numpy()
-    return pairwise([0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)])
-
-
-def whole_documents(spool: Spool) -> Iterator[pa.Table]:
-    """The chunks of the spool in tables of whole documents; chunks of a document are consecutive."""
-    waiting: list[pa.Table] = []
-    for window in spool.windows():
-        rows = pa.Table.from_batches([window])
-        if not rows.num_rows:
-            continue
-        names = rows["document_id"].to_numpy()
-        others = np.flatnonzero(names != names[-1])
-        last = int(others[-1]) + 1 if len(others) else 0
-        continues = bool(waiting) and waiting[0]["document_id"][0].as_py() == names[0]
-        if last or (waiting and not continues):
-            yield pa.concat_tables([*waiting, rows.slice(0, last)])
-            waiting.clear()
-        waiting.append(rows.slice(last))
-    if waiting:
-        yield pa.concat_tables(waiting)

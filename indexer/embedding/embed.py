@@ -11,9 +11,8 @@ from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError, TextRefusedError
-from indexer.embedding.document_vectors import document_rows, whole_documents
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Spool
+from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 
 # Embeds the texts of documents that are not in the set, like `embed_spool`.
 Embed = Callable[

@@ -10,9 +10,9 @@ import pyarrow as pa
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.store.filesystem import refusal_of
-from cdesearch.store.guard import TABLES
 from cdesearch.store.index import Index
 from cdesearch.store.storage import connect
+from indexer.embedding.spool import document_rows
 from indexer.generations.tables import sql_lists
 
 TABLE = "own_vectors"
@@ -25,11 +25,6 @@ def cache_schema(dimension: int) -> pa.Schema:
     """Columns of the table: the hash of a text, and its float32 vector of `dimension` numbers."""
     vector = pa.list_(pa.float32(), dimension)
     return pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
-
-
-def holds_vectors(building: Path) -> bool:
-    """Whether the table in an unfinished generation contains vectors; only the names of its files are read."""
-    return any((building / TABLES / f"{TABLE}.lance" / "data").glob("*"))
 
 
 class EmbeddingCache:
@@ -101,10 +96,9 @@ class EmbeddingCache:
         columns = ["document_id", "content_hash", *base.vectors.columns]
         rows = rows_where(base.chunks, "document_id", sorted(set(document_of.values())), columns)
         rows = rows.sort_by("document_id")
-        names = rows["document_id"].to_numpy()
         found: dict[str, Floats] = {}
-        for part in np.split(np.arange(len(names)), np.flatnonzero(names[1:] != names[:-1]) + 1):
-            document = rows.slice(part[0], len(part))
+        for start, stop in document_rows(rows):
+            document = rows.slice(start, stop - start)
             vectors = subtract_document_context(base.vectors.decode(document), self._document_weight)
             found.update(zip(document["content_hash"].to_pylist(), vectors, strict=True))
         # Records that are far apart may share a document id, although they were not encoded as one document. The

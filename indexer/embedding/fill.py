@@ -48,8 +48,8 @@ class Filling:
             if self.tables.chunks.version == base.chunks.version:  # it is a copy, in which only these paths can differ
                 present, kept = self.tables.under(gone_paths), []
             else:  # a stopped update has begun to change it
-                present = _rows(identities(self.tables.chunks))
-                kept = _rows(_under(identities(base.chunks), kept_paths))
+                present, chunks = _rows(identities(self.tables.chunks)), identities(base.chunks)
+                kept = _rows(chunks.filter(pc.is_in(chunks["path"], kept_paths.combine_chunks())))
         unchanged = self._unchanged(present, kept)
         self._embed(unchanged, base.context_for(self.encoder), lambda: None)
         with base.checks.reading_tables():  # the new table begins as a copy of the base's files
@@ -109,7 +109,3 @@ def unchanged_documents(present: Iterable[Row], wanted: Iterable[Row]) -> set[st
 
 def _rows(chunks: pa.Table) -> list[Row]:
     return list(zip(chunks["id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True))
-
-
-def _under(chunks: pa.Table, paths: pa.ChunkedArray) -> pa.Table:
-    return chunks.filter(pc.is_in(chunks["path"], paths.combine_chunks()))

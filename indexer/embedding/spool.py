@@ -1,9 +1,11 @@
 """Chunks that wait for the model, on disk, because the texts of a large corpus do not fit in memory."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -70,3 +72,28 @@ class Spool:
         self._writer.write_batch(pa.concat_batches(self._waiting))
         self._waiting.clear()
         self._n_waiting = 0
+
+
+def document_rows(rows: pa.Table) -> Iterator[tuple[int, int]]:
+    """The first row of each document, and the row after its last one."""
+    names = rows["document_id"].to_numpy()
+    return pairwise([0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)])
+
+
+def whole_documents(spool: Spool) -> Iterator[pa.Table]:
+    """The chunks of the spool in tables of whole documents; chunks of a document are consecutive."""
+    waiting: list[pa.Table] = []
+    for window in spool.windows():
+        rows = pa.Table.from_batches([window])
+        if not rows.num_rows:
+            continue
+        names = rows["document_id"].to_numpy()
+        others = np.flatnonzero(names != names[-1])
+        last = int(others[-1]) + 1 if len(others) else 0
+        continues = bool(waiting) and waiting[0]["document_id"][0].as_py() == names[0]
+        if last or (waiting and not continues):
+            yield pa.concat_tables([*waiting, rows.slice(0, last)])
+            waiting.clear()
+        waiting.append(rows.slice(last))
+    if waiting:
+        yield pa.concat_tables(waiting)

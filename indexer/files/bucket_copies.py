@@ -92,17 +92,18 @@ def _without_indexes(address: BucketAddress, listed: Mapping[str, Stored], progr
 
 def _files(objects: Mapping[str, Stored]) -> dict[str, Stored]:
     """The objects that can be files: a name must be a relative path, and no folder of another one."""
-    named = [name for name in objects if Path(name).as_posix() == name and all(map(_is_name, name.split("/")))]
+    named = [
+        name
+        for name in objects
+        if Path(name).as_posix() == name
+        and all(part not in ("..", "") and len(os.fsencode(part)) <= LONGEST_NAME for part in name.split("/"))
+    ]
     folders = _folders(named)
     return {name: objects[name] for name in named if name not in folders}
 
 
 def _folders(names: Iterable[str]) -> set[str]:
     return {parent.as_posix() for name in names for parent in Path(name).parents}
-
-
-def _is_name(part: str) -> bool:
-    return part not in ("..", "") and len(os.fsencode(part)) <= LONGEST_NAME
 
 
 def _tell_of_others(

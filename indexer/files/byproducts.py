@@ -36,7 +36,12 @@ MARKERS = {
 
 def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str | None:
     """The rule that excludes an entry, whose folder has entries of these `names`; None if there is none."""
-    return _folder_rule(name, names) if is_folder else _file_rule(name, names)
+    lower = name.lower()
+    if is_folder:
+        rule = _folder_rule(name, names)
+    else:
+        rule = "lock file" if lower in LOCK_FILES else "minified code" if lower.endswith(MINIFIED) else None
+    return rule or _accompanying(name, names)
 
 
 def marker_rule(names: frozenset[str]) -> str | None:
@@ -55,16 +60,7 @@ def _folder_rule(name: str, names: frozenset[str]) -> str | None:
                 return f"{kind} (beside {found})"
             if not beside:
                 return f"{kind} ({name})"
-    return _accompanying(name, names)
-
-
-def _file_rule(name: str, names: frozenset[str]) -> str | None:
-    lower = name.lower()
-    if lower in LOCK_FILES:
-        return "lock file"
-    if lower.endswith(MINIFIED):
-        return "minified code"
-    return _accompanying(name, names)
+    return None
 
 
 def _accompanying(name: str, names: frozenset[str]) -> str | None:

@@ -98,12 +98,6 @@ def as_utf8(name: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _is_sparse(found: os.stat_result) -> bool:
-    """Whether a file consists of holes, which take hours to read and contain no text."""
-    blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
-    return blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size
-
-
 def file_outcome(
     location: str, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None
 ) -> Source | Skipped:
@@ -115,7 +109,8 @@ def file_outcome(
         return Skipped(path, NOT_REGULAR)
     if found.st_size > max_bytes and not format_of(Path(location).name).streams:
         return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
-    if found.st_size > max_bytes and _is_sparse(found):
+    blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
+    if found.st_size > max_bytes and blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size:
         return Skipped(path, "a sparse file: almost nothing of it is on the disk")
     mtime_ns, ctime_ns = found.st_mtime_ns, found.st_ctime_ns
     if not (-LATEST <= mtime_ns <= LATEST and -LATEST <= ctime_ns <= LATEST):

@@ -16,7 +16,6 @@ from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import (
     KINDS,
     OWN_KINDS,
-    Decision,
     Level,
     extend_chain,
     match_rules,
@@ -236,7 +235,9 @@ class _Walk:
             return Ignored(folder.shown, marker)
         path = Path(folder.path)
         level = extend_chain(folder.level, path, names, len(folder.chain_path), folder.shown, self._note)
-        return replace(folder, level=level, names=names), iter(sorted(entries, key=_sort_key))
+        # In the order of whole paths: those in a folder come after its name and "/".
+        entries.sort(key=lambda entry: os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b""))
+        return replace(folder, level=level, names=names), iter(entries)
 
     def _decide(self, folder: _Folder, entry: "os.DirEntry[str]") -> Found | _Folder:
         name = entry.name
@@ -256,16 +257,13 @@ class _Walk:
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
         """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
         found = entry.stat(follow_symlinks=False)
-        location = self._real(entry)
+        # Its own links are not resolved, but those above the top are. A Path takes far longer.
+        location = os.path.join(self._real_top, entry.path[self._prefix :])  # noqa: PTH118
         source = file_outcome(location, shown, found, self._max_bytes, self._real_top)
         is_read = is_known(entry.name) or (self._with_images and is_image(entry.name))
         if not stat.S_ISREG(found.st_mode) or is_read:
             return source
         return unknown_outcome(entry.name, shown, found.st_size, location, self._real_top) or source
-
-    def _real(self, entry: "os.DirEntry[str]") -> str:
-        """The path of an entry below the top, whose own links are resolved."""
-        return os.path.join(self._real_top, entry.path[self._prefix :])  # noqa: PTH118 (a Path takes far longer)
 
     def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, GlobDecision]:
         """The rule that excludes an entry because of its name, or None; and the decision of the globs."""
@@ -273,7 +271,11 @@ class _Walk:
         globs = self._choice.decide(name, path, is_folder=is_folder, in_included=folder.is_included)
         if globs.excluded_by is not None:
             return globs.excluded_by, globs
-        decision = self._decision(folder, name, is_folder=is_folder)
+        path, of_user = folder.chain_path + name, self._of_user
+        if folder.level is not None:
+            decision = folder.level.decide(name, path, is_folder=is_folder, of_user=of_user)
+        else:
+            decision = match_rules(of_user, name, path, is_folder, "user")
         if decision is not None and decision.ignored:
             return decision.by, globs
         if decision is not None and decision.kind in OWN_KINDS and name != ".git":
@@ -284,13 +286,6 @@ class _Walk:
         if rule is None and not (is_folder or globs.is_included):
             rule = NOT_INCLUDED
         return rule, globs
-
-    def _decision(self, folder: _Folder, name: str, *, is_folder: bool) -> Decision | None:
-        """The decision of the ignore files; None if they do not mention the entry."""
-        path = folder.chain_path + name
-        if folder.level is not None:
-            return folder.level.decide(name, path, is_folder=is_folder, of_user=self._of_user)
-        return match_rules(self._of_user, name, path, is_folder, "user")
 
     def _link(self, entry: "os.DirEntry[str]", shown: str) -> Skipped | Ignored:
         """The reason why a link is not followed. Its target is found under its own name, unless a rule excludes it."""
@@ -320,8 +315,3 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return entry.is_dir(follow_symlinks=False)
     except OSError:
         return False
-
-
-def _sort_key(entry: "os.DirEntry[str]") -> bytes:
-    """The sort key that puts entries in the order of whole paths: those in a folder come after its name and "/"."""
-    return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")

@@ -37,14 +37,9 @@ class Delimited(Format):
             if not self._as_sheet:
                 raise
             file.stream.seek(0)
-            yield _sheet(file)
-
-
-def _sheet(file: OpenFile) -> Document:
-    """All columns as the lines of one document."""
-    cells = ((number, [one for one in map(_cell, count(), row) if one.text]) for number, row in _rows(file))
-    sheet = sheet_document(file, "", file.name, ((number, row) for number, row in cells if row))
-    return replace(sheet, id=file.path, headings=sheet.headings[1:], record=None)
+            rows = ((number, [one for one in map(_cell, count(), row) if one.text]) for number, row in _rows(file))
+            sheet = sheet_document(file, "", file.name, ((number, row) for number, row in rows if row))
+            yield replace(sheet, id=file.path, headings=sheet.headings[1:], record=None)
 
 
 def _cell(column: int, value: str) -> Cell:

@@ -9,7 +9,7 @@ from indexer.formats.code import code_document
 from indexer.formats.encoding import decode, stream_lines
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document
-from indexer.formats.outline import MAX_VALUES, Outline, check_depth, check_values, readable
+from indexer.formats.outline import MAX_VALUES, Outline, check_depth, readable
 from indexer.formats.records import find_columns, record_document
 
 # Keys of members whose value is the name of the object, the best first
@@ -38,7 +38,8 @@ class JsonFile(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
-        check_values(text, "[{,", "JSON")
+        if sum(map(text.count, "[{,")) > MAX_VALUES:
+            raise UnreadableError(f"JSON of more than {MAX_VALUES:,} values")
         try:
             try:
                 values = _parsed(text)

@@ -22,7 +22,10 @@ class Markdown(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
         headings = _headings(text)
-        title = _front_matter_title(text) or (headings[0].title if headings else file.name)
+        matter = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+        named = re.search(r"^title:[ \t]*(.+)$", matter[1], re.MULTILINE) if matter else None
+        title = named[1].strip().strip("\"'") if named else ""
+        title = title or (headings[0].title if headings else file.name)
         yield Document(file.path, file.path, title, text, "markdown", headings=headings, has_lines=True)
 
 
@@ -67,9 +70,3 @@ def _headings(text: str) -> tuple[Heading, ...]:
             if title:
                 headings.append(Heading(match.start(), len(match[1]), title[:MAX_TITLE]))
     return tuple(headings)
-
-
-def _front_matter_title(text: str) -> str:
-    match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-    title = re.search(r"^title:[ \t]*(.+)$", match[1], re.MULTILINE) if match else None
-    return title[1].strip().strip("\"'") if title else ""

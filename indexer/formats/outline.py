@@ -1,6 +1,6 @@
 """Write structured data as indented lines, each with its line in the file, and the path of keys as headings."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile, UnreadableError
 
@@ -26,8 +26,11 @@ class Outline:
         indent = "  " * min(depth, SHOWN_DEPTH)
         for offset, part in enumerate(text.split("\n")):
             line = (indent + part).rstrip() if part else ""
-            if self._begun < len(self._headings):
-                self._place_headings(len(line) - len(line.lstrip()))
+            # The new headings begin where the words of the line do, because a chunk begins with a word.
+            start = self._size + len(line) - len(line.lstrip())
+            for at in range(self._begun, len(self._headings)):
+                self._headings[at] = replace(self._headings[at], offset=start)
+            self._begun = len(self._headings)
             self._lines.append(line)
             self._numbers.append(number + offset if is_spread else number)
             self._size += len(line) + 1
@@ -41,13 +44,6 @@ class Outline:
         """Begin a heading at the next line, unless it is nested too deep."""
         if level <= SHOWN_DEPTH:
             self._headings.append(Heading(self._size, level, title[:MAX_TITLE]))
-
-    def _place_headings(self, indent: int) -> None:
-        """Let the new headings begin where the words of the next line do, because a chunk begins with a word."""
-        for number in range(self._begun, len(self._headings)):
-            heading = self._headings[number]
-            self._headings[number] = Heading(self._size + indent, heading.level, heading.title)
-        self._begun = len(self._headings)
 
     def document(self, file: OpenFile, title: str = "") -> Document:
         """The document of all lines."""
@@ -74,9 +70,3 @@ def check_depth(depth: int, kind: str) -> None:
     """Raise UnreadableError for a file that is nested deeper than people write."""
     if depth > MAX_DEPTH:
         raise UnreadableError(f"{kind} nested deeper than {MAX_DEPTH} levels")
-
-
-def check_values(text: str, signs: Sequence[str], kind: str) -> None:
-    """Raise UnreadableError if the `signs` that separate values are too many."""
-    if sum(map(text.count, signs)) > MAX_VALUES:
-        raise UnreadableError(f"{kind} of more than {MAX_VALUES:,} values")

@@ -58,11 +58,15 @@ def _values(column: Any, name: str) -> list[Any]:
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return _decoded(column.to_pylist(), name)
+        try:  # many writers do not declare that a column of bytes is text in UTF-8
+            return [None if value is None else value.decode() for value in column.to_pylist()]
+        except UnicodeDecodeError:
+            raise UnreadableError(f"column {listed([name])} has bytes that are not UTF-8 text") from None
     try:
         return list(column.to_pylist())
     except UnicodeDecodeError:
-        return [_replaced(value) for value in column.cast(pa.binary()).to_pylist()]
+        values = column.cast(pa.binary()).to_pylist()
+        return [None if value is None else value.decode("utf-8", "replace") for value in values]
     except (ValueError, OverflowError, KeyError, TypeError, ImportError, pa.ArrowException):
         for target in (pa.string(), pa.int64()):
             try:
@@ -70,15 +74,3 @@ def _values(column: Any, name: str) -> list[Any]:
             except (ValueError, OverflowError, pa.ArrowException):
                 continue
     raise UnreadableError(f"column {listed([name])} of type {listed([kind])} cannot be converted to text")
-
-
-def _replaced(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("utf-8", "replace")
-
-
-def _decoded(values: list[bytes | None], name: str) -> list[Any]:
-    """The text of bytes: many writers do not declare that a column of bytes is text in UTF-8."""
-    try:
-        return [None if value is None else value.decode() for value in values]
-    except UnicodeDecodeError:
-        raise UnreadableError(f"column {listed([name])} has bytes that are not UTF-8 text") from None

@@ -21,19 +21,38 @@ _Page = list[Segment] | str  # plain text if the layout of the page is not read
 
 
 class Pdf(Format):
-    """PDF with text; a scanned PDF is unreadable."""
+    """PDF with text; a scanned PDF is unreadable. A page that is broken has no text."""
 
     suffixes = frozenset({".pdf"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        title, text = _title_and_text(file)
+        import pypdfium2
+
+        try:
+            pdf = pypdfium2.PdfDocument(file.stream.read())
+        except pypdfium2.PdfiumError as error:
+            encrypted = "password" in str(error).lower()
+            raise UnreadableError("encrypted PDF" if encrypted else "broken PDF") from None
+        try:
+            text = _Text(outline_of(pdf))
+            pages = _pages(pdf, file)
+            while window := list(islice(pages, WINDOW)):
+                text.add(window)
+            title = str(pdf.get_metadata_dict().get("Title") or "").strip()
+        except pypdfium2.PdfiumError:
+            raise UnreadableError("broken PDF") from None
+        finally:
+            pdf.close()
+        if not any(part.strip() for part in text.parts):
+            offer = "" if file.has_ocr else "; `cdesearch index --ocr` reads scanned pages"
+            raise UnreadableError(f"PDF without text{offer}")
         headings = levelled(text.headings)
         end = text.starts[1] if len(text.starts) > 1 else text.size
         on_first_page = [heading for heading in headings if heading.offset < end]
         largest = min(on_first_page, key=lambda heading: heading.level).title if on_first_page else ""
-        title = title or largest or file.name
-        pages = tuple(text.starts)
-        yield Document(file.path, file.path, title, "".join(text.parts), "text", headings=headings, pages=pages)
+        title = (title if title.lower() not in PLACEHOLDERS else "") or largest or file.name
+        starts = tuple(text.starts)
+        yield Document(file.path, file.path, title, "".join(text.parts), "text", headings=headings, pages=starts)
 
 
 @dataclass(slots=True)
@@ -78,31 +97,6 @@ class _Text:
     def _put(self, text: str) -> None:
         self.parts.append(text)
         self.size += len(text)
-
-
-def _title_and_text(file: OpenFile) -> tuple[str, _Text]:
-    """Title and text; a page that is broken has no text. Raises UnreadableError."""
-    import pypdfium2
-
-    try:
-        pdf = pypdfium2.PdfDocument(file.stream.read())
-    except pypdfium2.PdfiumError as error:
-        encrypted = "password" in str(error).lower()
-        raise UnreadableError("encrypted PDF" if encrypted else "broken PDF") from None
-    try:
-        text = _Text(outline_of(pdf))
-        pages = _pages(pdf, file)
-        while window := list(islice(pages, WINDOW)):
-            text.add(window)
-        title = str(pdf.get_metadata_dict().get("Title") or "").strip()
-    except pypdfium2.PdfiumError:
-        raise UnreadableError("broken PDF") from None
-    finally:
-        pdf.close()
-    if not any(part.strip() for part in text.parts):
-        offer = "" if file.has_ocr else "; `cdesearch index --ocr` reads scanned pages"
-        raise UnreadableError(f"PDF without text{offer}")
-    return "" if title.lower() in PLACEHOLDERS else title, text
 
 
 def _pages(pdf: Any, file: OpenFile) -> Iterator[_Page]:

@@ -109,18 +109,16 @@ def _in_outline(rows: Sequence[Row], titles: Sequence[tuple[str, int]]) -> dict[
         for end in range(start, min(start + MAX_ROWS, len(rows))):
             letters += _letters(rows[end].text)
             size = max(size, rows[end].size)
-            entry = next((one for one in open_titles if _is_title(letters, one[1][0])), None)
+            # The letters of the rows are those of a title, perhaps after a number such as "Chapter 1" or "A.1".
+            ends = (one for one in open_titles if letters.endswith(one[1][0]))
+            fits = (one for one in ends if len(letters) - len(one[1][0]) <= min(MAX_NUMBER, len(one[1][0])))
+            entry = next(fits, None)
             if entry is not None:
                 number, (_, level) = entry
                 marks.update((n, Found(size, row.is_bold, level, number)) for n in range(start, end + 1))
                 open_titles.remove(entry)
                 break
     return marks
-
-
-def _is_title(letters: str, title: str) -> bool:
-    """Whether the letters of rows are those of a title, perhaps after a number such as "Chapter 1" or "A.1"."""
-    return letters.endswith(title) and len(letters) - len(title) <= min(MAX_NUMBER, len(title))
 
 
 def _mark_bold(rows: Sequence[Row], body_size: float, marks: dict[int, Found]) -> None:

@@ -40,18 +40,14 @@ def segments_of(page: Any, text_page: Any) -> list[Segment] | None:
         return None
     left, bottom, right, top = page.get_bbox()
     boxes = _Boxes(text_page, text)
+    lines = ([found.span() for found in _WORD.finditer(text, *line.span())] for line in _LINE.finditer(text))
     return [
         segment
-        for segment in _segments(text, boxes)
+        for words in lines
+        if words
+        for segment in _line_segments(text, words, boxes)
         if left <= (segment.left + segment.right) / 2 <= right and bottom <= segment.y + segment.size / 2 <= top
     ]
-
-
-def _segments(text: str, boxes: "_Boxes") -> Iterator[Segment]:
-    for line in _LINE.finditer(text):
-        words = [found.span() for found in _WORD.finditer(text, *line.span())]
-        if words:
-            yield from _line_segments(text, words, boxes)
 
 
 def _line_segments(text: str, words: list[tuple[int, int]], boxes: "_Boxes") -> Iterator[Segment]:

@@ -87,7 +87,12 @@ class _Reader:
             if word == b"bin":
                 position += max(0, int(argument or 0))
             elif text is not None or code is not None:
-                self._add(bytes.fromhex(code.decode()) if text is None else text.translate(None, b"\r\n\0"))
+                added = bytes.fromhex(code.decode()) if text is None else text.translate(None, b"\r\n\0")
+                skipped = min(self._to_skip, len(added))
+                self._to_skip -= skipped
+                self._is_marked = False
+                if self._state.target in ("text", "title"):
+                    self._bytes += added[skipped:]
             elif bracket is not None:
                 self._flush()
                 self._to_skip = 0
@@ -103,13 +108,6 @@ class _Reader:
                 self._control((word or sign).decode("latin-1"), int(argument) if argument else None)
         self._flush()
         self._end("\n\n")
-
-    def _add(self, data: bytes) -> None:
-        skipped = min(self._to_skip, len(data))
-        self._to_skip -= skipped
-        self._is_marked = False
-        if self._state.target in ("text", "title"):
-            self._bytes += data[skipped:]
 
     def _flush(self) -> None:
         """Decode the bytes before a token that may change the encoding."""

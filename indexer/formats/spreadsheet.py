@@ -69,7 +69,8 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
         if len(first_rows) < MAX_BEFORE_NAMES:
             first_rows.append((size, cells))
         anchors.append(Anchor(size, _cells(number, cells)))
-        lines.append(_joined(cells))
+        gaps = (" | " * min(max(after.column - cell.column, 0), MAX_GAP) for cell, after in pairwise(cells))
+        lines.append("".join(gap + cell.text for gap, cell in zip(("", *gaps), cells, strict=True)))
         numbers.append(number)
         size += len(lines[-1]) + 1
         last = number
@@ -109,11 +110,6 @@ def _letters(column: int) -> str:
     return letters
 
 
-def _joined(cells: list[Cell]) -> str:
-    gaps = (" | " * min(max(after.column - cell.column, 0), MAX_GAP) for cell, after in pairwise(cells))
-    return "".join(gap + cell.text for gap, cell in zip(("", *gaps), cells, strict=True))
-
-
 def _header(rows: list[tuple[int, list[Cell]]]) -> list[Heading]:
     """The heading of the columns: the first row of names that is as long as the rows below it.
 
@@ -121,16 +117,14 @@ def _header(rows: list[tuple[int, list[Cell]]]) -> list[Heading]:
     else it is the first row of names. The list is empty if there are no names.
     """
     lengths = [len(cells) for _, cells in rows]
-    names = [number for number, (_, cells) in enumerate(rows) if _are_names(cells)]
+    names = [  # several different texts
+        number
+        for number, (_, cells) in enumerate(rows)
+        if 1 < len(cells) == len({cell.text for cell in cells}) and all(cell.is_text for cell in cells)
+    ]
     if not names:
         return []
     missing = {n: max(0, max(lengths[n + 1 : n + 1 + ROWS_OF_TABLE], default=0) - lengths[n]) for n in names}
     most = min(1, *missing.values())
     offset, cells = rows[next((n for n in names if missing[n] <= most), names[0])]
     return [Heading(offset, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])]
-
-
-def _are_names(cells: list[Cell]) -> bool:
-    """Whether a row is likely to contain the names of columns: several different texts."""
-    names = {cell.text for cell in cells}
-    return len(cells) > 1 and len(names) == len(cells) and all(cell.is_text for cell in cells)

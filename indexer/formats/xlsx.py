@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile
@@ -38,7 +39,10 @@ class Xlsx(Format):
         part = main_part(package)
         workbook = package.xml(part)
         targets = relations(package, part)
-        values = _Values(_shared_texts(package, targets), _date_styles(package, targets), _epoch(workbook))
+        shared = _part(package, targets, "sharedStrings")
+        items = iterate_xml(package.read(shared, is_streamed=True), KIND, "si") if shared else ()
+        texts = [_rich_text(item) for event, item in items if event == "end"]
+        values = _Values(texts, _date_styles(package, targets), _epoch(workbook))
         parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in workbook.iter("{*}sheet"))
         sheets = (
             (name, _rows(package.read(part, is_streamed=True), values))
@@ -51,13 +55,6 @@ class Xlsx(Format):
 def _part(package: Package, targets: dict[str, tuple[str, str]], kind: str) -> str | None:
     found = next((target for one, target in targets.values() if one == kind), "")
     return found if found in package.names else None
-
-
-def _shared_texts(package: Package, targets: dict[str, tuple[str, str]]) -> list[str]:
-    """The texts that cells refer to by number."""
-    part = _part(package, targets, "sharedStrings")
-    events = iterate_xml(package.read(part, is_streamed=True), KIND, "si") if part else ()
-    return [_rich_text(item) for event, item in events if event == "end"]
 
 
 def _rich_text(item: Any) -> str:
@@ -137,15 +134,10 @@ def _cells(row: Any, values: _Values) -> Iterator[Cell]:
     column = -1
     for element in row:
         letters = _LETTERS.match(element.get("r", ""))
-        given = _column(letters[0]) if letters else column + 1
+        given = column + 1
+        if letters:
+            given = reduce(lambda number, letter: number * 26 + ord(letter) - ord("A") + 1, letters[0], 0) - 1
         column = given if column < given < MAX_COLUMNS else column + 1
         cell = values.cell(element, column)
         if cell.text:
             yield cell
-
-
-def _column(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - ord("A") + 1
-    return number - 1

@@ -61,7 +61,7 @@ def _root(text: str) -> Any:
         raise UnreadableError(f"XML of more than {MAX_VALUES:,} elements")
     if "<!DOCTYPE" in text:  # which may declare entities such as `&nbsp;` outside of the file
         known = {"lt", "gt", "amp", "quot", "apos", *_DECLARED.findall(text)}
-        text = _ENTITY.sub(lambda match: match[0] if match[1] in known else _character(match[0]), text)
+        text = _ENTITY.sub(lambda match: match[0] if match[1] in known else html.escape(html.unescape(match[0])), text)
     parser = etree.XMLParser(
         encoding="utf-8", resolve_entities="internal", no_network=True, remove_comments=True, remove_pis=True
     )
@@ -73,10 +73,6 @@ def _root(text: str) -> Any:
         if error.code == etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE and _PREFIX.search(text):
             return _root(_PREFIX.sub(r"\1\2", text))
         return None
-
-
-def _character(entity: str) -> str:
-    return html.escape(html.unescape(entity))
 
 
 def _own_characters(element: Any) -> int:
@@ -97,7 +93,9 @@ class _Writer:
 
     def __init__(self, root: Any) -> None:
         self.outline = Outline()
-        self._is_prose = _is_prose(root)
+        sizes = [(_own_characters(element), len(element)) for element in root.iter()]
+        n_mixed = sum(size for size, n_inner in sizes if n_inner)
+        self._is_prose = n_mixed * PROSE_SHARE > sum(size for size, _ in sizes)  # a document rather than data
         self._closed = NOT_CLOSED  # the least depth of the elements that were closed since the last heading
 
     def write(self, element: Any, depth: int) -> None:
@@ -161,13 +159,6 @@ class _Writer:
         if self._closed != NOT_CLOSED:
             self.outline.heading(self._closed, "")
             self._closed = NOT_CLOSED
-
-
-def _is_prose(root: Any) -> bool:
-    """Whether the file is a document rather than data."""
-    sizes = [(_own_characters(element), len(element)) for element in root.iter()]
-    n_mixed = sum(size for size, n_inner in sizes if n_inner)
-    return n_mixed * PROSE_SHARE > sum(size for size, _ in sizes)
 
 
 def _pieces(element: Any, before: str = " ") -> Iterator[str]:

@@ -73,6 +73,11 @@ def new_generation(folder: Path) -> Path:
     return generation
 
 
+def holds_embeddings(generation: Path) -> bool:
+    """Whether an unfinished generation contains what the model has computed; only names of files are read."""
+    return (generation / SAMPLE).is_file() or any((generation / TABLES / "own_vectors.lance" / "data").glob("*"))
+
+
 def remove(generations: Iterable[Path]) -> None:
     """Delete generations. One that a reader has open may remain until the next run."""
     for generation in generations:
@@ -104,14 +109,11 @@ def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:
     archive or a clone must not be continued. Its author cannot know the inode number that its folder gets here.
     """
     number = generation.stat().st_ino
-    return number != 0 and bool(_plan(generation) == plan | {FOLDER_NUMBER: number})
-
-
-def _plan(generation: Path) -> Any:
     try:
-        return json.loads(read_small(generation / PLAN, MAX_PLAN))
+        stored = json.loads(read_small(generation / PLAN, MAX_PLAN))
     except (OSError, ValueError, RecursionError, IndexDamagedError, IndexUntrustedError):
-        return None
+        return False
+    return number != 0 and bool(stored == plan | {FOLDER_NUMBER: number})
 
 
 def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:

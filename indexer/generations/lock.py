@@ -33,10 +33,9 @@ from cdesearch.store.guard import check_enterable, check_not_linked, check_tree,
 from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
-from indexer.generations.generation import SAMPLE, remove
+from indexer.generations.generation import holds_embeddings, remove
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
-WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed
 
 
 @contextmanager
@@ -66,7 +65,9 @@ def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
                 except Exception as error:
                     if os.path.lexists(folder / MARKER) and os.path.samestat(folder.stat(), locked_folder):
                         raise
-                    _remove_remains(folder)
+                    with suppress(OSError):  # what LanceDB has written again
+                        if {one.name for one in folder.iterdir()} <= {GENERATIONS, "lock", "lock.holder"}:
+                            shutil.rmtree(folder)
                     cause = f"{folder} was removed while this run was writing into it."
                     raise StorageError(cause, "Run the same command again.") from error
             finally:  # still under the lock, so that no other run uses the folder
@@ -202,7 +203,7 @@ def _holder(folder: Path) -> str:
 
 def _remove_made(folder: Path, made: list[Path]) -> None:
     """Remove everything that this run made, unless a generation is live or the model has computed something."""
-    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in generations_in(folder)):
+    if os.path.lexists(folder / CURRENT) or not made or any(map(holds_embeddings, generations_in(folder))):
         return
     with suppress(OSError):  # a folder that contains other files by now is kept
         if folder / MARKER in made:
@@ -214,18 +215,3 @@ def _remove_made(folder: Path, made: list[Path]) -> None:
         for path in reversed(made):
             if path.is_dir():
                 path.rmdir()
-
-
-def _remove_remains(folder: Path) -> None:
-    """Remove what LanceDB has written again into an index that somebody removed during the run."""
-    with suppress(OSError):
-        if {entry.name for entry in folder.iterdir()} <= {GENERATIONS, "lock", "lock.holder"}:
-            shutil.rmtree(folder)
-
-
-def _is_worth_keeping(generation: Path) -> bool:
-    return any(_is_not_empty(generation / name) for name in WORTH_KEEPING)
-
-
-def _is_not_empty(path: Path) -> bool:
-    return path.is_file() or (path.is_dir() and any(path.iterdir()))

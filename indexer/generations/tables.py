@@ -114,9 +114,11 @@ class Tables:
 
     def _update_indexes(self, *, has_all_vectors: bool) -> None:
         self._join_segments()
-        _compact(self.chunks)
+        # Versions are dropped before indexes are merged, so the second call drops what the first one has replaced.
+        for _ in range(2):  # no other process has this generation open
+            self.chunks.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
         n_chunks = self.chunks.count_rows()
-        is_large = has_all_vectors and n_chunks >= vector_index_from(self.vectors)
+        is_large = has_all_vectors and n_chunks >= (BITS_INDEX_FROM if self.vectors.has_bits else VECTOR_INDEX_FROM)
         lacks_vectors = is_large and self.chunks.index_stats(VECTOR_INDEX) is None
         # New indexes come last, because a compaction after them would build them a second time.
         indexes = {index.name: index for index in self.chunks.list_indices()}
@@ -179,11 +181,6 @@ class Tables:
             self.chunks.add(moved.cast(self._schema))
 
 
-def vector_index_from(vectors: VectorFormat) -> int:
-    """The number of chunks from which on a table has an index of its vectors."""
-    return BITS_INDEX_FROM if vectors.has_bits else VECTOR_INDEX_FROM
-
-
 @contextmanager
 def _temporary_files_in(folder: Path) -> Iterator[None]:
     """Let Lance write its temporary files to `folder`, because other users can read those in the system's folder."""
@@ -207,13 +204,6 @@ def identities(table: Any) -> pa.Table:
     return table.search().select(["id", "document_id", "path"]).limit(table.count_rows()).to_arrow()
 
 
-def _compact(table: Any) -> None:
-    """Merge small files and drop every version but the last. No other process has this generation open."""
-    # Called twice: versions are dropped before indexes are merged, so the second call drops what the first replaced.
-    for _ in range(2):
-        table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
-
-
 def sql_lists(names: Sequence[str]) -> Iterable[str]:
     """SQL lists of at most NAMES_PER_QUERY quoted names."""
     for start in range(0, len(names), NAMES_PER_QUERY):
@@ -232,7 +222,7 @@ def rows_to_move(table: Any, name: str) -> NDArray[np.uint64] | None:
     added = known.num_unindexed_rows
     if known.num_indices == 1:  # the ids of all rows, which take seconds to read in a large table, are not needed
         return None if segments_to_join([known.num_indexed_rows], added) else NO_ROWS
-    rows = _row_ids(table)
+    rows = table.search().select(["_rowid"]).limit(table.count_rows()).to_arrow()["_rowid"].to_numpy()
     fragments = rows >> FRAGMENT_BITS
     numbers, sizes = np.unique(fragments, return_counts=True)
     n_new = 1 + int(np.searchsorted(np.cumsum(sizes[::-1]), added))  # fragments, the last ones
@@ -259,10 +249,3 @@ def segments_to_join(sizes: Sequence[int], added: int) -> int:
     ratios = [JOIN_RATIO if number < len(sizes) else LARGEST_RATIO for number in range(1, len(sizes) + 1)]
     small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
     return max((number for number, is_small in enumerate(small, start=1) if is_small), default=0)
-
-
-def _row_ids(table: Any) -> NDArray[np.uint64]:
-    ids: NDArray[np.uint64] = (
-        table.search().select(["_rowid"]).limit(table.count_rows()).to_arrow()["_rowid"].to_numpy()
-    )
-    return ids

@@ -26,7 +26,7 @@ from indexer.build import build
 from indexer.generations.generation import open_building, remove, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
-from indexer.health.doctor import Diagnosis, diagnose
+from indexer.health.doctor import diagnose
 from indexer.settings import Options
 from indexer.summary import Report
 
@@ -68,7 +68,9 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
                 report_step("Without checksums, the stored files cannot be verified.")
             report_step("The index is built again from its sources, with its own settings.")
         else:
-            raise _lost(found)
+            cause = found.problem or f"The index in {folder} is damaged: {found.damages[0]}."
+            cause += " Its settings are lost, and no generation of it is whole."
+            raise IndexDamagedError(cause, lost_settings_remedy(folder))
     report = build([], options, progress)
     if unverified:  # else its new checksums would later say that it is sound
         remove([unverified])
@@ -122,13 +124,6 @@ def _rebuild_from_chunks(folder: Path, live: Path, manifest: Manifest, progress:
             link_or_copy(live / name, building / name)
     write_checksums(building, None)
     swap_in(folder, building)
-
-
-def _lost(found: Diagnosis) -> IndexDamagedError:
-    cause = found.problem or f"The index in {found.folder} is damaged: {found.damages[0]}."
-    return IndexDamagedError(
-        f"{cause} Its settings are lost, and no generation of it is whole.", lost_settings_remedy(found.folder)
-    )
 
 
 def _result(report: Report) -> str:

@@ -1,5 +1,6 @@
 """The command `clear`: remove an index."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -28,7 +29,10 @@ def clear(
         check_marker(found)
     shown = printable(str(found))
     if not yes:
-        _confirm(shown)
+        if not sys.stdin.isatty():
+            raise InputError(f"{shown} was not removed, because only a terminal can be asked.", "Add --yes.")
+        if not typer.confirm(f"Remove the index {shown}? The indexed files stay."):
+            raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")
     left = remove_index(found)
     if left:
         names = ", ".join(printable(str(path.relative_to(found))) for path in left[:SHOWN])
@@ -39,13 +43,3 @@ def clear(
         )
     else:
         typer.echo(f"Removed the index {shown}.")
-
-
-def _confirm(shown: str) -> None:
-    """Ask whether the index is to be removed; raises InputError if not, or if nobody can be asked."""
-    import sys
-
-    if not sys.stdin.isatty():
-        raise InputError(f"{shown} was not removed, because only a terminal can be asked.", "Add --yes.")
-    if not typer.confirm(f"Remove the index {shown}? The indexed files stay."):
-        raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")

@@ -58,7 +58,9 @@ def _update(index: Index, changes: Changes, options: Options, encoder: Encoder |
     new, modified, deleted = counts
     behind = f"The index is behind by {new:,} new, {modified:,} modified and {deleted:,} deleted files"
     command = f"cdesearch index --index {shlex.quote(str(index.place))}"
-    if _seconds(index, changes) > MOST_SECONDS:
+    n_files = sum(index.manifest.files.values())
+    size = index.manifest.n_chunks * SECONDS_PER_CHUNK + n_files * SECONDS_PER_FILE
+    if SECONDS + size + changes.n_bytes / BYTES_PER_SECOND > MOST_SECONDS:
         return f"{behind}: run `{command}`."
     try:
         build([], options, Silent(), Fresh(encoder))
@@ -67,10 +69,3 @@ def _update(index: Index, changes: Changes, options: Options, encoder: Encoder |
     except StorageError as error:  # the index answers nevertheless
         return f"{behind}, and cannot be updated: {error}"
     return None
-
-
-def _seconds(index: Index, changes: Changes) -> float:
-    """How long an update would take."""
-    n_files = sum(index.manifest.files.values())
-    size = index.manifest.n_chunks * SECONDS_PER_CHUNK + n_files * SECONDS_PER_FILE
-    return SECONDS + size + changes.n_bytes / BYTES_PER_SECOND

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -86,7 +86,9 @@ class Watched:
         """Wait until an update may find something new, at most `most_seconds`; False if `stop` was set instead."""
         started = time.monotonic()
         while not stop.is_set():
-            changed = self._events(MOST_QUIET_MS, QUIET_MS, min(self._timeout(), most_seconds), stop)
+            # The sources have to be checked after that time even if there is no event.
+            seconds = FILE_SECONDS if self._has_files else MISSING_SECONDS if self.missing else CHECK_SECONDS
+            changed = self._events(MOST_QUIET_MS, QUIET_MS, min(seconds, most_seconds), stop)
             identities = {source: self._identity(source) for source in self.sources}
             if identities != self._identities:
                 self._begin()
@@ -101,8 +103,11 @@ class Watched:
             )
             if time.monotonic() > late_at:
                 return self._report_all()
-            if any(self._concerns(source, changed) for source in self._folders):
-                self._await_end(len(changed), stop)
+            if any(concerns_walk(one, changed, self.source_globs.get(one, self.globs)) for one in self._folders):
+                deadline = time.monotonic() + MOST_SECONDS_OF_MANY  # until a large operation has ended
+                while len(changed) > MANY and time.monotonic() < deadline:
+                    if not self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop):
+                        break
                 self.is_whole = False
                 return True
         return False
@@ -123,12 +128,6 @@ class Watched:
         if silent:
             self.problem = f"The file system of {silent[0]} does not report changes, {ALL_CHECKED}."
 
-    def _timeout(self) -> float:
-        """Seconds until the sources have to be checked even if there is no event."""
-        if self._has_files:
-            return FILE_SECONDS
-        return MISSING_SECONDS if self.missing else CHECK_SECONDS
-
     def _events(self, most_ms: int, quiet_ms: int, seconds: float, stop: Event) -> set[Path]:
         """The files that have changed; none after `seconds` without a change, or if `stop` was set."""
         if self._notify is None:
@@ -147,16 +146,6 @@ class Watched:
             change == DELETED and path.parts[-2:] == (INDEX_FOLDER, MARKER) for change, path in changes
         )
         return {path for _, path in changes if INDEX_FOLDER not in path.parts}  # updates write there, with hard links
-
-    def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
-        return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))
-
-    def _await_end(self, n_changed: int, stop: Event) -> None:
-        """Wait until a large operation has ended, of which `n_changed` changes were reported."""
-        deadline = time.monotonic() + MOST_SECONDS_OF_MANY
-        while n_changed > MANY and time.monotonic() < deadline:
-            if not self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop):
-                break
 
     def _identity(self, source: Path) -> Identity | None:
         """What distinguishes a source from another one at the same path; None if it does not exist.

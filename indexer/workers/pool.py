@@ -122,9 +122,13 @@ class Pool:
                 if kind == "begun":
                     yield Begun(source, str(message.header["hash"]))
                 elif kind == "batch":
-                    yield _batch(source, message)
+                    chunks = pa.ipc.read_record_batch(pa.py_buffer(message.chunks), CHUNKS)
+                    documents = pa.ipc.read_record_batch(pa.py_buffer(message.documents), DOCUMENTS)
+                    yield ReadChunks(source, chunks, documents.to_pylist())
                 elif kind == "done":
-                    yield _ended(source, message.header)
+                    header = message.header
+                    columns, is_ignored = tuple(header.get("columns", ())), bool(header.get("is_ignored"))
+                    yield Ended(source, header["reason"], header.get("note", ""), columns, is_ignored)
                     break
 
     def _take(self, number: int) -> Message:
@@ -150,7 +154,7 @@ class Pool:
         if now < self._checked_at + CHECK_EVERY:
             return
         self._checked_at = now
-        limits = self._reading.limits if self._reading else Limits()
+        limits = self._limits
         for worker in self._workers:
             awaited = worker.awaited
             if awaited is None:
@@ -255,14 +259,3 @@ def _task(source: Source) -> Message:
     top = str(source.top) if source.top is not None else None
     task = {"file": source.location, "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
     return Message(task | {"top": top, "is_wanted": source.is_wanted})
-
-
-def _ended(source: Source, header: dict[str, Any]) -> Ended:
-    columns = tuple(header.get("columns", ()))
-    return Ended(source, header["reason"], header.get("note", ""), columns, bool(header.get("is_ignored")))
-
-
-def _batch(source: Source, message: Message) -> ReadChunks:
-    chunks = pa.ipc.read_record_batch(pa.py_buffer(message.chunks), CHUNKS)
-    documents = pa.ipc.read_record_batch(pa.py_buffer(message.documents), DOCUMENTS)
-    return ReadChunks(source, chunks, documents.to_pylist())

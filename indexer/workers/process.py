@@ -19,6 +19,8 @@ from indexer.workers.messages import Message, receive, send
 
 COMMAND = python_module("indexer.workers.worker")
 START_SECONDS = 120
+# A worker has one thread. Other pools of Arrow reserve unused memory, which counts as used.
+ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 KEPT_ERRORS = 10_000  # bytes
 OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
 SIGNALS = {
@@ -69,7 +71,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=_environment(),
+                env=same_modules() | ENVIRONMENT,
                 **detached,  # so that Ctrl-C does not reach it: the parent stops it
             )
         except OSError as error:
@@ -133,14 +135,6 @@ def _crash(code: int) -> str:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         return f"its parser crashed ({SIGNALS.get(name, name)})"
     return "its parser crashed" + (" (access violation)" if code == ACCESS_VIOLATION else f" (exit code {code})")
-
-
-def _environment() -> dict[str, str]:
-    """The environment of this process, with its module path and one thread for each worker."""
-    return same_modules() | {
-        "TOKENIZERS_PARALLELISM": "false",
-        "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve unused memory, which counts as used
-    }
 
 
 def cannot_start(detail: str, remedy: str = "Install cdesearch again.") -> CdesearchError:

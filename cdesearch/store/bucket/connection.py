@@ -97,19 +97,17 @@ def _profile(address: BucketAddress) -> Any:
         ) from None
 
 
-def _region() -> str:
-    """The region of the environment, or else that of the profile."""
-    named = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    if named or _has_own_credentials():
-        return named or DEFAULT_REGION
-    import boto3
-
-    return boto3.Session().region_name or DEFAULT_REGION
-
-
 def _s3_settings() -> dict[str, str]:
-    """The region, and the endpoint if only a profile names one; raises BucketError."""
-    settings = {"region": _region()}
+    """The region, of the environment or else of the profile, and the endpoint if only a profile names one.
+
+    Raises BucketError.
+    """
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if not region and not _has_own_credentials():
+        import boto3
+
+        region = boto3.Session().region_name
+    settings = {"region": region or DEFAULT_REGION}
     if not any(os.environ.get(name) for name in _ENDPOINTS) and (endpoint := _endpoint_of_profile()):
         if not _URL.fullmatch(endpoint):
             raise BucketError(

@@ -117,7 +117,10 @@ def open_newest(bucket: Bucket) -> Path:
             list(threads.map(lambda file: fetch(bucket, folder, file, checksums[file]), needed))
         with suppress(OSError):  # a cache that holds all files may be read-only
             os.utime(folder)
-        _forget_old(folder)
+        for other in folder.parent.iterdir():  # not opened lately, or left by killed processes
+            with suppress(OSError):
+                if other != folder and time.time() - other.stat().st_mtime > KEPT_SECONDS:
+                    shutil.rmtree(other, ignore_errors=True)
     except OSError as error:
         raise write_error(cache_of(bucket.address), error) from None
     return folder
@@ -193,11 +196,3 @@ def _begin(bucket: Bucket, folder: Path) -> Checksums:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return checksums
-
-
-def _forget_old(opened: Path) -> None:
-    """Remove the files of generations that nobody has opened for KEPT_SECONDS, and what killed processes have left."""
-    for other in opened.parent.iterdir():
-        with suppress(OSError):
-            if other != opened and time.time() - other.stat().st_mtime > KEPT_SECONDS:
-                shutil.rmtree(other, ignore_errors=True)

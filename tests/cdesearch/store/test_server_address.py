@@ -83,7 +83,6 @@ def test_a_record_is_read_as_it_was_written_until_it_is_removed(runtime, tmp_pat
         '{"pid": 1}',
         '{"pid": -1, "version": "1", "name": "x", "address": "x"}',
         '{"pid": 1, "version": "1", "name": "x", "address": null}',
-        '{"pid": 1, "version": "1", "name": "x", "address": "x", "more": 1}',
     ],
 )
 def test_a_record_that_is_no_record_is_that_of_no_server(runtime, tmp_path, text):

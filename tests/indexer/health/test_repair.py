@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 from pathlib import Path
@@ -96,14 +95,3 @@ def test_no_marker_is_written_into_the_index_of_another_user(sound):
     with pytest.raises(IndexUntrustedError, match="only its owner can change it"):
         repair(sound.index, False, Silent(), lambda _: None)
     assert not (sound.index / "INDEX").exists()
-
-
-@pytest.mark.parametrize("damage", [None, "", "{", '{"generations": 7}'])
-def test_a_list_of_generations_that_is_lost_is_reported_and_written_again(sound, damage):
-    ledger = sound.index / "generations.json"
-    ledger.unlink() if damage is None else ledger.write_text(damage)
-    found = diagnose(sound.index)
-    assert not found.is_sound and found.problem.startswith(f"{ledger}, the list of generations, ")
-    assert repaired(sound) == ["The list of generations was written again from their folders."]
-    assert sound.is_right()
-    assert json.loads(ledger.read_text())["generations"] == sorted([sound.kept, sound.live])
