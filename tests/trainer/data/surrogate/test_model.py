@@ -5,6 +5,7 @@ import pytest
 import torch
 from conftest import TINY, make_model
 
+from cdesearch.encode.backends import torch as torch_runtime
 from trainer.data import surrogate as surrogate_model
 from trainer.data.surrogate import open_surrogate, surrogate_vectors
 from trainer.export import export
@@ -15,9 +16,9 @@ TEXTS = ["the cat", "a dog in the water", "moon"]
 @pytest.fixture
 def devices(monkeypatch):
     """Records the devices of surrogates on torch; without a GPU, one exists by name only."""
-    found, runtime = [], surrogate_model.TorchRuntime
+    found, runtime = [], torch_runtime.TorchRuntime
     cpu = torch.device("cpu")
-    monkeypatch.setattr(surrogate_model, "TorchRuntime", lambda net, device: found.append(device) or runtime(net, cpu))
+    monkeypatch.setattr(torch_runtime, "TorchRuntime", lambda net, device: found.append(device) or runtime(net, cpu))
     return found
 
 
