@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch.context.vectors import Floats
+from cdesearch.languages.detection import ignored_words
 from cdesearch.languages.known import ENGLISH, LANGUAGES
-from cdesearch.languages.shares import ignored_words
 from cdesearch.search.nearest import chunks_per_part
 from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema

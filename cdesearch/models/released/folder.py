@@ -9,8 +9,7 @@ from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
 from cdesearch.models.released.config import ReleasedConfig, Variant
-from cdesearch.models.released.model import ReleasedModel, load_released
-from cdesearch.models.released.state import NULL, backbone_widths
+from cdesearch.models.released.model import NULL, ReleasedModel, backbone_widths, load_released
 
 QUERY_PREFIX, DOCUMENT_PREFIX = "search_query: ", "search_document: "
 _REMEDY = "Download jxm/cde-small-v1 or jxm/cde-small-v2 completely and name its folder."
