@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from cdesearch.errors import ModelError
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
-from cdesearch.models.released.config import ReleasedConfig, Variant
+from cdesearch.models.released.config import ReleasedConfig
 from cdesearch.models.released.model import NULL, ReleasedModel, backbone_widths, load_released
 
 QUERY_PREFIX, DOCUMENT_PREFIX = "search_query: ", "search_document: "
@@ -16,28 +16,20 @@ _REMEDY = "Download jxm/cde-small-v1 or jxm/cde-small-v2 completely and name its
 _DROPOUT = "transductive_sequence_dropout_prob"
 
 
-def open_released(
-    folder: Path, compat: Literal["hub_remote_code"] | None = None, backbone: Mapping[str, Any] | None = None
-) -> ReleasedModel:
+def open_released(folder: Path, backbone: Mapping[str, Any] | None = None) -> ReleasedModel:
     """Read a released checkpoint's folder into fp32; raises ModelError. Nothing is downloaded, and no code of it runs.
 
-    `compat="hub_remote_code"` computes a v1 checkpoint as its code on the hub does, errors included, and not as it was
-    trained. `backbone` has the fields of the backbone's own config.json. Without it, widths are derived from the
-    weights, and other fields have the published values.
+    `backbone` has the fields of the backbone's own config.json. Without it, widths are derived from the weights, and
+    other fields have the published values.
     """
     config = _read_config(folder)
-    variant: Variant | None = None
-    if compat is not None:
-        if compat != "hub_remote_code":
-            raise ModelError(f"There is no compat={compat!r}.", 'Leave it out, or name "hub_remote_code".')
-        variant = "v1_hub_remote_code"
     state = read_weights(folder)
     if NULL in state and not config.get(_DROPOUT):
         # The published config is for inference, where nothing is dropped out. The weights may still contain the null
         # embedding of training.
         config[_DROPOUT] = 0.005
     try:
-        return load_released(config, state, backbone_widths(state) if backbone is None else backbone, variant)
+        return load_released(config, state, backbone_widths(state) if backbone is None else backbone)
     except ModelError as error:
         raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
 

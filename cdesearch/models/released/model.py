@@ -18,7 +18,7 @@ from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, t
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig, with_rounded_width
 from cdesearch.models.published_weights import check_state, on_meta_device
-from cdesearch.models.released.config import ReleasedConfig, Variant
+from cdesearch.models.released.config import ReleasedConfig
 
 N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
@@ -171,10 +171,6 @@ class _SecondStage(nn.Module):
 
     def enter(self, rows: Tensor) -> Tensor:
         """Rows (..., d) as the input of the first layer, normalised; the text's rows of v2 for the second time."""
-        if self.config.variant == "v1_hub_remote_code" and isinstance(self.backbone, NomicBert):
-            # The code on the hub passes rows to a backbone that adds the token type to all of them: context and soft
-            # prompts have it once, the text twice.
-            rows = rows + self.backbone.embeddings.token_type_embeddings.weight[0]
         return self.backbone.enter(rows)
 
     def steps(self, mask: Tensor, n_context: int) -> list[Step]:
@@ -206,20 +202,16 @@ def _backbone(config: NomicBertConfig | ModernBertConfig) -> NomicBert | ModernB
 
 
 def load_released(
-    config: Mapping[str, Any],
-    state: Mapping[str, Tensor],
-    backbone: Mapping[str, Any] | None = None,
-    variant: Variant | None = None,
+    config: Mapping[str, Any], state: Mapping[str, Tensor], backbone: Mapping[str, Any] | None = None
 ) -> ReleasedModel:
     """A released checkpoint in fp32, from its config.json's fields and its tensors by published name.
 
-    `backbone` has the fields of the backbone's own config.json; absent ones have the published values. `variant` says
-    whether v1 is computed as it was trained or as the code on the hub does. Without it the config's embedder decides
-    between v1 and v2. Raises ModelError.
+    `backbone` has the fields of the backbone's own config.json; absent ones have the published values. v1 is computed
+    as it was trained, which the code on the hub does not do. Raises ModelError.
     """
     # If the field is absent, the weights decide: the reference then has no null embedding, but published models do.
     config = {"transductive_sequence_dropout_prob": float(NULL in state), **config}
-    read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state), variant)
+    read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state))
     with on_meta_device():
         model = ReleasedModel(read)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
