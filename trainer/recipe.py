@@ -8,17 +8,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from cdesearch.errors import InputError
-from trainer.recipe_file import (
-    Count,
-    Rate,
-    Section,
-    Seed,
-    Share,
-    Temperature,
-    found,
-    parse_recipe,
-    read_recipe_file,
-)
+from trainer.recipe_file import Count, Rate, Section, Seed, Share, Temperature, found, parse_recipe, read_recipe_file
 
 Filter = Literal["dense", "text", "fused", "none"]
 DOCUMENTED = "See trainer/recipe.py for every key."
