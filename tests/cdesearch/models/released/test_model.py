@@ -23,8 +23,7 @@ from torch.nn import functional
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.joint import text_states, through
-from cdesearch.models.released.folder import open_released
-from cdesearch.models.released.model import load_released
+from cdesearch.models.released.model import load_released, open_released
 
 
 def make(variant, **changes):
