@@ -25,8 +25,7 @@ from benchmarks.systems.text import Fused
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from trainer.recipe import Recipe, check_recipe
-from trainer.recipe_file import Count, Section, parse_recipe, to_plain
+from trainer.recipe import Count, Recipe, Section, check_recipe, parse_recipe, to_plain
 from trainer.replacing import replace_text
 from trainer.run.folder import check_named, claim_folder, read_log
 from trainer.run.state import STATE

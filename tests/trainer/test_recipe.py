@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 
 from cdesearch.errors import InputError
-from trainer.recipe import load_recipe
-from trainer.recipe_file import differences
+from trainer.recipe import differences, load_recipe
 
 RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from trainer.data.batches.cluster import Clusters, pack
 from trainer.data.material import _split
 from trainer.data.pairs.domains import prepare
-from trainer.data.random_stream import random_stream
+from trainer.data.store import random_stream
 from trainer.recipe import check_recipe
 
 purposes = st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "a 1"]), st.lists(st.integers(0, 12), max_size=3))
