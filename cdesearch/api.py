@@ -8,14 +8,14 @@ from os import PathLike
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Literal, Self, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from cdesearch.builders import BUILDER, BuildReport
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError, QueryError, SourceError
 from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, with_details
 from cdesearch.search.options import Mode
-from cdesearch.search.request import Filters, Globs, K, SearchRequest, request_of
+from cdesearch.search.request import Filters, Globs, K, Searches, SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
@@ -28,61 +28,22 @@ ASYNCHRONOUS = 4  # searches of `asearch` that run at the same time; the others 
 Folders = list[str] | list[Path] | list[str | PathLike[str]] | tuple[str | PathLike[str], ...]
 
 
-class _Opened:
+class _Opened(Searches):
     """What one open index and several have in common."""
 
     def __init__(self, searched: Searcher | Together) -> None:
         self._searched = searched
         self._threads = ThreadPoolExecutor(ASYNCHRONOUS, thread_name_prefix="cdesearch-async")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
         self._threads.shutdown()
         self._searched.close()
 
-    def search(
-        self,
-        query: str | SearchRequest,
-        k: int = K,
-        mode: Mode = "hybrid",
-        path: Globs = None,
-        **filters: Unpack[Filters],
-    ) -> SearchResult:
-        """Return the `k` best chunks, best first, as a sequence of hits.
-
-        `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
-        then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
-        one of several, are searched. A glob is relative to the indexed folder, like `chunk.path`. `type` is a type of
-        files such as "md", or several, and `since` an age or a date. Hits whose `confidence`, the estimated probability
-        that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for an invalid argument,
-        and IndexStateError for an index that cannot be used.
-        """
-        return self.search_many([query], k, mode, path, **filters)[0]
-
-    def search_many(
-        self,
-        queries: Sequence[str | SearchRequest],
-        k: int = K,
-        mode: Mode = "hybrid",
-        path: Globs = None,
-        **filters: Unpack[Filters],
-    ) -> list[SearchResult]:
-        """Return for each query what `search` returns, in less time than with a call for each.
-
-        All queries are answered from one generation. With the default model the results are exactly the same; with
-        models that are not quantised, scores may differ by rounding. Raises what `search` raises.
-        """
-        if isinstance(queries, str):
-            raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
-        requests = [request_of(query, k, mode, path, **filters) for query in queries]
+    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Return the results of the newest generation."""
         self._bring_up_to_date()
-        return self._searched.search_many(requests)
+        return self._searched.answers(requests)
 
     async def asearch(
         self,
@@ -177,7 +138,7 @@ class OpenIndex(_Opened):
             with self._updating:
                 line = BUILDER.quick(self.index, **self._options, encoder=self._searcher.loaded_encoder)
             if line:
-                warnings.warn(line, stacklevel=3)
+                warnings.warn(line, stacklevel=4)
             self._searcher.reload()
 
 
@@ -278,20 +239,15 @@ def build(
         workers=workers,
         wait=wait,
     )
-    if strict:
-        _check_all_read(report)
-    if isinstance(named, EndpointModel) and not named.url:
-        named = None  # the index names the server, and now also what was named here
-    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=report)
-
-
-def _check_all_read(report: BuildReport) -> None:
     unread = (*report.skipped, *report.read_in_part)
-    if unread:
+    if strict and unread:
         raise SourceError(
             f"{len(unread):,} of the files were not read completely, such as {unread[0].path} ({unread[0].reason}).",
             "The others are indexed: open the index, or leave out `strict`.",
         )
+    if isinstance(named, EndpointModel) and not named.url:
+        named = None  # the index names the server, and now also what was named here
+    return OpenIndex(Searcher(Index.open(report.place), device=device, model=named), device, named, report=report)
 
 
 def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -30,6 +30,14 @@ def event_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether `host` names this computer."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class ApiServer:
     """The address of a model on a server. `key` is never shown and never stored.
@@ -91,12 +99,7 @@ class ApiServer:
     @property
     def is_local(self) -> bool:
         """Whether the server is on this machine, so that no text leaves it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def server(self) -> str:

@@ -114,16 +114,28 @@ def shown_on_stderr() -> Iterator[Display]:
     if find_spec("rich") is None:
         yield PlainLines()
         return
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        SpinnerColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as RichProgress
-
-    from cdesearch.progress_columns import Count, Speed
 
     console = open_console(stderr=True)
     if not console.is_terminal:
         yield PlainLines()
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), Count(), Speed())
+
+    class Speed(ProgressColumn):
+        def render(self, task: Task) -> str:
+            speed = task.finished_speed or task.speed
+            return f"{speed:,.0f}/s" if speed else ""
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     texts = (TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn())
-    with RichProgress(*columns, *texts, console=console, transient=True) as bars:
+    with RichProgress(*columns, Speed(), *texts, console=console, transient=True) as bars:
         yield _Bars(bars)

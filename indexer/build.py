@@ -2,29 +2,33 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdesearch.encode.backends.endpoint import EmbeddingServer
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, check_plain_model
-from cdesearch.errors import CdesearchError, InputError
+from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.place import Place
-from indexer.chosen_model import complete_model
-from indexer.engine import Engine, Local
+from indexer.chosen_model import check_model_fits, complete_model, offering_default
 from indexer.job import BuildJob
-from indexer.model_fit import check_model_fits, offering_default
-from indexer.nested import note_inner_indexes, note_outer_index
-from indexer.places import index_place, local_source, renew_copies
+from indexer.places import (
+    Target,
+    index_place,
+    local_source,
+    note_outer_index,
+    opened_for_writing,
+    renew_copies,
+)
 from indexer.plan import Plan, plan_build
+from indexer.read_files import Engine, Local
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.summary import Report
-from indexer.target import Target, opened_for_writing
 from indexer.warm import Fresh, Tools
 from indexer.workers.pool import Pool, worker_count
 
@@ -41,18 +45,16 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
     _check_engine(options)
     place = index_place(places, options.index)
     paths = [local_source(one, progress) for one in places]
-    with opened_for_writing(place, paths, options, progress) as target:
-        stored = target.stored(paths, options)
-        with offering_default(target, options):
+    with opened_for_writing(place, paths, progress, rebuild=options.rebuild, wait=options.wait) as target:
+        stored = target.stored(paths, rebuild=options.rebuild)
+        with offering_default(place, target.folder, options.model):
             options = replace(options, model=complete_model(options.model, stored, place, progress))
             settings = complete_settings(paths, options, stored, place)
-        if options.changed is None:
+        if not options.keeps_copies:
             renew_copies((one for one in settings.sources if one not in (*paths, *settings.missing)), progress)
         _note_before(paths, options, stored, target, settings, progress)
         run = _Run(target, stored, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()
-        if new := [source for source in settings.sources if stored is None or source not in stored.sources]:
-            note_inner_indexes(target.folder, new, (settings.root / path for path in plan.files), progress)
     note = record_confirmation(place, settings.trust_request)
     return Report.of(target.place, target.folder, plan, embedded, begun, note)
 
@@ -79,7 +81,7 @@ class _Run:
     def update(self) -> tuple[Plan, int | None]:
         """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
         base, settings = self._base, self.settings
-        with offering_default(self.target, self.options):
+        with self._offering_default():
             check_model(settings.model)
         if self.options.plain:
             check_plain_model(settings.model)
@@ -90,18 +92,20 @@ class _Run:
             plan = plan_build(settings, None if new_context else base, self.progress)
             # The processes start while the model loads.
             with self.tools.pool(worker_count(plan.to_read)) as pool:
-                with offering_default(self.target, self.options):
+                with self._offering_default():
                     encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
                 if new_context and encoder.remark:
                     self.progress.note(encoder.remark)
-                check_model_fits(encoder, self.options.model, settings, base)
+                check_model_fits(encoder, self.options.model, settings.model_name, settings.dimension, base)
                 if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
                 with self._engine(encoder, pool, new_context=new_context) as engine:
-                    job = BuildJob(
-                        self.target, base, new_context, settings, plan, encoder, engine, self.started, self.progress
-                    )
+                    inputs = self.target, base, new_context, settings, plan, encoder, self.started
+                    job = BuildJob(*inputs, engine, self.progress)
                     return plan, job.run()
+
+    def _offering_default(self) -> AbstractContextManager[None]:
+        return offering_default(self.target.place, self.target.folder, self.options.model)
 
     @contextmanager
     def _engine(self, encoder: Encoder, pool: Pool, *, new_context: bool) -> Iterator[Engine]:
@@ -114,7 +118,7 @@ class _Run:
             return
         if self.options.engine == "ray":
             self.progress.note(LOCAL_UPDATE)
-        yield Local(pool)
+        yield Local(pool, encoder)
 
 
 def _note_before(
@@ -134,28 +138,8 @@ def _note_before(
             note_outer_index(target.folder, progress)
         elif target.folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {target.place}")
-    if options.rebuild and stored is None:
-        _note_replaced_settings(target.place, options, settings, progress)
     if isinstance(settings.model, EndpointModel):
         _note_server(settings.model, progress)
-
-
-def _note_replaced_settings(place: Place, options: Options, settings: Settings, progress: Display) -> None:
-    """Say which settings of an index a rebuild of named paths replaces by the defaults."""
-    with suppress(CdesearchError, OSError):  # an index that cannot be read is rebuilt as well
-        before = Index(place).manifest
-        replaced = []
-        if options.model is None and before.model != settings.model_name:
-            replaced.append(f"the model {before.model or 'default'}")
-        if options.vectors is None and before.vectors != settings.vectors:
-            replaced.append(f"vectors in {before.vectors}")
-        if options.dimension is None and before.is_reduced:
-            replaced.append(f"{before.dimension} dimensions")
-        if replaced:
-            progress.note(
-                f"The index had {', '.join(replaced)}, which the defaults replace. `cdesearch index --rebuild` without"
-                " a path keeps all settings."
-            )
 
 
 def _note_server(model: EndpointModel, progress: Display) -> None:

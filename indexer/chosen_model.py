@@ -1,16 +1,19 @@
-"""Which model a run uses: what the user names, completed by what the index names."""
+"""Which model a run uses: what the user names, completed by what the index names; and whether it fits the index."""
 
 import shlex
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from cdesearch.errors import CdesearchError, IndexMismatchError
+from cdesearch.encode.encoder import Encoder
+from cdesearch.errors import CdesearchError, IndexMismatchError, InputError, ModelError
+from cdesearch.models.added_context import has_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel, Model
 from cdesearch.models.hub import is_id
 from cdesearch.progress import Display
 from cdesearch.store.index import Index
-from cdesearch.store.layout import rebuild_command
+from cdesearch.store.layout import CURRENT, rebuild_command
 from cdesearch.store.place import Place, absolute
 from cdesearch.store.trust import TrustRequest, check_confirmed
 
@@ -61,7 +64,52 @@ def stored_name(model: Model | None) -> str | None:
     return model.as_posix() if is_id(model) else str(absolute(model))
 
 
-def check_named_model(named: Model | None, base: Index) -> None:
+@contextmanager
+def offering_default(place: Place, folder: Path, named: Model | None) -> Iterator[None]:
+    """Add to the error of a model that only the index names, in `folder`, that the default one can take its place."""
+    try:
+        yield
+    except ModelError as error:
+        if named is not None or not (folder / CURRENT).exists():
+            raise
+        command = rebuild_command(place, model=DEFAULT_NAME)
+        if command in error.remedy:
+            raise
+        remedy = f"{error.remedy} {command} embeds all texts with the model that ships instead."
+        raise type(error)(error.cause, remedy) from None
+
+
+def check_model_fits(
+    encoder: Encoder, named: Model | None, model_name: str | None, dimension: int | None, base: Index | None
+) -> None:
+    """Raise CdesearchError if the model has too few dimensions, or if another one built `base`.
+
+    `named` is the model that the user has named, and `model_name` what the index stores.
+    """
+    if base is not None:
+        _check_added_context(base, model_name, encoder)
+        if encoder.fingerprint != base.manifest.model_fingerprint:
+            _check_named_model(named, base)
+        base.check_encoder(encoder)
+    most = encoder.dimension
+    if dimension is not None and dimension > most:
+        raise InputError(
+            f"The vectors of this model have {most} dimensions, not {dimension}.", f"Choose a --dimension up to {most}."
+        )
+
+
+def _check_added_context(base: Index, model_name: str | None, encoder: Encoder) -> None:
+    """Raise InputError if this run and the index differ in whether the corpus adds to the same model."""
+    manifest = base.manifest
+    if model_name == manifest.model and has_added_context(encoder.config) != manifest.added_context:
+        raise InputError(
+            f"The index was built {'without' if manifest.added_context else 'with'} --plain.",
+            "Embed all texts again with the other settings of the index:"
+            f" {rebuild_command(base.place, **{'plain' if manifest.added_context else 'no-plain': None})}.",
+        )
+
+
+def _check_named_model(named: Model | None, base: Index) -> None:
     """Raise IndexMismatchError if a run that keeps the vectors of `base` names another model than it has."""
     if named is None:
         return

@@ -221,11 +221,11 @@ def build_quietly(
     from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
-    from indexer.warm import Given
+    from indexer.warm import Fresh
 
     limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
     given = Options(columns=Columns(**columns), max_file_bytes=limit, **options)
-    report = build(paths, given, Silent(), Given(encoder))
+    report = build(paths, given, Silent(), Fresh(encoder))
     return BuildReport(
         changed=report.changed,
         documents=report.n_documents,

@@ -1,4 +1,4 @@
-"""The manifest of a generation: what a build says about its settings, its model and its documents."""
+"""What a build begins with, and what its manifest says about its settings, its model and its documents."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,22 +15,39 @@ from cdesearch.models.catalog import languages_of
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest, ServedModel
+from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.languages import CorpusLanguages
+from indexer.places import Target
 from indexer.plan import Plan
 from indexer.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """What is known about the next generation of an index before its documents are read."""
+class BuildInputs:
+    """The inputs of one build."""
 
-    folder: Path  # of the index
+    target: Target
     base: Index | None  # the live generation; None if there is none
-    kept_base: Index | None  # the same, if its context is kept
+    new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
     settings: Settings
     plan: Plan
     encoder: Encoder
     started: float  # seconds since the epoch
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the index."""
+        return self.target.folder
+
+    @property
+    def kept_base(self) -> Index | None:
+        """The generation whose vectors are valid in the next one as well."""
+        return None if self.new_context else self.base
+
+    @property
+    def vectors(self) -> VectorFormat:
+        """How vectors are stored."""
+        return VectorFormat(self.settings.vectors, self.dimension)
 
     @property
     def context_limit(self) -> int:

@@ -10,22 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch.context.context import Context, ContextSample, FittedContext
-from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
+from cdesearch.encode.remote import is_same_model
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError
 from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, write_files
+from cdesearch.store.folder import write_new
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.layout import CURRENT, rebuild_remedy
-from cdesearch.store.manifest import Manifest
+from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.schema import chunk_schema
-from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
-from indexer.description import Description
-from indexer.embedding.chunk_windows import keep_known_windows, keyed_by_windows
+from indexer.description import BuildInputs
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
@@ -35,47 +34,36 @@ from indexer.embedding.context import (
     save_part,
     some_texts,
 )
+from indexer.embedding.embed import keyed_by_windows
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
-from indexer.embedding.languages import CorpusLanguages
-from indexer.embedding.same_model import continues_model
-from indexer.embedding.spool import Chunks, Spool
+from indexer.embedding.languages import CorpusLanguages, vocabulary_of
+from indexer.embedding.spool import Spool
 from indexer.embedding.stages import Stages
-from indexer.embedding.vocabulary import vocabulary_of
-from indexer.engine import Engine
 from indexer.generations.generation import (
     FITTED,
+    PROBES,
     SAMPLE,
     SPOOL,
     TEMPORARY,
     WINDOWS,
-    discard,
     open_building,
+    remove,
     swap_in,
 )
 from indexer.generations.tables import Tables
-from indexer.plan import Plan
-from indexer.read_files import check_columns, newest_first, nothing_readable
-from indexer.settings import Settings, record_confirmation
-from indexer.target import Target
-from indexer.workers.limits import Limits
-from indexer.workers.pool import Reading
+from indexer.read_files import Engine, check_columns, newest_first, nothing_readable
+from indexer.settings import record_confirmation
+from indexer.workers.limits import Limits, Reading
 
 LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class BuildJob:
-    """The inputs of one build, with a method for each step; `run` calls them in order."""
+class BuildJob(BuildInputs):
+    """One build, with a method for each step; `run` calls them in order."""
 
-    target: Target
-    base: Index | None  # the live generation; None if there is none
-    new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
-    settings: Settings
-    plan: Plan
-    encoder: Encoder
     engine: Engine
-    started: float  # seconds since the epoch
     progress: Display
 
     def run(self) -> int | None:
@@ -89,75 +77,65 @@ class BuildJob:
             check_columns(columns, self.settings, self.plan, self.base)
         except InputError:
             if not holds_embeddings(building):
-                discard(self._folder, building)
+                remove([building])
             raise
         self._export_model(spool)
-        if self._kept_base is not None and not fresh.num_rows and not self.plan.gone:
-            self._finish_unchanged(building, self._kept_base)
+        if self.kept_base is not None and not fresh.num_rows and not self.plan.gone:
+            self._finish_unchanged(building, self.kept_base)
             return None
         documents = pa.concat_tables([self.plan.kept, fresh])
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
-        if not n_chunks and self._kept_base is None:
-            discard(self._folder, building)
+        if not n_chunks and self.kept_base is None:
+            remove([building])
             raise nothing_readable(self.settings, self.plan)
         languages = self._languages(spool)
         tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
-            discard(self._folder, building)
+            remove([building])
             raise IndexDamagedError(
-                f"The documents of {self._folder} are not those of its chunks.", rebuild_remedy(self._folder)
+                f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
             )
         self.progress.stage("Indexing words", None)
         self._count_words(spool, languages, building)
         tables.write_documents(documents)
         context = Context.load(building / CONTEXT)
-        manifest = self._description.manifest(documents, languages, context)
-        with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
+        manifest = self.manifest(documents, languages, context)
+        with self.kept_base.checks.reading_tables() if self.kept_base else nullcontext():
             sample = context.sample_vectors
-            drift = drift_of(sample, tables.chunks, documents, self._vectors, self._folder).standard_errors
+            drift = drift_of(sample, tables.chunks, documents, self.vectors, self.folder).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
             tables.finish()
         self._finish(building, replace(manifest, drift=drift))
         return embedded
 
     @property
-    def _folder(self) -> Path:
-        return self.target.folder
-
-    @property
-    def _kept_base(self) -> Index | None:
-        """The generation whose vectors are valid in the next one as well."""
-        return None if self.new_context else self.base
-
-    @property
-    def _vectors(self) -> VectorFormat:
-        return VectorFormat(self.settings.vectors, self._description.dimension)
-
-    @property
     def _encoded_dimension(self) -> int:
         """The dimension of the vectors that are encoded: a new context reduces them only when they are written."""
-        return self.encoder.dimension if self._kept_base is None else self._description.dimension
-
-    @property
-    def _description(self) -> Description:
-        return Description(
-            self._folder, self.base, self._kept_base, self.settings, self.plan, self.encoder, self.started
-        )
+        return self.encoder.dimension if self.kept_base is None else self.dimension
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
-        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
-        base = self._kept_base.generation if self._kept_base else None
-        building = open_building(self._folder, base, self._key(), columns)
-        served = self._description.served
-        if served is not None and not continues_model(building, served, self.encoder.dimension):
-            discard(self._folder, building)
+        columns = {"chunks": chunk_schema(self.vectors), TABLE: cache_schema(self._encoded_dimension)}
+        base = self.kept_base.generation if self.kept_base else None
+        building = open_building(self.folder, base, self._key(), columns)
+        served = self.served
+        if served is not None and not self._continues(building, served):
+            remove([building])
             self.progress.note(
                 "The model on the server has changed since this build began. All texts are embedded again."
             )
             return self._open_building()
         return building
+
+    def _continues(self, building: Path, served: ServedModel) -> bool:
+        """Whether the model that began the build in `building` is `served`; a build without probes begins with it."""
+        file = building / PROBES
+        if not file.is_file():
+            write_new(file, served.probes)
+            return True
+        begun, dimension = replace(served, probes=file.read_text(encoding="ascii")), self.encoder.dimension
+        return is_same_model(begun.vectors(dimension), served.vectors(dimension))
 
     def _key(self) -> dict[str, Any]:
         """What an unfinished generation must have in common with this build to be continued."""
@@ -165,23 +143,23 @@ class BuildJob:
             "model": self.encoder.fingerprint,
             "base": self.base.generation.name if self.base else None,
         }
-        if self._kept_base is None:  # everything that determines the context
+        if self.kept_base is None:  # everything that determines the context
             key |= {
                 "seed": self.settings.seed,
-                "context_size": self._description.context_limit,
+                "context_size": self.context_limit,
                 "sources": sorted(map(str, self.settings.sources)),
             }
-            if self._vectors.dimension < self.encoder.dimension:
-                key["dimension"] = self._vectors.dimension
+            if self.vectors.dimension < self.encoder.dimension:
+                key["dimension"] = self.vectors.dimension
         return key
 
-    def _export_model(self, spool: Chunks) -> None:
+    def _export_model(self, spool: Spool) -> None:
         """In the first build with a published model, export it, so that it runs without torch from now on.
 
         An update has too few texts to compare the export with torch.
         """
         model = self.encoder.unexported
-        if model is None or self._kept_base is not None or not (texts := some_texts(spool, CHECKED_TEXTS)):
+        if model is None or self.kept_base is not None or not (texts := some_texts(spool, CHECKED_TEXTS)):
             return
         self.progress.stage("Exporting the model", None)
         if line := export(self.encoder, model, texts):
@@ -199,7 +177,7 @@ class BuildJob:
             settings.has_ocr,
         )
 
-    def _read(self, building: Path) -> tuple[Chunks, pa.Table, set[str]]:
+    def _read(self, building: Path) -> tuple[Spool, pa.Table, set[str]]:
         """Read and chunk the files of the plan, the newest first, which get their vectors first.
 
         Returns the chunks, the rows of their documents, and the columns named by options that at least one file has.
@@ -215,34 +193,32 @@ class BuildJob:
             spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
         return spool, read.documents, read.columns
 
-    def _languages(self, chunks: Chunks) -> CorpusLanguages:
-        kept = self._kept_base.manifest if self._kept_base else None
+    def _languages(self, chunks: Spool) -> CorpusLanguages:
+        kept = self.kept_base.manifest if self.kept_base else None
         return CorpusLanguages.of(chunks, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
 
-    def _count_words(self, chunks: Chunks, languages: CorpusLanguages, building: Path) -> None:
+    def _count_words(self, chunks: Spool, languages: CorpusLanguages, building: Path) -> None:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
         if languages.text_language not in JOINING:
             return
-        base = read_vocabulary(self._kept_base.generation, self._kept_base.place) if self._kept_base else None
-        if base is not None or self._kept_base is None:
+        base = read_vocabulary(self.kept_base.generation, self.kept_base.place) if self.kept_base else None
+        if base is not None or self.kept_base is None:
             write_vocabulary(vocabulary_of(chunks, base), building / VOCABULARY)
 
     def _fill(
-        self, building: Path, tables: Tables, spool: Chunks, documents: pa.Table, languages: CorpusLanguages
+        self, building: Path, tables: Tables, spool: Spool, documents: pa.Table, languages: CorpusLanguages
     ) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
-        encoder, base = self.encoder, self._kept_base
+        encoder, base = self.encoder, self.kept_base
         # Vectors that depend on other chunks are not found by their texts, but by those of their windows.
         known = None if encoder.joins_chunks else base
         cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.engine.embed, self.progress)
         if base is not None:
-            if encoder.joins_chunks:
-                keep_known_windows(cache, base, self.plan.gone, spool, encoder)
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
         stages = self._stages(building, spool, documents, languages)
-        if stages and not (self._folder / CURRENT).is_file():
+        if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
         restore_parts(building)
         sample = load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
@@ -251,7 +227,7 @@ class BuildJob:
             return load_or_make(
                 building / FITTED,
                 FittedContext,
-                lambda: fit_whitening(sample, spool, cache, encoder, self._vectors.dimension),
+                lambda: fit_whitening(sample, spool, cache, encoder, self.vectors.dimension),
             )
 
         def publish() -> None:
@@ -262,25 +238,25 @@ class BuildJob:
         save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
-    def _stages(self, building: Path, spool: Chunks, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
+    def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.
-        if not self.target.has_readers or _is_complete(self._folder):
+        if not self.target.has_readers or _is_complete(self.folder):
             return None
         return Stages(
-            folder=self._folder,
+            folder=self.folder,
             building=building,
             spool=spool,
             encoder=self.encoder,
-            dimension=self._vectors.dimension,
+            dimension=self.vectors.dimension,
             tables_in=partial(self._tables, languages),
             records=documents,
             files=list(self.plan.files.values()),
-            describe=partial(self._description.manifest, documents, languages),
+            describe=partial(self.manifest, documents, languages),
             tell=self._tell,
         )
 
     def _tables(self, languages: CorpusLanguages, generation: Path) -> Tables:
-        return Tables(generation, self._vectors, languages.text_language)
+        return Tables(generation, self.vectors, languages.text_language)
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
@@ -290,8 +266,8 @@ class BuildJob:
         for text in filter(None, (record_confirmation(self.target.place, self.settings.trust_request), line)):
             self.progress.note(text)
 
-    def _draw_sample(self, spool: Chunks) -> ContextSample:
-        known, limit = self.base.context if self.base else None, self._description.context_limit
+    def _draw_sample(self, spool: Spool) -> ContextSample:
+        known, limit = self.base.context if self.base else None, self.context_limit
         return draw_sample(spool, self.encoder, limit, self.settings.seed, known, self.progress)
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
@@ -300,11 +276,11 @@ class BuildJob:
         A new generation is needed only for other files or settings, or for a model that is at another place.
         """
         if not self.plan.has_news and self.settings.are_those_of(base.manifest):
-            discard(self._folder, building)
+            remove([building])
             return
         if self.plan.kept.num_rows and self.plan.has_new_times:
-            Tables(building, self._vectors).write_documents(self.plan.kept)
-        files = self._description.file_fields()
+            Tables(building, self.vectors).write_documents(self.plan.kept)
+        files = self.file_fields()
         self._finish(building, replace(base.manifest, model=self.settings.model_name, **files))
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
@@ -314,8 +290,8 @@ class BuildJob:
         manifest.save(building / MANIFEST)
         for name in TEMPORARY:
             (building / name).unlink(missing_ok=True)
-        write_checksums(building, self._kept_base.generation if self._kept_base else None)
-        swap_in(self._folder, building)
+        write_checksums(building, self.kept_base.generation if self.kept_base else None)
+        swap_in(self.folder, building)
 
 
 def _is_complete(folder: Path) -> bool:

@@ -1,20 +1,25 @@
-"""The places of an index: its own, its sources, and the root to which paths are relative."""
+"""The places of an index: its own, its sources, the root to which paths are relative, and indexes near it."""
 
 import errno
 import os
-from collections.abc import Collection, Iterable, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdesearch.errors import InputError, SourceError
+from cdesearch.errors import IndexNotFoundError, InputError, SourceError
 from cdesearch.progress import Display
 from cdesearch.store.copies import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_place, find_index
+from cdesearch.store.folder import check_nothing_lost, is_older
 from cdesearch.store.fresh_build import removal_command
 from cdesearch.store.index import Index
-from cdesearch.store.layout import FOLDER
+from cdesearch.store.layout import CURRENT, FOLDER
+from cdesearch.store.named_indexes import outer_index
 from cdesearch.store.place import BucketAddress, Place, absolute
+from indexer.generations.lock import locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +139,63 @@ def _root(sources: Sequence[Path], stored: Index | None, place: Place, *, keeps:
         return common_folder([*sources, beside] if beside is not None and is_beside else sources)
     fresh = [source for source in sources if not source.is_relative_to(stored.root)]
     return common_folder([*fresh, stored.root]) if fresh else stored.root
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An index that is open for writing by this run alone."""
+
+    place: Place  # as users name it
+    folder: Path  # in which the run builds; for an index in a bucket, the working copy
+    described: Place  # the one of both with the settings of the index
+
+    @property
+    def has_readers(self) -> bool:
+        """Whether queries read from the folder in which the run builds."""
+        return self.place == self.folder
+
+    def stored(self, paths: Sequence[Path], *, rebuild: bool) -> Index | None:
+        """The stored index, whose settings are the defaults of this run.
+
+        None if there is none yet, or if a rebuild of named paths ignores it. Raises IndexNotFoundError if there is
+        nothing to update.
+        """
+        if rebuild and paths:
+            return None
+        if isinstance(self.described, BucketAddress) or (self.folder / CURRENT).is_file():
+            return Index(self.described)
+        check_nothing_lost(self.folder)
+        if not paths:
+            raise IndexNotFoundError(
+                f"There is no index in {self.place} yet.", "Name the files or folders to index as well."
+            )
+        return None
+
+
+@contextmanager
+def opened_for_writing(
+    place: Place, paths: Sequence[Path], progress: Display, *, rebuild: bool, wait: bool
+) -> Iterator[Target]:
+    """Lock the index at `place`, and publish what the block builds if it is in a bucket; raises CdesearchError."""
+    if isinstance(place, BucketAddress):
+        from indexer.publishing import published  # other builds need none of the bucket's modules
+
+        replaces = rebuild and bool(paths)
+        copy = published(place, replaces=replaces, needs_files=not rebuild, wait=wait, progress=progress)
+        with copy as (folder, described):
+            yield Target(place, folder, described)
+        return
+    if paths and is_older(place):
+        progress.note(f"The index in {place} has an older format, and is built again.")
+    with locked(place, wait, renews=bool(paths)):
+        yield Target(place, place, place)
+
+
+def note_outer_index(folder: Path, progress: Display) -> None:
+    """Say that queries beside the new index `folder` were answered by another index, which covers these files too."""
+    above = outer_index(folder.parent, folder)
+    if above is not None:
+        progress.note(
+            f"{above.place} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
+            f" by the new index; --index {shlex.quote(str(above.place))} chooses the other one."
+        )

@@ -19,9 +19,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Found, Ignored, Skipped, Source, portable
-from indexer.files.selection import Selection
-from indexer.files.unchanged import Unchanged
-from indexer.files.walk import find_sources
+from indexer.files.walk import Selection, find_sources
 from indexer.formats.format import Columns
 from indexer.settings import Settings
 
@@ -93,15 +91,11 @@ def plan_build(settings: Settings, base: Index | None, progress: Progress) -> Pl
         settings.columns,
         settings.has_ocr,
     )
-    before = records_of(base)
-    unchanged = None
-    if settings.changed is not None and is_read_alike and base is not None and settings.select_as(base.manifest):
-        unchanged = Unchanged.since(before, settings.changed, settings.root)
     selection = Selection(settings.max_file_bytes, settings.globs, settings.source_globs, settings.has_ocr)
-    found = find_sources(present, settings.root, selection, unchanged)
+    found = find_sources(present, settings.root, selection)
     absent = [portable(source, settings.root) for source in settings.missing]
     seen = progress.stage("Looking for files", None)
-    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent, before=before)
+    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent)
     for source in present:
         # Otherwise, all of its documents would be removed from the index.
         if not is_available(source, was_mount=source in settings.mounts):
@@ -110,24 +104,20 @@ def plan_build(settings: Settings, base: Index | None, progress: Progress) -> Pl
 
 
 def make_plan(
-    found: Iterable[Found | FileRecord],
+    found: Iterable[Found],
     base: Index | None,
     seen: Callable[[int], None],
     *,
     read_all: bool = False,
     absent: Sequence[str] = (),
-    before: dict[str, FileRecord] | None = None,
 ) -> Plan:
     """Compare what was found with the base generation: by size and times first, by hash if those differ.
 
     `seen` is called with 1 for each item. A file that could not be read is tried again only after it has changed, or
     with another version of cdesearch. With `read_all` every file counts as changed. Files under the paths `absent`,
-    those of sources that do not exist now, count as unchanged. `before` are the records of the base generation, if
-    they have been read already.
+    those of sources that do not exist now, count as unchanged.
     """
-    if before is None:
-        before = records_of(base)
-    plan, unchanged = _compare(found, base, before, seen, read_all=read_all)
+    plan, unchanged = _compare(found, base, seen, read_all=read_all)
     unchanged += _keep_absent(plan, absent)
     if base is not None and (plan.to_read or plan.has_news):
         with base.checks.reading_tables():
@@ -144,23 +134,14 @@ def records_of(base: Index | None) -> dict[str, FileRecord]:
 
 
 def _compare(
-    found: Iterable[Found | FileRecord],
-    base: Index | None,
-    before: dict[str, FileRecord],
-    seen: Callable[[int], None],
-    *,
-    read_all: bool = False,
+    found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
 ) -> tuple[Plan, list[str]]:
     """The plan without its documents, and the paths of the files that have not changed."""
-    plan, unchanged = Plan(before=before), []
+    plan, unchanged = Plan(before=records_of(base)), []
     sure_before = int((base.manifest.updated if base else 0) * 1e9) - STAMP_NS
     tries_again = base is not None and base.manifest.cdesearch != __version__
     for item in found:
         seen(1)
-        if isinstance(item, FileRecord):
-            plan.files[item.path] = item
-            unchanged.append(item.path)
-            continue
         if not isinstance(item, Source):
             plan.files[item.path] = _left_out(item)
             continue
@@ -235,7 +216,7 @@ def find_changes(index: Index) -> Changes:
     manifest = index.manifest
     selection = Selection(manifest.max_file_bytes, manifest.globs, index.source_globs, manifest.has_ocr)
     found = find_sources(sources, index.root, selection)
-    plan, _ = _compare(found, index, records_of(index), lambda _: None)
+    plan, _ = _compare(found, index, lambda _: None)
     _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored" or file.file_hash}
     new = [source for source in plan.to_read if source.path not in before]

@@ -15,18 +15,26 @@ from pathlib import Path
 
 from cdesearch.errors import BucketError, CdesearchError, IndexBusyError, IndexDamagedError, StorageError
 from cdesearch.progress import Display, Progress
-from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.objects import Bucket, Stored, bucket_at
-from cdesearch.store.bucket.pointer import check_marker, read_pointer, replace_pointer
-from cdesearch.store.bucket.snapshot import cache_of, checksums_of, link_known, object_name, stored_checksums
-from cdesearch.store.checksums import read_checksums, sha256_of
+from cdesearch.store.bucket.snapshot import (
+    cache_of,
+    check_marker,
+    checksums_of,
+    fetch,
+    link_known,
+    object_name,
+    read_pointer,
+    replace_pointer,
+    stored_checksums,
+)
+from cdesearch.store.checksums import read_checksums
 from cdesearch.store.damage import Checks
-from cdesearch.store.folder import current_name, mark_of, replace_file
+from cdesearch.store.folder import current_name, generations_in, mark_of, replace_file
 from cdesearch.store.guard import read_small
 from cdesearch.store.layout import CHECKSUMS, CURRENT, FORMAT, GENERATIONS, MARK, MARKER
 from cdesearch.store.place import BucketAddress, Place
 from cdesearch.store.storage import current_generation
-from indexer.generations.generation import own_generations, record, remove
+from indexer.generations.generation import remove
 from indexer.generations.lock import locked
 
 WORKING_COPY = "local"  # the folder of the copy, in the cache of the index
@@ -121,11 +129,10 @@ class _WorkingCopy:
 
     def _download(self) -> None:
         generation = self._folder / GENERATIONS / self._live
-        others = [one for one in own_generations(self._folder) if one != generation]
-        record(self._folder, generation)
+        others = [one for one in generations_in(self._folder) if one != generation]
         download(self._bucket, generation, others, self._progress)
         replace_file(self._folder / CURRENT, f"{self._live}\n")
-        remove(self._folder, others)
+        remove(others)
 
     def _sound_generation(self) -> str | None:
         """The live generation of the copy; None if there is none, or if it was damaged and therefore removed."""
@@ -143,8 +150,7 @@ class _WorkingCopy:
     def _forget(self) -> None:
         """Make the copy one without a live generation. Unfinished builds stay, so that they can be continued."""
         (self._folder / CURRENT).unlink(missing_ok=True)
-        finished = [one for one in own_generations(self._folder) if (one / CHECKSUMS).exists()]
-        remove(self._folder, finished)
+        remove(one for one in generations_in(self._folder) if (one / CHECKSUMS).exists())
 
     def _base(self) -> str:
         try:
@@ -173,7 +179,6 @@ def _unused(objects: dict[str, Stored], live: str, before: str) -> list[str]:
 
 AT_ONCE = 8  # files; the library moves the parts of a large file in parallel as well
 LARGEST_COPY = 5_000_000_000  # bytes; S3 copies no larger object in one request
-_PART = ".part"  # the end of the name of a file that is being downloaded
 
 
 def upload(bucket: Bucket, generation: Path, base: str, present: dict[str, Stored], progress: Progress) -> None:
@@ -218,13 +223,8 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
     def receive(file: str) -> None:
         entry, place = checksums[file], generation / file
         link_known(file, entry, known, place)
-        if not (place.is_file() and sha256_of(place) == entry.sha256):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            part = place.with_name(f"{place.name}{_PART}")
-            part.unlink(missing_ok=True)
-            snapshot.download(bucket, generation.name, file, entry, part)
-            part.replace(place)
-            os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))  # so that it counts as unchanged
+        fetch(bucket, generation, file, entry)
+        os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))  # so that it counts as unchanged
         advance(1)
 
     _each(receive, checksums)

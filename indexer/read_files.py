@@ -1,22 +1,27 @@
-"""Read files into chunks: what a build does on one machine, and each worker of a cluster with its part of the files."""
+"""Read files into chunks, and embed them: in processes of this machine, or on a cluster (`indexer.cluster.engine`)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
+from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import InputError, SourceError
 from cdesearch.store.file_account import FileRecord
 from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
+from indexer.embedding.embed import Embed, embed_spool, embed_windows
 from indexer.embedding.spool import Spool
 from indexer.files.outcome import Source
 from indexer.formats.format import Columns
 from indexer.plan import Plan, Record
 from indexer.settings import Settings
-from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
+from indexer.workers.limits import Reading
+from indexer.workers.pool import Begun, Pool, ReadChunks
 
 SHOWN = 3  # skipped files that an error names
+Advance = Callable[[int], None]
 
 
 @dataclass(slots=True)
@@ -99,3 +104,27 @@ def _why(plan: Plan) -> str:
     if ignored is not None:
         return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."
     return "Its files contain no text." if plan.files else "It contains no files."
+
+
+class Engine(Protocol):
+    """Reads files and embeds chunks for a build, which does everything else itself."""
+
+    def read(self, sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
+        """Read files into `spool`, in their order, and close it; `advance` is called with 1 after each file."""
+
+    @property
+    def embed(self) -> Embed:
+        """Embeds every text of documents that are not in a set, and yields whenever vectors are stored."""
+
+
+class Local:
+    """Reads in the processes of a pool, which it ends then, and embeds in this process."""
+
+    def __init__(self, pool: Pool, encoder: Encoder) -> None:
+        self._pool = pool
+        self.embed = embed_windows if encoder.joins_chunks else embed_spool
+
+    def read(self, sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
+        read = read_files(sources, reading, self._pool, spool, advance)
+        self._pool.close()
+        return read

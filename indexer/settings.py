@@ -48,7 +48,7 @@ class Options:
     workers: int | None = None  # of the cluster; None: as many as it has cores
     removed: tuple[Path, ...] = ()  # sources to remove from the index
     absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
-    changed: frozenset[Path] | None = None  # all files that have changed since the last update; None if not known
+    keeps_copies: bool = False  # whether the copies of files in buckets are used as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,6 @@ class Settings:
     vectors: VectorKind
     dimension: int | None  # of vectors, as chosen; None: that of the model
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
-    changed: frozenset[Path] | None = None  # as in Options
 
     def select_as(self, manifest: Manifest) -> bool:
         """Whether an index was built with the same settings that select files."""
@@ -102,11 +101,10 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     index is updated. Only a rebuild and `options.removed` remove sources. What the user types counts as confirmed; what
     only the stored index names must have been confirmed before, and is not opened otherwise.
     """
-    _check_number("context size", options.context_size, MOST_CONTEXT)
-    _check_number("largest file size", options.max_file_bytes, MOST_FILE_BYTES)
     has_ocr = options.has_ocr if options.has_ocr is not None else stored is not None and stored.manifest.has_ocr
-    _check_ocr(has_ocr=has_ocr)
-    vectors, dimension = _vectors(options, stored), _dimension(options, stored)
+    _check_values(options, has_ocr=has_ocr)
+    if stored is not None:
+        _check_kept(options, stored)
     sources = joined_sources(paths, stored, options.removed)
     model_name = stored_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
@@ -114,7 +112,6 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     places = Places.of(sources, stored, place, options.absent, keeps_root=not options.removed)
     reads_all = options.rebuild or options.refresh_context or options.columns != Columns()
     places.check_missing(stored, reads_all=reads_all)
-    _check_context(options, stored)
     before = None if stored is None else stored.manifest
     return Settings(
         root=places.root,
@@ -131,10 +128,9 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         context_size=options.context_size or (before.context_limit if before else None),
         seed=options.seed if options.seed is not None else before.seed if before else 0,
         has_ocr=has_ocr,
-        vectors=vectors,
-        dimension=dimension,
+        vectors=options.vectors or (before.vectors if before else DEFAULT),
+        dimension=options.dimension or (before.dimension if before and before.is_reduced else None),
         mounts=places.mounts,
-        changed=options.changed,
     )
 
 
@@ -176,56 +172,47 @@ def _source_globs(paths: Sequence[Path], sources: Sequence[Path], options: Optio
     return {source: globs for source, globs in found.items() if globs != Globs()}
 
 
-def _check_number(name: str, value: int | None, most: float) -> None:
-    """Raise InputError for a number with which an index could be written but not read again."""
-    if value is not None and not 1 <= value <= most:
-        raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
-
-
-def _check_ocr(*, has_ocr: bool) -> None:
-    """Raise InputError if the recognition of text is switched on but not installed."""
+def _check_values(options: Options, *, has_ocr: bool) -> None:
+    """Raise InputError for a value with which an index could be written but not read again, or that nothing offers."""
+    size, file_bytes = options.context_size, options.max_file_bytes
+    numbers = (("context size", size, MOST_CONTEXT), ("largest file size", file_bytes, MOST_FILE_BYTES))
+    for name, value, most in numbers:
+        if value is not None and not 1 <= value <= most:
+            raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
     if has_ocr and not is_installed():
         raise InputError(
             "The recognition of text in scanned pages and images is not installed.",
             'Run `pip install "cdesearch[ocr]"`, or switch it off with --no-ocr.',
         )
-
-
-def _vectors(options: Options, stored: Index | None) -> VectorKind:
-    """The kind in which vectors are stored; raises InputError for another one than that of an existing index."""
     if options.vectors is not None and options.vectors not in KINDS:
         raise InputError(f"Vectors cannot be stored as {options.vectors}.", f"Choose one of {', '.join(KINDS)}.")
-    if stored is None or options.rebuild:
-        before = DEFAULT if stored is None else stored.manifest.vectors
-        return options.vectors or before
-    kind = stored.manifest.vectors
-    if options.vectors not in (None, kind):
-        raise InputError(
-            f"The index stores vectors as {kind}, not as {options.vectors}.",
-            "Leave out --vectors, or build the index again with its other settings:"
-            f" {rebuild_command(stored.place, vectors=options.vectors)}.",
-        )
-    return kind
-
-
-def _dimension(options: Options, stored: Index | None) -> int | None:
-    """The dimension of vectors, None for that of the model; raises InputError for another than an index has."""
     named = options.dimension
     if named is not None and not (type(named) is int and 1 <= named <= MOST_DIMENSIONS):
-        raise InputError(
-            f"{named} cannot be the dimension of vectors.",
-            "Choose a whole number from 1 to the dimension of the model.",
-        )
-    before = stored.manifest.dimension if stored is not None and stored.manifest.is_reduced else None
-    if stored is None or options.rebuild:
-        return named or before
-    if named not in (None, stored.manifest.dimension):
-        raise InputError(
-            f"The index stores vectors of {stored.manifest.dimension} dimensions, not of {named}.",
-            "Leave out --dimension, or build the index again with its other settings:"
-            f" {rebuild_command(stored.place, dimension=str(named))}.",
-        )
-    return before
+        remedy = "Choose a whole number from 1 to the dimension of the model."
+        raise InputError(f"{named} cannot be the dimension of vectors.", remedy)
+
+
+def _check_kept(options: Options, stored: Index) -> None:
+    """Raise InputError for other vectors or another context than a run that keeps those of the index can have."""
+    manifest = stored.manifest
+    vectors = (
+        ("vectors", options.vectors, manifest.vectors, f"as {manifest.vectors}, not as"),
+        ("dimension", options.dimension, manifest.dimension, f"of {manifest.dimension} dimensions, not of"),
+    )
+    for option, value, built, how in () if options.rebuild else vectors:
+        if value not in (None, built):
+            raise InputError(
+                f"The index stores vectors {how} {value}.",
+                f"Leave out --{option}, or build the index again with its other settings:"
+                f" {rebuild_command(stored.place, **{option: str(value)})}.",
+            )
+    context = (("seed", options.seed, manifest.seed), ("context size", options.context_size, manifest.context_limit))
+    for name, number, built in () if options.refresh_context else context:
+        if number not in (None, built):
+            raise InputError(
+                f"The index was built with {name} {built}, not {number}.",
+                "Add --refresh-context to sample a new context and embed all texts again.",
+            )
 
 
 def _columns(options: Options, before: Manifest | None) -> Columns:
@@ -243,17 +230,3 @@ def _is_plain(options: Options, model_name: str | None, before: Manifest | None)
     if isinstance(options.model, EndpointModel) and before.served is not None:  # its server may have moved
         is_same = options.model.name == before.served.name
     return is_same and not before.added_context
-
-
-def _check_context(options: Options, stored: Index | None) -> None:
-    """Raise InputError if the options need another context, which only --refresh-context makes."""
-    if options.refresh_context or stored is None:
-        return
-    wanted = {"seed": options.seed, "context size": options.context_size}
-    built = {"seed": stored.manifest.seed, "context size": stored.manifest.context_limit}
-    for name, value in wanted.items():
-        if value is not None and value != built[name]:
-            raise InputError(
-                f"The index was built with {name} {built[name]}, not {value}.",
-                "Add --refresh-context to sample a new context and embed all texts again.",
-            )

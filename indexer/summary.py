@@ -98,13 +98,10 @@ def summarise(report: Report) -> None:
     place = report.place
     is_beside = isinstance(place, Path) and place.name == FOLDER and Path.cwd().is_relative_to(place.parent)
     where = "" if is_beside else printable(f" --index {shlex.quote(str(place))}")
-    if report.skipped:
-        console.print(f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.")
-        for line in reasons(report.skipped):
-            console.print(f"  {line}")
-    if report.in_part:
-        console.print(f"Read in part: {len(report.in_part):,}. `cdesearch status{where} --files --skipped` lists them.")
-        for line in reasons(report.in_part):
+    for name, files in (("Skipped", report.skipped), ("Read in part", report.in_part)):
+        if files:
+            console.print(f"{name}: {len(files):,}. `cdesearch status{where} --files --skipped` lists them.")
+        for line in reasons(files):
             console.print(f"  {line}")
     if report.dropped:
         console.print(_dropped(report.dropped, report))

@@ -19,27 +19,20 @@ class Tools(Protocol):
 
 
 class Fresh:
-    """Loads the model and starts the processes for one build."""
-
-    def encoder(self, model: Model | None, device: Device, *, plain: bool) -> Encoder:
-        return load_encoder(model, device, plain=plain)
-
-    def pool(self, n_workers: int) -> Pool:
-        return Pool(n_workers)
-
-
-class Given(Fresh):
-    """Uses a model that is loaded already, and loads one only if there is none.
+    """Starts the processes for one build, and loads the model unless it is `given`.
 
     A model on a server is always loaded, which asks the server whether it is still the same.
     """
 
-    def __init__(self, encoder: Encoder | None) -> None:
-        self._given = encoder
+    def __init__(self, given: Encoder | None = None) -> None:
+        self._given = given
 
     def encoder(self, model: Model | None, device: Device, *, plain: bool) -> Encoder:
         given = None if isinstance(model, EndpointModel) else self._given
-        return given or super().encoder(model, device, plain=plain)
+        return given or load_encoder(model, device, plain=plain)
+
+    def pool(self, n_workers: int) -> Pool:
+        return Pool(n_workers)
 
 
 class Warm:

@@ -11,8 +11,7 @@ from benchmarks.datasets.meetings import Lines, Meetings, Question, read_meeting
 from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.text import Bm25
-from cdesearch.answer.candidates import Candidate, candidates_of
-from cdesearch.answer.extract import MAX_SENTENCES, CorpusView, extract
+from cdesearch.answer.extract import MAX_SENTENCES, Candidate, CorpusView, candidates_of, extract
 from cdesearch.api import build
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.passages import Passage, fit_passages, tokens_of

@@ -116,7 +116,7 @@ class Lance(_SentenceTransformers):
         import pyarrow as pa
         from lancedb.index import FTS, IvfPq
 
-        from cdesearch.store.open_tables import connect
+        from cdesearch.store.storage import connect
 
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
         table: Any = connect(folder).create_table("texts", pa.table({"id": ids, "text": texts, "vector": column}))
@@ -126,7 +126,7 @@ class Lance(_SentenceTransformers):
 
     def open(self, folder: Path) -> Search:
         """Open the LanceDB table; the function searches by vectors and words."""
-        from cdesearch.store.open_tables import connect
+        from cdesearch.store.storage import connect
 
         table: Any = connect(folder).open_table("texts")
 

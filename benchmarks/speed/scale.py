@@ -186,16 +186,15 @@ def _exact(index: Index, vectors: Floats) -> list[set[int]]:
 def _updated(folder: Path) -> dict[str, float]:
     """Seconds of updates in which 1,000 files got a text of one chunk, and memory.
 
-    The files of the first update are in as many folders as possible, and it looks at every file. Those of the second
-    one follow each other, and it is told which they are, as by `cdesearch watch`.
+    The files of the first update are in as many folders as possible. Those of the second one follow each other.
     """
     files = sorted(folder.glob("[0-9]*/*.txt"))
     apart, together = files[:: max(1, len(files) // CHANGED)][:CHANGED], files[:CHANGED]
     figures = {}
-    for name, changed, told in (("update", apart, None), ("update by watch", together, frozenset(together))):
+    for name, changed in (("update", apart), ("update of neighbours", together)):
         _change(changed)
         started = time.perf_counter()
-        build([], Options(index=folder / ".cdesearch", changed=told), Silent())
+        build([], Options(index=folder / ".cdesearch"), Silent())
         figures[f"{name} of {CHANGED:,} files, s"] = time.perf_counter() - started
     return figures | {"memory to update, GB": peak_memory() / 1e9}
 

@@ -9,10 +9,14 @@ from urllib.parse import quote
 from rich.padding import Padding
 from rich.text import Text
 
-from cdesearch.answer.answer import NOTHING, Answer
+from cdesearch.answer.answer import NOTHING, Answer, quoted_answer
+from cdesearch.answer.extract import CorpusView
+from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.hits.render import shown_place
 from cdesearch.errors import LanguageModelError
-from cdesearch.search.passages import Passage
+from cdesearch.search.passages import Passage, fit_passages
+from cdesearch.search.request import SearchRequest
+from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, open_console, printable
 
 INDENT = 4  # spaces
@@ -93,6 +97,21 @@ class AnswerPrinter:
 
     def _note(self, text: str) -> None:
         open_console(stderr=True, soft_wrap=True).print(text)
+
+
+def found_answer(
+    searcher: Searcher, question: SearchRequest, tokens: int, *, is_written: bool
+) -> tuple[tuple[Passage, ...], Answer | None]:
+    """Return the passages for a question, and the answer that quotes them.
+
+    The answer is None if it `is_written` by a language model, and there are passages. Raises CdesearchError.
+    """
+    result, encoder, words = searcher.search(question), searcher.encoder, query_words(question.text)
+    passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
+    if is_written and passages:
+        return passages, None
+    corpus = CorpusView(encoder, searcher.index.context_for(encoder), searcher.index.vectors)
+    return passages, quoted_answer(question.text, result, passages, corpus)
 
 
 def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | None, seconds: float) -> dict[str, Any]:

@@ -61,28 +61,20 @@ def ask(
     if index is None:
         note_outer_index(opened)
     shorten_cold_start()
-    from cdesearch.answer.answer import quoted_answer
-    from cdesearch.answer.extract import CorpusView
-    from cdesearch.cli.answers import AnswerPrinter, answer_as_json
-    from cdesearch.cli.hits.passage_lines import best_row, query_words
-    from cdesearch.search.passages import fit_passages
+    from cdesearch.cli.answers import AnswerPrinter, answer_as_json, found_answer
     from cdesearch.search.request import SearchRequest
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened)
-    result = searcher.search(SearchRequest(text, k, path=tuple(path or ()), is_typed=True))
-    encoder, words = searcher.encoder, query_words(text)
-    passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
+    asked = SearchRequest(text, k, path=tuple(path or ()), is_typed=True)
+    passages, answer = found_answer(searcher, asked, tokens, is_written=endpoint is not None)
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
-    if endpoint is None or not passages:
-        newest = searcher.index
-        corpus = CorpusView(encoder, newest.context_for(encoder), newest.vectors)
-        answer = quoted_answer(text, result, passages, corpus)
-        if printer:
-            printer.quote(answer)
-    else:
+    if answer is None and endpoint is not None:
         answer, failure = _written(text, passages, endpoint, printer.write if printer else None)
+    elif answer is not None and printer:
+        printer.quote(answer)
+    assert answer is not None  # without an endpoint, it is quoted
     if printer:
         printer.end(answer, has_failed=failure is not None)
     else:

@@ -97,19 +97,4 @@ def meant_command(arguments: Sequence[str], commands: Collection[str]) -> str | 
         return None
     from difflib import get_close_matches
 
-    synonym = next((name for name in SYNONYMS if _is_misspelling(word, name)), None)
-    return SYNONYMS[synonym] if synonym else next(iter(get_close_matches(word, commands, n=1, cutoff=0.7)), None)
-
-
-def _is_misspelling(word: str, name: str) -> bool:
-    """Return whether `word` is `name`, or has one letter more, one letter less, or two neighbouring letters swapped.
-
-    Words with another letter in place of one do not count, because some are words of queries, such as starch.
-    """
-    if abs(len(word) - len(name)) > 1:
-        return False
-    longer, shorter = sorted((word, name), key=len, reverse=True)
-    start = next((n for n, (one, other) in enumerate(zip(longer, shorter, strict=False)) if one != other), len(shorter))
-    if len(longer) > len(shorter):
-        return longer[start + 1 :] == shorter[start:]
-    return longer[start:] == shorter[start + 1 : start + 2] + shorter[start : start + 1] + shorter[start + 2 :]
+    return SYNONYMS.get(word) or next(iter(get_close_matches(word, commands, n=1, cutoff=0.7)), None)

@@ -1,24 +1,47 @@
-"""The command `eval`: compare the rankings of an index on test questions."""
+"""The command `eval`: compare the rankings of an index on test questions, made from it or read from a file."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.cli.asked_questions import AutoOption, QuestionsOption, chosen_questions
 from cdesearch.cli.named_index import IndexOption, ModelOption
+from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.terminal import print_json, print_rows, print_text, printable
+from cdesearch.terminal import counted, print_json, print_rows, print_text, printable
 
 if TYPE_CHECKING:
     from cdesearch.evaluation.measures import Mean
+    from cdesearch.evaluation.questions import Question
     from cdesearch.evaluation.ranking import Asked, Asking
+    from cdesearch.store.index import Index
 
     Ranking = Callable[[Asked], int | None]
 
 PLAIN = "plain vectors"
+ALIKE = "Plain vectors are left out: they are the same, or cannot be computed from this index."
+DIFFERENT = "Plain vectors are those of the same model without the whitening and the document context of this index."
 ENOUGH = 20  # questions for an interval by resampling
+N_AUTO = 100
+
+AutoOption = Annotated[
+    int | None,
+    typer.Option(
+        "--auto", metavar="N", min=1, max=2000, help=f"Make N questions from the index itself. Default: {N_AUTO}."
+    ),
+]
+QuestionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--questions",
+        metavar="FILE",
+        help='Use real questions, one on each line: {"question": "...", "answers": [{"path": "...", "phrase": "..."}]}.'
+        " Any passage of the file with the phrase is right.",
+    ),
+]
 
 
 def evaluate(
@@ -46,7 +69,9 @@ def evaluate(
         rankings = _rankings(asked_index, reranks=rerank)
         advance = progress.stage("Rankings", len(rankings) * len(asked))
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
-    notes = [*chosen.notes, *_about_few(len(asked)), *_about_plain(means)]
+    few = f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."
+    plain = ALIKE if PLAIN not in means else DIFFERENT
+    notes = [*chosen.notes, *([few] if len(asked) < ENOUGH else []), plain]
     if as_json:
         rows = {name: {measure: asdict(mean) for measure, mean in row.items()} for name, row in means.items()}
         print_json({"questions": len(asked), "about": chosen.about, "rankings": rows, "notes": notes})
@@ -55,6 +80,40 @@ def evaluate(
     print_rows(_table(means))
     for note in notes:
         print_text(note)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenQuestions:
+    """Questions, where they come from, and what they can show."""
+
+    questions: "Sequence[Question]"
+    about: str  # a sentence
+    notes: tuple[str, ...]
+
+
+def chosen_questions(index: "Index", auto: int | None, file: Path | None) -> ChosenQuestions:
+    """Return the questions that the options of a command choose; raises InputError."""
+    if auto is not None and file is not None:
+        raise InputError("Several kinds of questions are given.", "Use one of --auto and --questions.")
+    if file is not None:
+        from cdesearch.evaluation.questions import read_questions
+
+        asked = read_questions(file, index)
+        return ChosenQuestions(asked, f"{counted(len(asked), 'question')} from {file}.", ())
+    from cdesearch.evaluation.own_questions import make_questions
+
+    asked = make_questions(index, auto or N_AUTO)
+    kinds = ", ".join(f"{n} from {kind}" for kind, n in Counter(question.kind for question in asked).items())
+    return ChosenQuestions(
+        asked,
+        f"{counted(len(asked), 'question')} made from the index: {kinds}.",
+        (
+            "Each is in the words of your files, and is removed from its passage before the passage is scored. They"
+            " show which ranking finds related text.",
+            "They cannot show how your own words are understood: people ask with other words, which favours vectors"
+            " more than this table does. Use --questions for that.",
+        ),
+    )
 
 
 def _rankings(asking: "Asking", *, reranks: bool) -> "dict[str, Ranking]":
@@ -87,15 +146,3 @@ def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
     for name, row in means.items():
         rows.append([name, *(f"{one.value:.1f} ({one.low:.1f}-{one.high:.1f})" for one in row.values())])
     return rows
-
-
-def _about_few(n_questions: int) -> list[str]:
-    if n_questions >= ENOUGH:
-        return []
-    return [f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."]
-
-
-def _about_plain(means: Mapping[str, Any]) -> list[str]:
-    if PLAIN not in means:
-        return ["Plain vectors are left out: they are the same, or cannot be computed from this index."]
-    return ["Plain vectors are those of the same model without the whitening and the document context of this index."]

@@ -163,16 +163,11 @@ def print_error(message: str, code: int) -> int:
     return code
 
 
-def _is_writable(stream: Any) -> bool:
-    try:
-        stream.flush()
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def _close_output() -> None:
     """Discard buffered output that cannot be written, so that the interpreter prints no error about it at exit."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None and not _is_writable(stream):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

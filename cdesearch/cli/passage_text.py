@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cdesearch.search.fence import Fence
-from cdesearch.search.passages import Passage
+from cdesearch.search.passages import Fence, Passage
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import printable
 

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cdesearch.builders import BUILDER
 from cdesearch.cli.exits import DONE, NO_HITS
@@ -20,14 +19,11 @@ from cdesearch.cli.hits.render import (
     show_plain,
 )
 from cdesearch.cli.query_options import QueryOptions
-from cdesearch.errors import QueryError
-from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
 from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index
-from cdesearch.store.named_indexes import open_each
-from cdesearch.store.nesting import outer_index
+from cdesearch.store.named_indexes import open_each, outer_index
 from cdesearch.terminal import is_styled, print_json, printable
 
 LLM_TOKENS = 4_000  # the maximum number of tokens of all passages that are printed for a language model
@@ -60,7 +56,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and request.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
-    _note_filters(options, answer)
+    if answer.matches_no_file:
+        _note_filters(options, answer.service)
     kept = result.confident(request.min_confidence)
     if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
@@ -72,29 +69,17 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
 def _answer(options: QueryOptions, indexes: Mapping[str, Index]) -> _Answer:
     """Search the indexes. Passages for a language model need the tokenizer, which a server does not hand out."""
     service = open_service(indexes, options.model, asks_server=options.format != "llm")
-    request = options.request.for_hits(options.request.k)
+    request = options.request
     search = search_for_groups if options.is_grouped else lambda find, k: find(k)
     result = search(lambda k: service.search(request.for_hits(k)), request.k)
-    matches_no_file = request.has_filter and not result.hits and not service.has_file(request)
-    return _Answer(result, service, matches_no_file)
+    return _Answer(result, service, request.has_filter and not result.hits and not service.has_file(request))
 
 
-def _note_filters(options: QueryOptions, answer: _Answer) -> None:
-    """Print on stderr that no file matches the filters, or that a pattern may not mean what it should.
-
-    Raises QueryError if no file matches, and a pattern has a `[` without end.
-    """
-    paths = options.request.path
-    damaged = next(filter(has_open_bracket, paths), None)
-    if not answer.matches_no_file:
-        if damaged and len(paths) > 1:  # a single one names a file that exists
-            _note(f"The [ in --path {printable(damaged)} has no ], so it stands for itself.")
-        return
-    if damaged:
-        raise QueryError(f"No indexed file matches --path {printable(damaged)}, whose [ has no ].", "Add the ].")
+def _note_filters(options: QueryOptions, service: SearchService) -> None:
+    """Print on stderr that no file matches the filters."""
     line = f"No indexed file matches {options.filters}."
-    if paths:
-        roots = ", ".join(shown_source(index.root) for index in answer.service.indexes.values())
+    if options.request.path:
+        roots = ", ".join(shown_source(index.root) for index in service.indexes.values())
         line += f" Patterns are relative to {roots}, or to the working directory."
     _note(printable(line))
 
@@ -119,7 +104,9 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
         lambda hit: service.around(hit, options.context),
     )
     if options.format == "json":
-        print_json(result_as_json(text, options.request.mode, result, shown.root_of) | _roots_as_json(service))
+        roots = {name: shown_source(index.root) for name, index in service.indexes.items()}
+        several = {"indexes": roots} if len(roots) > 1 else {}
+        print_json(result_as_json(text, options.request.mode, result, shown.root_of) | several)
     elif options.format == "jsonl":
         for hit in result.hits:
             print_json(hit_as_json(hit, text, shown.root_of))
@@ -154,17 +141,10 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
         show_plain(shown, groups)
 
 
-def _roots_as_json(service: SearchService) -> dict[str, Any]:
-    """Return the indexed folders of several indexes by name."""
-    roots = {name: shown_source(index.root) for name, index in service.indexes.items()}
-    return {"indexes": roots} if len(roots) > 1 else {}
-
-
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:
     from cdesearch.cli.hits.passage_lines import best_row, query_words
     from cdesearch.cli.passage_text import located, passages_as_text
-    from cdesearch.search.fence import Fence
-    from cdesearch.search.passages import fit_passages
+    from cdesearch.search.passages import Fence, fit_passages
 
     words = query_words(query)
     passages = fit_passages(result.hits, LLM_TOKENS, service.tokenizer, lambda hit: best_row(hit, words))

@@ -54,10 +54,9 @@ class QueryOptions:
         return options
 
     def _check(self) -> None:
-        if self.context and self.format not in ("text", "grep"):
-            raise InputError(f"-C has no effect on --format {self.format}.", "Use it with text or grep.")
-        if self.group and self.format != "text":
-            raise InputError(f"--group has no effect on --format {self.format}.", "Omit one of them.")
+        without_effect = "--group" if self.group and self.format != "text" else ""
+        if without_effect or (self.context and self.format not in ("text", "grep")):
+            raise InputError(f"{without_effect or '-C'} has no effect on --format {self.format}.", "Omit one of them.")
         if self.open and self.format != "text":
             raise InputError(f"Both --open and --format {self.format} are given.", "Use only one of them.")
 

@@ -35,7 +35,7 @@ def _facts(index: Index) -> dict[str, Any]:
     manifest = index.manifest
     reads_sources = _may_read_sources(index)
     index.checks.require_tables()  # the status may not read a table, but must not call a damaged index sound
-    changes = _changes(index) if reads_sources else {}
+    changes = BUILDER.changes(index) if reads_sources else {}
     return {
         "root": shown_source(index.root),
         "documents": manifest.n_documents,
@@ -143,8 +143,3 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
 def _is_unread(file: FileRecord) -> bool:
     """Return whether a file was skipped, or was indexed although a part of it could not be read."""
     return file.outcome == "skipped" or (file.outcome == "indexed" and bool(file.reason))
-
-
-def _changes(index: Index) -> dict[str, int]:
-    """Return how many files are new, modified and deleted since the last run."""
-    return BUILDER.changes(index)

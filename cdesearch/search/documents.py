@@ -12,8 +12,8 @@ from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.line_places import Entries
-from cdesearch.store.open_tables import run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
+from cdesearch.store.storage import run_async
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +59,22 @@ class DocumentReader:
         )
 
     def _chunks(self, condition: str) -> tuple[Chunk, ...]:
-        query = self._index.async_chunks.query().where(condition).select(CHUNK_COLUMNS).with_row_id()
-        rows: list[dict[str, Any]] = read_table(self._index, query).to_pylist()
-        try:
-            return _in_order([(row["_rowid"], chunk_from_row(row)) for row in rows])
-        except ValueError as error:
-            raise IndexDamagedError(
-                f"{self._index.place} cannot be read ({error}).", rebuild_remedy(self._index.place)
-            ) from None
+        query = self._index.async_chunks.query().where(condition)
+        chunks = read_chunks(self._index, query)
+        first: dict[tuple[str, str | None], int] = {}  # records keep the order in which they were stored
+        for row, chunk in chunks.items():
+            record = chunk.document_id, chunk.record
+            first[record] = min(first.get(record, row), row)
+        return tuple(sorted(chunks.values(), key=lambda chunk: (first[chunk.document_id, chunk.record], chunk.ordinal)))
 
 
-def _in_order(rows: Sequence[tuple[int, Chunk]]) -> tuple[Chunk, ...]:
-    """Sort chunks in the order of their text. Records keep the order in which they were stored."""
-    first: dict[tuple[str, str | None], int] = {}
-    for row, chunk in rows:
-        record = chunk.document_id, chunk.record
-        first[record] = min(first.get(record, row), row)
-    chunks = (chunk for _, chunk in rows)
-    return tuple(sorted(chunks, key=lambda chunk: (first[chunk.document_id, chunk.record], chunk.ordinal)))
+def read_chunks(index: Index, query: Any) -> dict[int, Chunk]:
+    """Return the chunks that a query selects with CHUNK_COLUMNS, by their row ids; raises IndexDamagedError."""
+    rows = read_table(index, query.select(CHUNK_COLUMNS).with_row_id()).to_pylist()
+    try:
+        return {row["_rowid"]: chunk_from_row(row) for row in rows}
+    except ValueError as error:
+        raise IndexDamagedError(f"{index.place} cannot be read ({error}).", rebuild_remedy(index.place)) from None
 
 
 def read_table(index: Index, query: Any) -> Any:
@@ -84,19 +82,12 @@ def read_table(index: Index, query: Any) -> Any:
 
     Raises IndexDamagedError if files of the index are missing or broken.
     """
-    return read_tables(index, [query])[0]
 
-
-def read_tables(index: Index, queries: Sequence[Any]) -> list[Any]:
-    """Run several queries at the same time, and return what `read_table` returns for each; raises IndexDamagedError."""
-    import asyncio  # takes 20 to 40 ms, and a query that a server answers does without it
-
-    async def read() -> list[Any]:
-        return list(await asyncio.gather(*(query.to_arrow() for query in queries)))
+    async def read() -> Any:
+        return await query.to_arrow()
 
     with index.checks.reading_tables():
-        found: list[Any] = run_async(read())
-    return found
+        return run_async(read())
 
 
 def read_candidates(index: Index, search: Any, columns: Sequence[str], limit: int, condition: str | None) -> Any:

@@ -17,14 +17,11 @@ from cdesearch.store.index import Index
 RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within one generation
 
 SEARCH_WIDTH = 150  # candidates that a search in the graph index keeps; recall@10 is .995 at 100,000 chunks
-OVERSAMPLE_SIGNS = 10  # so many times the wanted chunks are candidates if they are found by signs, rotated or not
+OVERSAMPLE_SIGNS = 10  # so many times the wanted chunks are candidates if they are found by signs
 SMALLEST_PART, MOST_PARTS = 1_000, 4_096  # chunks of a part, and parts of an index; Lance makes no more
 # In three times as many chunks, the same share of the nearest ones is in twice as many parts of 1,000: in 8,000, 24,000
 # and 73,000 real texts, 5, 11 and 22 parts hold 95% of them.
 PARTS_SEARCHED, OF_CHUNKS, GROWTH = 100, 200_000, 2 / 3
-# Rotated signs find .95 of the ten nearest in about half as many parts, in 13,700 to 439,282 real texts; in ten million
-# vectors between those, they find .971 in this share.
-ROTATED_SHARE = 0.55
 ALL_PARTS = 0  # the value of `maximum_nprobes` that sets no limit
 
 
@@ -64,9 +61,8 @@ def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | No
     search = search.distance_type(stored.distance)
     wanted = list(dict.fromkeys(["_distance", *stored.columns, *columns]))
     most = limit
-    if stored.has_bits or index.has_rotated_signs:
-        parts = parts_to_search(index.manifest.n_chunks, is_rotated=index.has_rotated_signs)
-        search, most = search.nprobes(parts), limit * OVERSAMPLE_SIGNS
+    if stored.has_bits:
+        search, most = search.nprobes(parts_to_search(index.manifest.n_chunks)), limit * OVERSAMPLE_SIGNS
         if condition:  # the nearest parts may hold too few chunks that meet it
             search = search.maximum_nprobes(ALL_PARTS)
     else:
@@ -86,8 +82,7 @@ def chunks_per_part(n_chunks: int) -> int:
     return max(SMALLEST_PART, math.ceil(n_chunks / MOST_PARTS))
 
 
-def parts_to_search(n_chunks: int, *, is_rotated: bool) -> int:
+def parts_to_search(n_chunks: int) -> int:
     """Return how many parts of an index are searched by signs: half of 200, 292 of 1,000, a seventh of 4,096."""
     searched: float = PARTS_SEARCHED * (n_chunks / OF_CHUNKS) ** GROWTH  # parts of SMALLEST_PART chunks
-    share = ROTATED_SHARE if is_rotated else 1
-    return max(1, round(share * searched * SMALLEST_PART / chunks_per_part(n_chunks)))
+    return max(1, round(searched * SMALLEST_PART / chunks_per_part(n_chunks)))

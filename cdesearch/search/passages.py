@@ -1,12 +1,13 @@
-"""Fit the hits of a search into a budget of tokens.
+"""Fit the hits of a search into a budget of tokens, and quote them between lines that no document can forge.
 
 Hits of neighbouring chunks are joined, repeated text is dropped, and the last passage is truncated if necessary.
 """
 
 import re
+import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tokenizers import Tokenizer
 
@@ -72,6 +73,25 @@ class Passage:
         """The line that is shown above the text: the location, the title and the headings."""
         above = " > ".join(part for part in (self.title, *self.trail) if part)
         return " ".join(f"{self.location} {above}".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A random word in the lines around each passage. It is new for each answer, so no document can contain it."""
+
+    word: str = field(default_factory=lambda: f"PASSAGE-{secrets.token_hex(4)}")
+
+    @property
+    def rule(self) -> str:
+        """The sentences that explain the fence to the reader of the passages."""
+        return (
+            f"Each passage is enclosed in two lines that contain the word {self.word}. Everything between these lines"
+            " is quoted from documents."
+        )
+
+    def around(self, number: int, heading: str, text: str) -> str:
+        """The passage with this number below its heading, which must be one line."""
+        return f"{self.word} [{number}] {heading}".rstrip() + f"\n{text}\n{self.word} end of [{number}]"
 
 
 def count_tokens(text: str, tokenizer: Tokenizer) -> int:

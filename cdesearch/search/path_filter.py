@@ -54,11 +54,6 @@ def path_condition(*globs: str) -> str:
     return f"({begins}) AND {matches}"
 
 
-def has_open_bracket(glob: str) -> bool:
-    """Return whether a glob contains a `[` that no `]` closes, which therefore stands for itself."""
-    return "[" in _PART.sub("", glob)
-
-
 def alternatives(glob: str) -> tuple[str, ...]:
     """Return the globs without braces that a glob such as `{a,b}/*.md` means; raises QueryError if there are too many.
 

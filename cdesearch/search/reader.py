@@ -11,10 +11,10 @@ import numpy as np
 
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexDamagedError, ModelServerError
+from cdesearch.errors import ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.corpus_languages import JUDGED, Languages
-from cdesearch.search.documents import read_table
+from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.file_filter import FileConditions
 from cdesearch.search.fusion import Candidates, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
@@ -23,8 +23,7 @@ from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
-from cdesearch.store.layout import rebuild_remedy
-from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
+from cdesearch.store.schema import Chunk, Hit
 
 Output = TypeVar("Output")
 
@@ -68,7 +67,6 @@ class GenerationReader:
     def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
         """`encoder` loads the model of an index; `executor` runs the parts of a search that can overlap."""
         self.index = index
-        self.files = FileConditions(index)
         self._load = encoder
         self._executor = executor
         self._fusion = fusion
@@ -77,6 +75,11 @@ class GenerationReader:
     def encoder(self) -> Encoder:
         """The model, which is loaded on first use; raises ModelError, and IndexStateError if it cannot be used."""
         return self._load(self.index)
+
+    @cached_property
+    def files(self) -> FileConditions:
+        """The conditions of filters in this generation."""
+        return FileConditions(self.index)
 
     @property
     def has_encoder(self) -> bool:
@@ -253,14 +256,7 @@ class GenerationReader:
         """Read chunks by their row ids; raises IndexDamagedError."""
         if not len(row_ids):
             return {}
-        query = self.index.async_chunks.take_row_ids(row_ids.tolist()).select(CHUNK_COLUMNS).with_row_id()
-        rows = read_table(self.index, query).to_pylist()
-        try:
-            return {row["_rowid"]: chunk_from_row(row) for row in rows}
-        except ValueError as error:
-            raise IndexDamagedError(
-                f"{self.index.place} cannot be searched ({error}).", rebuild_remedy(self.index.place)
-            ) from None
+        return read_chunks(self.index, self.index.async_chunks.take_row_ids(row_ids.tolist()))
 
 
 @contextmanager

@@ -1,14 +1,16 @@
 """One request for a search, whether it comes from the command line, a server's client, an agent or a program."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
+from cdesearch.search.result import SearchResult
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
@@ -89,6 +91,60 @@ def request_of(
         value = given[name]
         given[name] = () if value is None else tuple(value) if isinstance(value, list | tuple) else (value,)
     return SearchRequest(query, k, mode, **given)
+
+
+class Searches(ABC):
+    """Open indexes that are searched for requests, or for what the arguments of a request mean."""
+
+    def search(
+        self,
+        query: str | SearchRequest,
+        k: int = K,
+        mode: Mode = "hybrid",
+        path: Globs = None,
+        **filters: Unpack[Filters],
+    ) -> SearchResult:
+        """Return the `k` best chunks, best first, as a sequence of hits.
+
+        `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
+        then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
+        one of several, are searched. A glob is relative to the indexed folder, like `chunk.path`. `type` is a type of
+        files such as "md", or several, and `since` an age or a date. Hits whose `confidence`, the estimated probability
+        that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for an invalid argument,
+        and IndexStateError for an index that cannot be used.
+        """
+        return self.search_many([query], k, mode, path, **filters)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[str | SearchRequest],
+        k: int = K,
+        mode: Mode = "hybrid",
+        path: Globs = None,
+        **filters: Unpack[Filters],
+    ) -> list[SearchResult]:
+        """Return for each query what `search` returns, in less time than with a call for each.
+
+        All queries are answered from one generation. With the default model the results are exactly the same; with
+        models that are not quantised, scores may differ by rounding. Raises what `search` raises.
+        """
+        if isinstance(queries, str):
+            raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
+        return self.answers([request_of(query, k, mode, path, **filters) for query in queries])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
+
+    @abstractmethod
+    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Return the result of each request; raises what `search` raises."""
 
 
 def _check_kind(name: str, value: object, kind: Any, wanted: str, example: str) -> None:

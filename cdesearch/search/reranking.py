@@ -7,7 +7,7 @@ the same states, the passage of a chunk is chosen that is shown.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,40 +28,19 @@ def rerank(query: str, hits: Sequence[Hit], encoder: Encoder, context: EncodingC
     The new score is the old one plus the interaction, scaled to the standard deviation of the old scores. The passage
     of each hit is that with the highest interaction.
     """
-    return reranked(compared(query, hits, encoder, context))
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A hit after the query was compared with it."""
-
-    hit: Hit  # with the passage that has the highest interaction
-    interaction: float
-
-
-def compared(query: str, hits: Sequence[Hit], encoder: Encoder, context: EncodingContext) -> list[Compared]:
-    """Compare the query with the tokens of each hit; raises ModelError."""
     if not hits:
-        return []
+        return ()
     of_query = encoder.token_states([query], "query", context)[0]
     chunks = encoder.token_states([hit.chunk.text for hit in hits], "document", context)
-    return [
-        Compared(replace(hit, passage_line=passage_line(of_query, states, hit.chunk)), interaction(of_query, states))
-        for hit, states in zip(hits, chunks, strict=True)
-    ]
-
-
-def reranked(comparisons: Sequence[Compared]) -> tuple[Hit, ...]:
-    """Return the hits, which were ranked by their scores, ranked by their scores and interactions."""
-    if not comparisons:
-        return ()
-    hits = [one.hit for one in comparisons]
-    interactions = np.array([one.interaction for one in comparisons])
+    interactions = np.array([interaction(of_query, states) for states in chunks])
     scores = np.array([hit.score for hit in hits])
     centred = (interactions - interactions.mean()) / max(float(interactions.std()), 1e-9)
     scores += INTERACTION_WEIGHT * float(scores.std()) * centred
     order = np.argsort(-scores, kind="stable").tolist()
-    return tuple(replace(hits[i], rank=rank, score=float(scores[i])) for rank, i in enumerate(order, 1))
+    lines = [passage_line(of_query, states, hit.chunk) for hit, states in zip(hits, chunks, strict=True)]
+    return tuple(
+        replace(hits[i], rank=rank, score=float(scores[i]), passage_line=lines[i]) for rank, i in enumerate(order, 1)
+    )
 
 
 def interaction(query: TokenStates, chunk: TokenStates) -> float:

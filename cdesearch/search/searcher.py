@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
 from threading import Lock
-from typing import Self, TypeVar, Unpack
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from tokenizers import Tokenizer
@@ -26,9 +26,8 @@ from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.search.documents import DocumentReader, Surroundings, surroundings_of
 from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
-from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
-from cdesearch.search.request import Filters, Globs, K, SearchRequest, request_of
+from cdesearch.search.request import Searches, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
@@ -105,7 +104,7 @@ class ModelLoader:
         return self._model or index.model_to_open
 
 
-class Searcher:
+class Searcher(Searches):
     """An open index with the model that built it. Any number of threads may use it.
 
     `close` or the end of a `with` block ends its threads. The model is loaded when a dense or hybrid query first needs
@@ -129,12 +128,6 @@ class Searcher:
         self._opening = Lock()
         self._executor = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
         self._newest = self._reader(index)  # a query uses one reader to its end, with the model of its generation
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Wait for the running searches, and end the threads."""
@@ -172,36 +165,14 @@ class Searcher:
         """The model of the newest generation that is open, if it is loaded."""
         return self._newest.encoder if self._newest.has_encoder else None
 
-    def search(
-        self,
-        query: str | SearchRequest,
-        k: int = K,
-        mode: Mode = "hybrid",
-        path: Globs = None,
-        **filters: Unpack[Filters],
-    ) -> SearchResult:
-        """Return the best chunks, best first, for a request or for what the arguments mean.
+    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Return the result of each request, all from one generation.
 
-        If updates have removed the generation that was open, the newest generation is opened and searched. Raises
-        QueryError for an invalid request, and IndexStateError for an index that cannot be used.
-        """
-        return self.search_many([request_of(query, k, mode, path, **filters)])[0]
-
-    def search_many(
-        self,
-        queries: Sequence[str | SearchRequest],
-        k: int = K,
-        mode: Mode = "hybrid",
-        path: Globs = None,
-        **filters: Unpack[Filters],
-    ) -> list[SearchResult]:
-        """Return for each query what `search` returns, all from one generation. Scores may differ by rounding.
-
-        The parts of up to MANY queries that differ only in their texts are computed in parallel. The time of a result
-        is that of all queries together. Raises what `search` raises.
+        If updates have removed the generation that was open, the newest generation is opened and searched. The parts of
+        up to MANY queries that differ only in their texts are computed in parallel. The time of a result is that of all
+        queries together.
         """
         started = time.perf_counter()
-        requests = [request_of(query, k, mode, path, **filters) for query in queries]
 
         def answer(reader: GenerationReader) -> list[SearchResult]:
             alike = (list(group) for _, group in groupby(requests, lambda one: replace(one, text="-")))
@@ -215,14 +186,12 @@ class Searcher:
             for result, request in zip(results, requests, strict=True)
         ]
 
-    def explain(
-        self, chunk: str, query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", path: Globs = None
-    ) -> Explanation:
-        """Explain why the search found a chunk, given by its id.
+    def explain(self, chunk: str, query: str | SearchRequest, *arguments: Any, **filters: Any) -> Explanation:
+        """Explain why `search` with the same arguments found a chunk, given by its id.
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
-        request = request_of(query, k, mode, path)
+        request = request_of(query, *arguments, **filters)
         return self._ask(lambda reader: explain(reader, request, chunk))
 
     def has_file(self, request: SearchRequest) -> bool:

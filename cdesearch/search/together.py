@@ -5,11 +5,10 @@ confidence is calibrated by the context of each index. benchmarks/results/LOG.md
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Self, Unpack
+from typing import Self
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -19,8 +18,7 @@ from cdesearch.errors import IndexStateError, ModelError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.confidence import BY_COSINE, BY_WORDS
 from cdesearch.search.documents import Surroundings
-from cdesearch.search.options import Mode
-from cdesearch.search.request import Filters, Globs, K, SearchRequest, request_of
+from cdesearch.search.request import Searches, SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.store.index import Index
@@ -29,7 +27,7 @@ from cdesearch.store.schema import Hit
 LEAST_FOUND = 20  # hits of each index, because the copies of a hit in other indexes are near it
 
 
-class Together:
+class Together(Searches):
     """Open indexes by name that are searched as one. Any number of threads may use it."""
 
     def __init__(self, members: Mapping[str, Searcher]) -> None:
@@ -60,24 +58,13 @@ class Together:
         """Open newer generations as `Searcher.reload` does, and return whether there were any."""
         return sum(member.reload() for member in self.members.values()) > 0
 
-    def search(
-        self,
-        query: str | SearchRequest,
-        k: int = K,
-        mode: Mode = "hybrid",
-        path: Globs = None,
-        **filters: Unpack[Filters],
-    ) -> SearchResult:
-        """Return the best chunks of all indexes, best first, each with the name of its index.
+    def answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Return for each request the best chunks of all indexes, best first, each with the name of its index.
 
         Chunks of different indexes with the same text are one hit, and its `copies` are the others. The score of a hit
-        is what they are merged by. Raises what `Searcher.search` raises: if one index cannot be searched, the others
-        alone are no answer.
+        is what they are merged by. If one index cannot be searched, its error is raised: the others alone are no
+        answer.
         """
-        return self.search_many([request_of(query, k, mode, path, **filters)])[0]
-
-    def search_many(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """Return for each request what `search` returns."""
         return [self._search(request) for request in requests]
 
     def has_file(self, request: SearchRequest) -> bool:
@@ -93,8 +80,11 @@ class Together:
         asked = request.for_hits(request.k if len(self.members) == 1 else max(request.k, LEAST_FOUND))
 
         def find(name: str) -> SearchResult:
-            with _naming(name):
+            try:
                 result = self.members[name].search(asked)
+            except (IndexStateError, ModelError) as error:
+                remedy = f"{error.remedy} This is the index {name}; the others can be searched without it."
+                raise type(error)(error.cause, remedy) from None
             return replace(result, hits=tuple(replace(hit, index=name) for hit in result.hits))
 
         with ThreadPoolExecutor(len(self.members), thread_name_prefix="cdesearch-together") as threads:
@@ -139,13 +129,3 @@ def _merged(results: Sequence[SearchResult], request: SearchRequest) -> tuple[Hi
         replace(hit, rank=rank, score=least, confidence=float(1 / (1 + np.exp(-odds - weight * np.log(rank)))))
         for rank, (least, odds, hit) in enumerate(list(kept.values())[: request.k], start=1)
     )
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Add the name of the index to an error, which may be one of several."""
-    try:
-        yield
-    except (IndexStateError, ModelError) as error:
-        remedy = f"{error.remedy} This is the index {name}; the others can be searched without it."
-        raise type(error)(error.cause, remedy) from None

@@ -1,11 +1,11 @@
 """Admission control: a few threads run the searches, a queue of bounded length holds others, the rest are refused."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from cdesearch.errors import BucketError, BusyError
+from cdesearch.errors import BusyError
 
 Answer = TypeVar("Answer")
 
@@ -13,23 +13,18 @@ Answer = TypeVar("Answer")
 class Admission:
     """Runs searches in a few threads. Only the thread of the event loop may call its methods."""
 
-    def __init__(self, running: int, waiting: int, seconds: float, buckets: Sequence[str] = ()) -> None:
-        """Run up to `running` searches at a time, let up to `waiting` others wait, and limit each to `seconds`.
-
-        `buckets` are the addresses of indexes in buckets, whose servers may be what a late search waits for.
-        """
+    def __init__(self, running: int, waiting: int, seconds: float) -> None:
+        """Run up to `running` searches at a time, let up to `waiting` others wait, and limit each to `seconds`."""
         self._limit = running + waiting
         self._seconds = seconds
-        self._buckets = buckets
         self._admitted = 0
         self._executor = ThreadPoolExecutor(running, thread_name_prefix="cdesearch-serve")
 
     async def run(self, search: Callable[[], Answer]) -> Answer:
         """Run `search` in a thread and return its result.
 
-        Raises BusyError if too many other searches are waiting, and BusyError, or BucketError with indexes in buckets,
-        if the search exceeds the time limit. Such a search cannot be interrupted, so its thread stays busy until the
-        search ends.
+        Raises BusyError if too many other searches are waiting, or if the search exceeds the time limit. Such a search
+        cannot be interrupted, so its thread stays busy until the search ends.
         """
         if self._admitted >= self._limit:
             raise BusyError("Too many searches are waiting.", "Try again in a second.")
@@ -40,14 +35,9 @@ class Admission:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
-            if self._buckets:
-                raise BucketError(
-                    f"The search was not finished after {self._seconds:g} seconds ({', '.join(self._buckets)}).",
-                    "Check the network and the server of the bucket, or try again later.",
-                ) from None
             raise BusyError(
                 f"The search was not finished after {self._seconds:g} seconds.",
-                "Ask for fewer hits, or try again later.",
+                "Ask for fewer hits, check the network if the index is in a bucket, or try again later.",
             ) from None
 
     def close(self) -> None:

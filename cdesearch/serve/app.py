@@ -31,7 +31,7 @@ MODULES = (search, ask, documents, files, status)
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
     """Return the application that serves `indexes`. The caller closes the indexes after the application has ended."""
     runs = UpdateRuns()
-    admission = Admission(settings.running, settings.waiting, settings.search_seconds, indexes.buckets)
+    admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     agents = create_server(indexes, admission)
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # Guard checks every request
     agents.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)

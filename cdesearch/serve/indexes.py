@@ -2,28 +2,22 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self, TypeVar
-
-from tokenizers import Tokenizer
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.request import SearchRequest
-from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.search.together import Together
 from cdesearch.store.index import Index
 from cdesearch.store.named_indexes import free_name
-from cdesearch.store.place import BucketAddress, Place
-from cdesearch.store.schema import Hit
+from cdesearch.store.place import Place
 from cdesearch.store.trust import real
 
 REFRESH_SECONDS = 0.25  # the time between two readings of the file that names the newest generation
 ALL = "*"  # stands for all indexes where clients name one, unless a folder has this name
 
-Answer = TypeVar("Answer")
 _log = logging.getLogger(__name__)
 
 
@@ -39,83 +33,24 @@ class ServedIndex:
         """The newest generation that is open."""
         return self.searcher.index
 
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer that measures texts, as `Searcher.tokenizer`."""
-        return self.searcher.tokenizer
-
-    @property
-    def problem(self) -> CdesearchError | None:
-        """The reason why the newest generation cannot be used; None if the newest generation is open."""
-        return self.searcher.refused.error if self.searcher.refused else None
-
-    @property
-    def members(self) -> "tuple[ServedIndex, ...]":
-        """This index alone, as `ServedTogether.members`."""
-        return (self,)
-
-    @property
-    def state(self) -> str:
-        """The name of the newest generation that is open."""
-        return self.index.generation.name
-
-    def of(self, hit: Hit) -> "ServedIndex":  # noqa: ARG002 (as `ServedTogether.of`)
-        """Return the index of a hit, which is this one."""
-        return self
-
-    def search(self, request: SearchRequest) -> SearchResult:
-        """Return the best chunks, best first; raises QueryError, and IndexStateError for one that cannot be used."""
-        return self.searcher.search(request)
-
-    def has_file(self, request: SearchRequest) -> bool:
-        """Return whether the filters of a request allow any indexed file."""
-        return self.searcher.has_file(request)
-
     def status(self) -> tuple[dict[str, Any], CdesearchError | None]:
         """What `cdesearch status` shows, and why the newest generation cannot be used; empty if it cannot be read."""
+        problem = self.searcher.refused.error if self.searcher.refused else None
         try:
-            return self.read(read_status), self.problem
+            return self.searcher.read(read_status), problem
         except CdesearchError as error:
-            return {}, self.problem or error
-
-    def read(self, answer: Callable[[Index], Answer]) -> Answer:
-        """Return what `answer` returns for the open generation, or for the newest one if an update has removed it."""
-        return self.searcher.read(answer)
+            return {}, problem or error
 
 
-class ServedTogether:
-    """Two or more of the open indexes of a server that are searched as one. Any number of threads may use it."""
+class Selection:
+    """One or several of the open indexes of a server, which are searched as one."""
 
     def __init__(self, members: Sequence[ServedIndex]) -> None:
         self.members = tuple(members)
-        self._searcher = Together({member.name: member.searcher for member in members})
-
-    @property
-    def name(self) -> str:
-        """The names of the indexes."""
-        return ", ".join(member.name for member in self.members)
-
-    @property
-    def state(self) -> str:
-        """The names of the newest generations that are open."""
-        return " ".join(member.state for member in self.members)
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer that measures texts: that of the first index."""
-        return self.members[0].tokenizer
-
-    def of(self, hit: Hit) -> ServedIndex:
-        """Return the index of a hit."""
-        return next(member for member in self.members if member.name == hit.index)
-
-    def search(self, request: SearchRequest) -> SearchResult:
-        """Return the best chunks of these indexes, as `Together.search`."""
-        return self._searcher.search(request)
-
-    def has_file(self, request: SearchRequest) -> bool:
-        """Return whether the filters of a request allow any indexed file."""
-        return self._searcher.has_file(request)
+        self.name = ", ".join(member.name for member in members)
+        self.service: Searcher | Together = members[0].searcher
+        if len(members) > 1:
+            self.service = Together({member.name: member.searcher for member in members})
 
 
 class ServedIndexes:
@@ -174,14 +109,13 @@ class ServedIndexes:
             raise InputError(f"There is no index {name:.80} here.", f"Use one of these names: {known}.")
         return self._indexes[name]
 
-    def together(self, names: Sequence[str]) -> ServedIndex | ServedTogether:
+    def together(self, names: Sequence[str]) -> Selection:
         """Return the indexes with these names, to be searched as one; ALL stands for all, and no name for the first.
 
         Raises InputError for an unknown name.
         """
         every = self.names if ALL in names and ALL not in self._indexes else tuple(dict.fromkeys(names))
-        members = [self[name] for name in every or (None,)]
-        return members[0] if len(members) == 1 else ServedTogether(members)
+        return Selection([self[name] for name in every or (None,)])
 
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())
@@ -190,11 +124,6 @@ class ServedIndexes:
     def names(self) -> tuple[str, ...]:
         """The names of all indexes."""
         return tuple(self._indexes)
-
-    @property
-    def buckets(self) -> tuple[str, ...]:
-        """The addresses of the indexes that are in buckets."""
-        return tuple(str(served.index.place) for served in self if isinstance(served.index.place, BucketAddress))
 
     def _refresh(self) -> None:
         logged = ""

@@ -99,7 +99,9 @@ def stop_server(folder: Place) -> str:
     with suppress(ProcessLookupError):
         os.kill(record.pid, signal.SIGTERM)  # on Windows the process ends at once, without removing its files
     deadline = time.monotonic() + STOP_SECONDS
-    while sys.platform != "win32" and _is_announced(folder, record):
+    while sys.platform != "win32" and (
+        read_record(folder) == record or (record.socket is not None and os.path.lexists(record.socket))
+    ):
         if time.monotonic() > deadline:
             raise CdesearchError(
                 f"The server (process {record.pid}) is still answering requests.", "Wait, or kill the process."
@@ -166,10 +168,6 @@ def _failed_start(code: int, log: Path) -> BaseException:
     if error is None:
         return CdesearchError(f"The server ended while it started (exit code {code}).", f"Its output is in {log}.")
     return SystemExit(print_error(error, code))
-
-
-def _is_announced(folder: Place, record: ServerRecord) -> bool:
-    return read_record(folder) == record or (record.socket is not None and os.path.lexists(record.socket))
 
 
 def _names(folders: Sequence[Place]) -> str:

@@ -3,7 +3,6 @@
 import importlib.util
 import re
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 
 from cdesearch.errors import InputError
 
@@ -33,12 +32,9 @@ class ServeSettings:
     @property
     def is_loopback(self) -> bool:
         """Whether only programs on this computer can connect to `host`."""
-        if self.host in LOOPBACK_NAMES:
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        from cdesearch.api_server import is_loopback  # imports asyncio, which `--help` does without
+
+        return is_loopback(self.host)
 
 
 def seconds_of(duration: str) -> float:

@@ -154,6 +154,18 @@ def current_name(folder: Path) -> str | None:
     return name
 
 
+def named_generation(folder: Path) -> Path | None:
+    """The generation that CURRENT names, whether or not it exists; None if it names none, because it is damaged, say.
+
+    Raises IndexUnreadableError.
+    """
+    try:
+        name = current_name(folder)
+    except (IndexDamagedError, IndexUntrustedError):
+        return None
+    return folder / GENERATIONS / name if name else None
+
+
 def known_entries(folder: Path) -> Iterator[Path]:
     """The paths of KNOWN_FILES that exist in an index folder, links included."""
     yield from (folder / name for name in KNOWN_FILES if os.path.lexists(folder / name))

@@ -15,12 +15,11 @@ from cdesearch.store.filesystem import is_available
 from cdesearch.store.finding import opened_place
 from cdesearch.store.layout import rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
-from cdesearch.store.open_tables import OpenTables, run_async
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.storage import LocalStorage, Storage
+from cdesearch.store.storage import LocalStorage, OpenTables, Storage
 from cdesearch.store.trust import TrustRequest, check_confirmed, foreign_owner_of, outside
-from cdesearch.store.vector_format import VectorFormat, is_rotated
+from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
 if TYPE_CHECKING:
@@ -194,12 +193,6 @@ class Index:
     def async_chunks(self) -> Any:
         """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
         return self._tables.async_table("chunks", chunk_schema(self.vectors))
-
-    @cached_property
-    def has_rotated_signs(self) -> bool:
-        """Whether the index of vectors finds them by rotated signs (RaBitQ); raises IndexDamagedError."""
-        with self.checks.reading_tables():
-            return is_rotated(run_async(self.async_chunks.list_indices()))
 
     @cached_property
     def documents(self) -> Any:

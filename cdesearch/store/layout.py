@@ -19,8 +19,6 @@ KNOWN_FILES = (  # every file that cdesearch writes beside the generations
     ".gitignore",
     "lock",
     "lock.holder",
-    "generations.json",
-    "generations.json.new",
     CURRENT,
     f"{CURRENT}.new",
 )

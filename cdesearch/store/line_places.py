@@ -34,12 +34,8 @@ class LinePlaces:
 
     def shifted(self, by: int) -> "LinePlaces":
         """The same places in a text in which `by` lines precede."""
-        return LinePlaces(
-            tuple((line + by, trail) for line, trail in self.trails),
-            tuple((line + by, anchor) for line, anchor in self.anchors),
-            tuple((line + by, number) for line, number in self.numbers),
-            tuple((line + by, page) for line, page in self.pages),
-        )
+        kinds: Any = (self.trails, self.anchors, self.numbers, self.pages)
+        return LinePlaces(*(tuple((line + by, value) for line, value in entries) for entries in kinds))
 
     def __add__(self, other: "LinePlaces") -> "LinePlaces":
         """The entries of both. Those of `other` must be further below."""

@@ -16,8 +16,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Annotated
 
-from cdesearch.errors import StorageError
+import msgspec
+
+from cdesearch.errors import IndexStateError, StorageError
 from cdesearch.store.folder import replace_file
 from cdesearch.store.guard import read_small
 from cdesearch.store.place import Place
@@ -29,7 +32,7 @@ MAX_SOCKET_PATH = 103  # bytes; 107 on Linux
 class ServerRecord:
     """The facts about the server of one index that its users need."""
 
-    pid: int
+    pid: Annotated[int, msgspec.Meta(gt=0)]
     version: str  # of cdesearch
     name: str  # of the index, as the server calls it
     address: str  # of the HTTP interface, such as "http://127.0.0.1:7878/"
@@ -114,29 +117,15 @@ def read_record(index: Place) -> ServerRecord | None:
     if not is_private(file.parent):
         return None
     try:
-        values = json.loads(read_small(file))
-        record = ServerRecord(**values)
-    except Exception:  # a record that cannot be read is that of no server
-        return None
-    return record if _is_possible(record) else None
+        return msgspec.json.decode(read_small(file), type=ServerRecord)
+    except (OSError, IndexStateError, ValueError, msgspec.MsgspecError, RecursionError):
+        return None  # a record that cannot be read is that of no server
 
 
 def remove_record(index: Place) -> None:
     """Remove what `write_record` stored, if it is there."""
     with suppress(OSError):
         record_of(index).unlink()
-
-
-def _is_possible(record: ServerRecord) -> bool:
-    return (
-        type(record.pid) is int
-        and record.pid > 0
-        and isinstance(record.version, str)
-        and isinstance(record.name, str)
-        and isinstance(record.address, str)
-        and isinstance(record.socket, str | None)
-        and isinstance(record.token, str | None)
-    )
 
 
 def _beside(index: Place, suffix: str) -> Path:

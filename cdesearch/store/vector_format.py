@@ -9,7 +9,6 @@ LanceDB cannot search whole numbers. In an index with signs, the candidates of a
 common with the query, and their cosines are then computed from what is stored.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -137,11 +136,6 @@ class VectorFormat:
         from cdesearch.context.rounding import to_bits
 
         return to_bits(vector[None])[0] if self.has_bits else vector
-
-
-def is_rotated(indexes: Iterable[Any]) -> bool:
-    """Whether the index of vectors among the `indexes` of a table finds them by rotated signs (RaBitQ)."""
-    return any(index.name == VECTOR_INDEX and index.index_type == "IvfRq" for index in indexes)
 
 
 def _joined(column: Any) -> Any:

@@ -23,11 +23,12 @@ from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Progress
 from indexer.cluster.session import Session, connected
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Chunks, Spool
+from indexer.embedding.spool import KEY, Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
 from indexer.settings import Options, Settings
-from indexer.workers.pool import Pool, Reading
+from indexer.workers.limits import Reading
+from indexer.workers.pool import Pool
 
 GROUP_BYTES = 8_000_000  # of files that one task reads, which takes seconds; a task costs half a second
 GROUP_FILES = 1_000
@@ -83,7 +84,7 @@ class OnCluster:
 
     def embed(
         self,
-        spool: Chunks,
+        spool: Spool,
         unchanged: Container[str],
         cache: EmbeddingCache,
         encoder: Encoder,  # noqa: ARG002 (each worker loads its own)
@@ -163,7 +164,7 @@ def read_group(group: list[Source], reading: Reading) -> tuple[list[pa.RecordBat
         return [window.drop_columns([KEY]) for window in spool.windows()], read
 
 
-def _windows_to_embed(spool: Chunks, unchanged: Container[str], cache: EmbeddingCache) -> Iterator[Window]:
+def _windows_to_embed(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> Iterator[Window]:
     """The texts of each window of chunks that have no vector yet and are not in an earlier window."""
     asked: set[str] = set()
     for rows in spool.windows(["document_id", KEY, "text"]):

@@ -7,12 +7,10 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 
 from cdesearch.store.schema import Chunk, text_hash
-from indexer.documents.definitions import with_definitions
 from indexer.documents.openings import licence_end, opening_start
+from indexer.documents.parsing import SplitterOf, splitter_for, with_definitions
 from indexer.documents.places import Places, Trails
-from indexer.documents.splitters import SplitterOf, splitter_for
-from indexer.formats.format import Document
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Document, UnreadableError
 
 CHUNK_TOKENS = 256  # at most so many tokens in a chunk of a document that does not stay whole
 WHOLE_TOKENS = 512  # a document of at most so many tokens is one chunk, if the model can read it whole

@@ -1,12 +1,22 @@
-"""Parse code into a syntax tree, and refuse texts on which a parser would hang or crash."""
+"""Parse code, unless a parser would hang on it: for the splitter of a text, and for the definitions around a line."""
 
 import re
 import time
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
+
+from indexer.formats.format import Document, Heading
+
 if TYPE_CHECKING:
-    from tree_sitter import Tree
+    from tree_sitter import Node, Tree
+
+Splitter = TextSplitter | MarkdownSplitter | CodeSplitter
+SplitterOf = Callable[[int], Splitter]  # from the number of characters that a piece may have
 
 SLICE = 1 << 16  # bytes that are passed to the parser at a time
 SMALL = 2000  # characters; shorter code is parsed without a time limit
@@ -14,6 +24,31 @@ SMALL_SECONDS = 0.1  # processor time for SMALL characters; ordinary code takes 
 PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # processor time; ordinary code takes 6e-7 s per byte
 # The scanner of the YAML grammar aborts the process at more than about 200 nested levels.
 _DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
+MAX_SIGNATURE = 80  # characters; every chunk of a long function begins with them
+MAX_PARSED = 1_000_000  # characters
+# Nodes of the grammars of many languages
+_DEFINITION = re.compile(
+    r"(?:\w+_)?(?:function|method|constructor|class|struct|enum|union|interface|trait|impl|module|mod|namespace|object|record|protocol)"
+    r"(?:_(?:definition|declaration|item|specifier|statement|implementation))?"
+)
+
+
+def splitter_for(text: str, layout: str, language: str | None) -> SplitterOf:
+    """The splitter of `text` for any capacity; code that no grammar parses in time is split as plain text."""
+    if layout == "code" and (language is None or parse_code(text, language) is None):
+        return partial(_splitter, "text", None)
+    return partial(_splitter, layout, language)
+
+
+@lru_cache(maxsize=64)
+def _splitter(layout: str, language: str | None, capacity: int) -> Splitter:
+    if layout == "markdown":
+        return MarkdownSplitter(capacity)
+    if layout == "code":
+        from tree_sitter_language_pack import get_binding
+
+        return CodeSplitter(get_binding(language), capacity)  # type: ignore[arg-type]
+    return TextSplitter(capacity)
 
 
 @lru_cache(maxsize=1)  # code is parsed once for its definitions and once for its splitter
@@ -54,3 +89,44 @@ def _is_slow(parser: Any, text: str) -> bool:
     started = time.thread_time()
     parser.parse(text.encode("utf-8", "replace"))
     return time.thread_time() - started > SMALL_SECONDS
+
+
+def with_definitions(document: Document) -> Document:
+    """Return code with a heading for each class and function that has a body of several lines."""
+    if document.layout != "code" or document.language is None or document.headings or document.pages:
+        return document
+    tree = parse_code(document.text, document.language) if len(document.text) <= MAX_PARSED else None
+    return document if tree is None else replace(document, headings=tuple(_headings(document.text, tree)))
+
+
+def _headings(text: str, tree: "Tree") -> Iterator[Heading]:
+    """Yield the headings in the order of the text.
+
+    Where text follows a definition that is not in the next one, an empty heading ends the definition.
+    """
+    data = text.encode("utf-8", "replace")
+    found = []
+    for start, end, level, title in _definitions(data, tree):
+        found += [(start, level, title), (end, level, "")]
+    found.sort(key=lambda one: (one[0], bool(one[2]), -one[1]))  # a definition ends before the next one begins
+    offset = before = 0
+    for (start, level, title), (end, _, _) in pairwise([*found, (len(data), 0, "")]):
+        offset += start - before if text.isascii() else len(data[before:start].decode("utf-8", "replace"))
+        before = start
+        if title or data[start:end].strip():
+            yield Heading(offset, level, title)
+
+
+def _definitions(data: bytes, tree: "Tree") -> Iterator[tuple[int, int, int, str]]:
+    """Yield the start, the end, the level and the signature of each definition. Offsets are in bytes."""
+    nodes: list[tuple[Node, int]] = [(tree.root_node, 1)]
+    while nodes:
+        node, level = nodes.pop()
+        body = node.child_by_field_name("body") if _DEFINITION.fullmatch(node.type) else None
+        if body is not None and node.end_point.row > node.start_point.row:
+            end = min([body.start_byte, *(child.start_byte for child in node.children if child.type == "comment")])
+            title = " ".join(data[node.start_byte : end].decode("utf-8", "replace").split())
+            if title := title.rstrip(" :{=")[:MAX_SIGNATURE]:
+                yield node.start_byte, node.end_byte, level, title
+                level += 1
+        nodes += [(child, level) for child in node.named_children if child.named_child_count]

@@ -17,19 +17,19 @@ from cdesearch.progress import Progress
 from cdesearch.store.filesystem import put_in_place
 from cdesearch.store.index import CONTEXT
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Chunks
+from indexer.embedding.spool import KEY, Spool
 from indexer.generations.generation import FITTED, SAMPLE
 from indexer.generations.tables import Tables
 
 
 def draw_sample(
-    spool: Chunks, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
+    spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
 ) -> ContextSample:
     """Sample the spooled corpus, count its tokens, and run the sampled texts through the first stage.
 
     First-stage vectors of texts that `old` contains as well are reused.
     """
-    chosen = set(choose_chunks(_triples(spool), size, seed))
+    chosen = set(choose_chunks(list(spool.rows("id", "document_id", "content_hash")), size, seed))
     sampled: dict[str, tuple[str, str]] = {}
     frequencies = TokenFrequencies(np.zeros(encoder.config.backbone.vocabulary, np.int64), 0)
     n_chunks = spool.count()
@@ -56,13 +56,13 @@ def draw_sample(
 
 
 def fit_whitening(
-    sample: ContextSample, spool: Chunks, cache: EmbeddingCache, encoder: Encoder, dimension: int
+    sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder, dimension: int
 ) -> FittedContext:
     """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them.
 
     Texts that have no vector yet are left out. Whitened vectors have `dimension` dimensions.
     """
-    triples = [row for row in _triples(spool, KEY) if cache.holds(row[2])]
+    triples = [row for row in spool.rows("id", "document_id", KEY) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
     return encoder.fit(sample, hashes, cache.of(hashes), dimension)
@@ -75,17 +75,17 @@ def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
     """
     found = tables.vectors_of(sample.sampled.chunk_ids)
     vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found and found[chunk].any()]
-    return to_unit(np.stack(vectors) if vectors else np.empty((0, tables.dimension), np.float32))
+    return to_unit(np.stack(vectors) if vectors else np.empty((0, tables.vectors.dimension), np.float32))
 
 
-def some_texts(spool: Chunks, count: int) -> list[str]:
+def some_texts(spool: Spool, count: int) -> list[str]:
     """The `count` texts of the spooled chunks with the lowest hashes, or all if there are fewer; no text twice."""
-    columns = ["content_hash", "text"]
-    rows = (zip(*(window[name].to_pylist() for name in columns), strict=True) for window in spool.windows(columns))
     chosen: dict[str, str] = {}
-    for row in rows:
-        chosen = dict(nsmallest(count, (chosen | dict(row)).items()))
-    return list(chosen.values())
+    for row in spool.rows("content_hash", "text"):
+        chosen[row[0]] = row[1]
+        if len(chosen) > 2 * count:
+            chosen = dict(nsmallest(count, chosen.items()))
+    return [text for _, text in nsmallest(count, chosen.items())]
 
 
 class _Storable(Protocol):
@@ -124,11 +124,3 @@ def save_part(part: _Storable, file: Path) -> None:
     fresh.unlink(missing_ok=True)
     part.save(fresh)
     put_in_place(fresh, file)
-
-
-def _triples(spool: Chunks, content: str = "content_hash") -> list[tuple[str, str, str]]:
-    return [
-        row
-        for window in spool.windows(["id", "document_id", content])
-        for row in zip(*(window[name].to_pylist() for name in window.schema.names), strict=True)
-    ]

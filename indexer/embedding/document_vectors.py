@@ -10,11 +10,11 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Chunks
+from indexer.embedding.spool import KEY, Spool
 
 
 def encoded_documents(
-    spool: Chunks,
+    spool: Spool,
     unchanged: Container[str],
     cache: EmbeddingCache,
     whitening: Whitening | None,
@@ -43,7 +43,7 @@ def encoded_documents(
 
 
 def documents_so_far(
-    spool: Chunks, cache: EmbeddingCache, whitening: Whitening, document_weight: float
+    spool: Spool, cache: EmbeddingCache, whitening: Whitening, document_weight: float
 ) -> Iterator[tuple[pa.Table, Floats]]:
     """Rows of whole documents and their vectors (n, d), which are zeros for texts that have no vector in `cache` yet.
 
@@ -68,7 +68,7 @@ def document_rows(rows: pa.Table) -> Iterator[tuple[int, int]]:
     return pairwise([0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)])
 
 
-def whole_documents(spool: Chunks) -> Iterator[pa.Table]:
+def whole_documents(spool: Spool) -> Iterator[pa.Table]:
     """The chunks of the spool in tables of whole documents; chunks of a document are consecutive."""
     waiting: list[pa.Table] = []
     for window in spool.windows():

@@ -1,21 +1,19 @@
 """The vectors of texts before the context of a document is added, by content hash."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.guard import TABLES
 from cdesearch.store.index import Index
-from cdesearch.store.open_tables import connect
-from indexer.generations.tables import NAMES_PER_QUERY, sql_lists
+from cdesearch.store.storage import connect
+from indexer.generations.tables import sql_lists
 
 TABLE = "own_vectors"
 # Of the squared norm of a unit vector, by the kind of the stored vectors. From vectors of other kinds, the document
@@ -63,10 +61,6 @@ class EmbeddingCache:
         """Whether the table has the vector of the text with this hash."""
         return content_hash in self._known
 
-    def keep(self, vectors: dict[str, Floats]) -> None:
-        """Store vectors of the last generation by their keys, unless the table has them."""
-        self._store({key: vector for key, vector in vectors.items() if key not in self._known})
-
     def add(self, vectors: dict[str, Floats]) -> None:
         """Store vectors that the model has encoded, by content hash."""
         self._store(vectors)
@@ -95,18 +89,8 @@ class EmbeddingCache:
         """Vectors from the last generation; raises IndexDamagedError if its chunks cannot be read."""
         if not hashes or self._base is None or self._base.manifest.vectors not in UNIT_TOLERANCE:
             return {}
-        if len(hashes) > NAMES_PER_QUERY:
-            asked = pa.array(hashes, pa.string())
-            hashes = asked.filter(pc.is_in(asked, self._in_base)).to_pylist()
         with self._base.checks.reading_tables():
             return self._own_vectors(self._base, hashes)
-
-    @cached_property
-    def _in_base(self) -> pa.Array:
-        """The hashes of all texts of the last generation. Reading them takes longer than one query with names."""
-        assert self._base is not None
-        with self._base.checks.reading_tables():
-            return _column(self._base.chunks, "content_hash").combine_chunks()
 
     def _own_vectors(self, base: Index, hashes: Sequence[str]) -> dict[str, Floats]:
         """Vectors of texts in the last generation. Whole documents are read, to subtract the document offset."""

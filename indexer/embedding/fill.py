@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,7 +18,7 @@ from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embed import Embed, count_missing
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import Chunks
+from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables, identities
 
 MEASURED_FROM = 200  # texts; the speed of fewer would depend on them more than on the model
@@ -33,7 +33,7 @@ class Filling:
     """
 
     tables: Tables
-    spool: Chunks
+    spool: Spool
     cache: EmbeddingCache
     encoder: Encoder
     embed: Embed
@@ -74,7 +74,7 @@ class Filling:
         return fitted
 
     def _unchanged(self, present: list[Row], kept: list[Row]) -> set[str]:
-        return unchanged_documents(present, chain(kept, _spooled(self.spool))) if present else set()
+        return unchanged_documents(present, chain(kept, self.spool.rows("id", "document_id"))) if present else set()
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
@@ -113,8 +113,3 @@ def _rows(chunks: pa.Table) -> list[Row]:
 
 def _under(chunks: pa.Table, paths: pa.ChunkedArray) -> pa.Table:
     return chunks.filter(pc.is_in(chunks["path"], paths.combine_chunks()))
-
-
-def _spooled(spool: Chunks) -> Iterator[Row]:
-    for window in spool.windows(["id", "document_id"]):
-        yield from zip(window["id"].to_pylist(), window["document_id"].to_pylist(), strict=True)

@@ -1,13 +1,21 @@
-"""The languages of the chunks that a build has read, and the choice of the full-text search."""
+"""The languages of the chunks that a build has read, and the vocabulary for a language that joins words."""
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
 
+from cdesearch.languages.compounds import LEAST_PART, Vocabulary
 from cdesearch.languages.detection import joined_shares, language_shares, text_language
 from cdesearch.store.manifest import Manifest
-from indexer.embedding.spool import Chunks
+from indexer.embedding.spool import Spool
 
 MAX_SAMPLED = 1_000  # chunks whose language is detected, which takes about a tenth of a second
+
+MOST_WORDS, MOST_LETTERS = 200_000, 64
+FREQUENT_SHARE, LEAST_FREQUENT = 0.01, 5  # of the chunks, and chunks, from which on a word is frequent
+MOST_COUNTED = 5 * MOST_WORDS  # different words; with more, the rarest are forgotten
+_WORD = re.compile(rf"[^\W\d_]{{{LEAST_PART},{MOST_LETTERS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +26,7 @@ class CorpusLanguages:
     text_language: str  # the code of the language whose stemmer and stop words full text uses
 
     @classmethod
-    def of(cls, spool: Chunks, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
+    def of(cls, spool: Spool, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
         """Detect the languages of the spooled chunks.
 
         Without `base` they are the whole corpus, and choose the full-text search. Otherwise the choice stays, and the
@@ -31,3 +39,24 @@ class CorpusLanguages:
         if base is None:
             return cls(fresh, text_language(fresh))
         return cls(joined_shares([(base.languages, n_kept), (fresh, n_chunks)]), base.text_language)
+
+
+def vocabulary_of(chunks: Spool, base: Vocabulary | None = None) -> Vocabulary:
+    """Count the words of the chunks. Those that `base` does not have are added to its words as the rarest ones."""
+    n_with: Counter[str] = Counter()  # chunks by word
+    for window in chunks.windows(["text"]):
+        for text in window["text"].to_pylist():
+            n_with.update(set(_WORD.findall(text.lower())))
+        if len(n_with) > MOST_COUNTED:
+            n_with = Counter({word: n_with[word] for word in _by_frequency(n_with)[:MOST_WORDS]})
+    if base is not None:
+        known = frozenset(base.words)
+        fresh = [word for word in _by_frequency(n_with) if word not in known]
+        return Vocabulary((*base.words, *fresh)[:MOST_WORDS], base.n_frequent)
+    words = _by_frequency(n_with)[:MOST_WORDS]
+    least = max(LEAST_FREQUENT, FREQUENT_SHARE * chunks.count())
+    return Vocabulary(tuple(words), sum(n_with[word] > least for word in words))
+
+
+def _by_frequency(n_with: Counter[str]) -> list[str]:
+    return sorted(n_with, key=lambda word: (-n_with[word], word))

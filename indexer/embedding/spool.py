@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,16 +14,6 @@ WINDOW = 1024  # chunks that are embedded, and committed, together
 KEY = "key"  # a column of the spool alone: a hash of everything that a chunk's own vector depends on
 
 _SCHEMA = chunk_schema(None).append(pa.field(KEY, pa.string(), nullable=False))
-
-
-class Chunks(Protocol):
-    """Chunks that can be read window by window, always in the same windows."""
-
-    def windows(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Record batches of at most WINDOW chunks, without vectors."""
-
-    def count(self) -> int:
-        """The number of chunks."""
 
 
 class Spool:
@@ -66,6 +56,11 @@ class Spool:
                 if self._dropped:
                     batch = batch.filter(pc.invert(pc.is_in(batch["path"], pa.array(self._dropped, pa.string()))))
                 yield batch.select(columns) if columns else batch
+
+    def rows(self, *columns: str) -> Iterator[tuple[Any, ...]]:
+        """The values of these columns for each chunk."""
+        for window in self.windows([*columns]):
+            yield from zip(*(window[name].to_pylist() for name in columns), strict=True)
 
     def count(self) -> int:
         """The number of chunks, without those of removed files."""

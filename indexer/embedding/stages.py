@@ -24,7 +24,7 @@ from cdesearch.store.manifest import Manifest
 from indexer.embedding.context import fit_whitening, sample_vectors
 from indexer.embedding.document_vectors import documents_so_far
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import KEY, Chunks
+from indexer.embedding.spool import KEY, Spool
 from indexer.generations.generation import new_generation, swap_in
 from indexer.generations.tables import Tables
 
@@ -39,7 +39,7 @@ class Stages:
 
     folder: Path  # of the index
     building: Path  # the unfinished generation
-    spool: Chunks
+    spool: Spool
     encoder: Encoder
     dimension: int  # of the vectors that are stored
     tables_in: Callable[[Path], Tables]  # makes the tables of a generation

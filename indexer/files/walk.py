@@ -2,13 +2,12 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from cdesearch.errors import SourceError
-from cdesearch.store.file_account import FileRecord
 from cdesearch.store.filesystem import folder_prefix, with_slashes
 from cdesearch.store.manifest import Globs
 from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule
@@ -35,23 +34,29 @@ from indexer.files.outcome import (
     reason_of,
     unknown_outcome,
 )
-from indexer.files.selection import NO_GLOBS, Selection
-from indexer.files.unchanged import Unchanged
 from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
 NOT_INCLUDED = "no --include matches it"
+NO_GLOBS = Globs()
 
 
-def find_sources(
-    paths: Sequence[Path], root: Path, selection: Selection, unchanged: Unchanged | None = None
-) -> Iterator[Found | FileRecord]:
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The limits and globs by which files are found. Ignore files decide in addition."""
+
+    max_bytes: int  # larger files are skipped, except those that are read as a stream
+    globs: Globs = NO_GLOBS
+    source_globs: Mapping[Path, Globs] = field(default_factory=dict)  # of folders whose own globs replace `globs`
+    with_images: bool = False
+
+
+def find_sources(paths: Sequence[Path], root: Path, selection: Selection) -> Iterator[Found]:
     """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
 
     Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) and
     the globs of `selection` apply inside folders; a file that `paths` names itself is always read. An excluded folder
-    is one entry without contents. For folders in which nothing has changed since the last walk, as `unchanged` knows,
-    the records of that walk are yielded instead. Raises InputError for globs that cannot be used.
+    is one entry without contents. Raises InputError for globs that cannot be used.
     """
     max_bytes = selection.max_bytes
     choice = Choice(selection.globs)
@@ -61,8 +66,8 @@ def find_sources(
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        walk = partial(_Walk, max_bytes=max_bytes, choice=choices.get(path, choice))
-        walk = partial(walk, with_images=selection.with_images, unchanged=unchanged)
+        own = choices.get(path, choice)
+        walk = partial(_Walk, max_bytes=max_bytes, choice=own, with_images=selection.with_images)
         for file, item in _found_at(path, root, walk, max_bytes):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
@@ -82,7 +87,7 @@ def concerns_walk(top: Path, changed: Iterable[Path], globs: Globs = NO_GLOBS) -
 
 def _found_at(
     path: Path, root: Path, walk: "Callable[[Path, str], _Walk]", max_bytes: int
-) -> Iterator[tuple[str, Found | FileRecord]]:
+) -> Iterator[tuple[str, Found]]:
     """The files at a path that the user named: the real path and the outcome of each."""
     shown = portable(path, root)
     try:
@@ -121,7 +126,6 @@ class _Walk:
         choice: Choice,
         *,
         with_images: bool = False,
-        unchanged: Unchanged | None = None,
     ) -> None:
         self._top = top
         self._choice = choice
@@ -130,7 +134,6 @@ class _Walk:
         self._shown = shown
         self._max_bytes = max_bytes
         self._with_images = with_images
-        self._unchanged = unchanged
         self._unusable: list[tuple[str, str]] = []  # ignore files that cannot be used, each with the reason
         self._explained: set[str] = set()  # their paths, which are not reported again as hidden entries
         self._of_user: RuleSet | None = users_excludes(self._note)
@@ -169,7 +172,7 @@ class _Walk:
             self._entered[folder.path] = entered[0] if isinstance(entered, tuple) else None
         return self._entered[folder.path]
 
-    def items(self) -> Iterator[tuple[str, Found | FileRecord]]:
+    def items(self) -> Iterator[tuple[str, Found]]:
         """Files and excluded folders, in the order of the bytes of their paths."""
         entered = self._enter(self._start)
         if not isinstance(entered, tuple):
@@ -185,9 +188,6 @@ class _Walk:
                     # A folder may have the name of an ignore file.
                     if found.path.removesuffix("/") not in self._explained:
                         yield entry.path, found
-                    continue
-                if records := self._unchanged.below(found.shown) if self._unchanged else ():
-                    yield from ((f"{entry.path}/{record.path[len(found.shown) :]}", record) for record in records)
                     continue
                 below = self._enter(found)
                 if not isinstance(below, tuple):

@@ -1,12 +1,12 @@
-"""Read source code: the language of each suffix, file name and interpreter."""
+"""Read source code, by the language of its suffix, name or interpreter, and plain text."""
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, Heading, OpenFile, suffix_of
-from indexer.formats.unreadable import GeneratedError
+from indexer.formats.format import Document, Format, GeneratedError, Heading, OpenFile, suffix_of
+from indexer.formats.manual import SECTION, is_manual_page, manual_page
 
 MINIFIED = 500  # characters per line; people write code in shorter lines
 FIRST_LINES, FIRST_CHARACTERS, SHOWN_CHARACTERS = 6, 2000, 80
@@ -18,60 +18,52 @@ _GENERATED = re.compile(
     r"generated (?:by|from|with|using|automatically)\b",
     re.IGNORECASE,
 )
-# Names of tree-sitter grammars
-LANGUAGES = {
-    ".py": "python", ".pyi": "python", ".js": "javascript", ".mjs": "javascript", ".jsx": "javascript",
-    ".ts": "typescript", ".tsx": "tsx", ".java": "java", ".go": "go", ".rs": "rust", ".c": "c", ".h": "c",
-    ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hpp": "cpp", ".hh": "cpp", ".cs": "csharp", ".rb": "ruby",
-    ".php": "php", ".swift": "swift", ".kt": "kotlin", ".scala": "scala", ".sh": "bash", ".bash": "bash",
-    ".zsh": "bash", ".lua": "lua", ".r": "r", ".jl": "julia", ".pl": "perl", ".sql": "sql", ".css": "css",
-    ".scss": "scss", ".hs": "haskell", ".ml": "ocaml", ".ex": "elixir", ".exs": "elixir", ".erl": "erlang",
-    ".clj": "clojure", ".zig": "zig", ".dart": "dart", ".tf": "hcl", ".proto": "proto", ".graphql": "graphql",
-    ".vue": "vue", ".m": "matlab", ".f90": "fortran", ".el": "elisp", ".nix": "nix", ".cmake": "cmake",
-    ".ps1": "powershell", ".psm1": "powershell", ".psd1": "powershell", ".bat": "batch", ".cmd": "batch",
-    ".svelte": "svelte", ".vb": "vb", ".gradle": "groovy", ".groovy": "groovy", ".kts": "kotlin",
-    ".cjs": "javascript", ".mts": "typescript", ".cts": "typescript", ".fish": "fish", ".ksh": "bash",
-    ".less": "scss", ".sass": "scss", ".hxx": "cpp", ".cu": "cuda", ".mm": "objc", ".f": "fortran",
-    ".f95": "fortran", ".pas": "pascal", ".pm": "perl", ".tcl": "tcl", ".asm": "asm", ".s": "asm", ".v": "verilog",
-    ".sv": "verilog", ".vhd": "vhdl", ".vhdl": "vhdl", ".lisp": "commonlisp", ".scm": "scheme", ".rkt": "racket",
-    ".fs": "fsharp", ".fsx": "fsharp", ".sol": "solidity", ".tfvars": "hcl", ".hcl": "hcl", ".mk": "make",
-    ".bzl": "starlark", ".awk": "awk", ".vim": "vim", ".adb": "ada", ".ads": "ada", ".agda": "agda",
-    ".ino": "arduino", ".astro": "astro", ".bean": "beancount", ".beancount": "beancount", ".bicep": "bicep",
-    ".bb": "bitbake", ".bbappend": "bitbake", ".bbclass": "bitbake", ".capnp": "capnp", ".cljs": "clojure",
-    ".cljc": "clojure", ".edn": "clojure", ".cob": "cobol", ".cbl": "cobol", ".d": "d", ".dtd": "dtd",
-    ".elm": "elm", ".erb": "embeddedtemplate", ".ejs": "embeddedtemplate", ".fnl": "fennel",
-    ".fsi": "fsharp_signature", ".gd": "gdscript", ".gleam": "gleam", ".glsl": "glsl", ".vert": "glsl",
-    ".frag": "glsl", ".gn": "gn", ".gni": "gn", ".hx": "haxe", ".heex": "heex", ".hlsl": "hlsl",
-    ".jsonnet": "jsonnet", ".libsonnet": "jsonnet", ".kdl": "kdl", ".ld": "linkerscript", ".lds": "linkerscript",
-    ".ll": "llvm", ".luau": "luau", ".mli": "ocaml_interface", ".nim": "nim", ".nims": "nim", ".ninja": "ninja",
-    ".odin": "odin", ".pony": "pony", ".prisma": "prisma", ".pp": "puppet", ".purs": "purescript", ".pyx": "python",
-    ".pxd": "python", ".pyw": "python", ".qml": "qmljs", ".rego": "rego", ".ron": "ron", ".smali": "smali",
-    ".smithy": "smithy", ".rq": "sparql", ".sparql": "sparql", ".nut": "squirrel", ".td": "tablegen",
-    ".thrift": "thrift", ".twig": "twig", ".typ": "typst", ".wast": "wast", ".wat": "wat", ".wgsl": "wgsl",
-    ".hrl": "erlang", ".ipp": "cpp", ".inl": "cpp", ".tpp": "cpp", ".sbt": "scala", ".rake": "ruby",
-    ".gemspec": "ruby", ".mak": "make", ".am": "make", ".psql": "sql", ".ddl": "sql", ".dml": "sql", ".pks": "sql",
-    ".pkb": "sql", ".phtml": "php", ".csx": "csharp", ".cshtml": "csharp", ".lsp": "commonlisp", ".f03": "fortran",
-    ".f08": "fortran", ".for": "fortran", ".svh": "verilog", ".dockerfile": "dockerfile", ".ebuild": "bash",
-    ".eclass": "bash", ".jsm": "javascript",
-}  # fmt: skip
-LANGUAGES_BY_NAME = {
-    "makefile": "make", "dockerfile": "dockerfile", "cmakelists.txt": "cmake", "justfile": "make",
-    "gnumakefile": "make", "containerfile": "dockerfile", "meson.build": "meson", "build.gn": "gn",
-    "kconfig": "kconfig", "go.mod": "gomod", "gemfile": "ruby", "rakefile": "ruby", "vagrantfile": "ruby",
-    "brewfile": "ruby", "podfile": "ruby", "jenkinsfile": "groovy", "build.bazel": "starlark",
-    "sconstruct": "python", "sconscript": "python", "rebar.config": "erlang", "configure.ac": "bash",
-    "pkgbuild": "bash",
-}  # fmt: skip
-INTERPRETERS = {
-    "python": "python", "sh": "bash", "bash": "bash", "dash": "bash", "zsh": "bash", "ksh": "bash", "perl": "perl",
-    "ruby": "ruby", "node": "javascript", "deno": "typescript", "lua": "lua", "php": "php", "rscript": "r",
-    "tclsh": "tcl", "wish": "tcl", "expect": "tcl", "bun": "typescript", "ts-node": "typescript", "tsx": "typescript",
-    "pypy": "python", "ipython": "python", "jruby": "ruby", "luajit": "lua", "gawk": "awk", "mawk": "awk",
-    "ash": "bash", "busybox": "bash", "elixir": "elixir", "escript": "erlang", "guile": "scheme", "racket": "racket",
-    "runghc": "haskell", "runhaskell": "haskell", "groovy": "groovy", "scala": "scala", "swift": "swift",
-    "clojure": "clojure", "bb": "clojure", "psql": "sql", "sqlite": "sql",
-    "fish": "fish", "pwsh": "powershell", "awk": "awk", "make": "make", "julia": "julia",
-}  # fmt: skip
+
+
+def _by_language(names: dict[str, str]) -> dict[str, str]:
+    """The language of each name, from the names of each language. Languages are named as tree-sitter grammars are."""
+    return {name: language for language, several in names.items() for name in several.split()}
+
+
+LANGUAGES = _by_language({
+    "python": ".py .pyi .pyx .pxd .pyw", "javascript": ".js .mjs .jsx .cjs .jsm", "typescript": ".ts .mts .cts",
+    "tsx": ".tsx", "java": ".java", "go": ".go", "rust": ".rs", "c": ".c .h",
+    "cpp": ".cc .cpp .cxx .hpp .hh .hxx .ipp .inl .tpp", "csharp": ".cs .csx .cshtml", "ruby": ".rb .rake .gemspec",
+    "php": ".php .phtml", "swift": ".swift", "kotlin": ".kt .kts", "scala": ".scala .sbt",
+    "bash": ".sh .bash .zsh .ksh .ebuild .eclass", "lua": ".lua", "r": ".r", "julia": ".jl", "perl": ".pl .pm",
+    "sql": ".sql .psql .ddl .dml .pks .pkb", "css": ".css", "scss": ".scss .less .sass", "haskell": ".hs",
+    "ocaml": ".ml", "elixir": ".ex .exs", "erlang": ".erl .hrl", "clojure": ".clj .cljs .cljc .edn", "zig": ".zig",
+    "dart": ".dart", "hcl": ".tf .tfvars .hcl", "proto": ".proto", "graphql": ".graphql", "vue": ".vue", "matlab": ".m",
+    "fortran": ".f90 .f .f95 .f03 .f08 .for", "elisp": ".el", "nix": ".nix", "cmake": ".cmake",
+    "powershell": ".ps1 .psm1 .psd1", "batch": ".bat .cmd", "svelte": ".svelte", "vb": ".vb",
+    "groovy": ".gradle .groovy", "fish": ".fish", "cuda": ".cu", "objc": ".mm", "pascal": ".pas", "tcl": ".tcl",
+    "asm": ".asm .s", "verilog": ".v .sv .svh", "vhdl": ".vhd .vhdl", "commonlisp": ".lisp .lsp", "scheme": ".scm",
+    "racket": ".rkt", "fsharp": ".fs .fsx", "solidity": ".sol", "make": ".mk .mak .am", "starlark": ".bzl",
+    "awk": ".awk", "vim": ".vim", "ada": ".adb .ads", "agda": ".agda", "arduino": ".ino", "astro": ".astro",
+    "beancount": ".bean .beancount", "bicep": ".bicep", "bitbake": ".bb .bbappend .bbclass", "capnp": ".capnp",
+    "cobol": ".cob .cbl", "d": ".d", "dtd": ".dtd", "elm": ".elm", "embeddedtemplate": ".erb .ejs", "fennel": ".fnl",
+    "fsharp_signature": ".fsi", "gdscript": ".gd", "gleam": ".gleam", "glsl": ".glsl .vert .frag", "gn": ".gn .gni",
+    "haxe": ".hx", "heex": ".heex", "hlsl": ".hlsl", "jsonnet": ".jsonnet .libsonnet", "kdl": ".kdl",
+    "linkerscript": ".ld .lds", "llvm": ".ll", "luau": ".luau", "ocaml_interface": ".mli", "nim": ".nim .nims",
+    "ninja": ".ninja", "odin": ".odin", "pony": ".pony", "prisma": ".prisma", "puppet": ".pp", "purescript": ".purs",
+    "qmljs": ".qml", "rego": ".rego", "ron": ".ron", "smali": ".smali", "smithy": ".smithy", "sparql": ".rq .sparql",
+    "squirrel": ".nut", "tablegen": ".td", "thrift": ".thrift", "twig": ".twig", "typst": ".typ", "wast": ".wast",
+    "wat": ".wat", "wgsl": ".wgsl", "dockerfile": ".dockerfile",
+})  # fmt: skip
+LANGUAGES_BY_NAME = _by_language({
+    "make": "makefile justfile gnumakefile", "dockerfile": "dockerfile containerfile", "cmake": "cmakelists.txt",
+    "meson": "meson.build", "gn": "build.gn", "kconfig": "kconfig", "gomod": "go.mod",
+    "ruby": "gemfile rakefile vagrantfile brewfile podfile", "groovy": "jenkinsfile", "starlark": "build.bazel",
+    "python": "sconstruct sconscript", "erlang": "rebar.config", "bash": "configure.ac pkgbuild",
+})  # fmt: skip
+INTERPRETERS = _by_language({
+    "python": "python pypy ipython", "bash": "sh bash dash zsh ksh ash busybox", "perl": "perl", "ruby": "ruby jruby",
+    "javascript": "node", "typescript": "deno bun ts-node tsx", "lua": "lua luajit", "php": "php", "r": "rscript",
+    "tcl": "tclsh wish expect", "awk": "gawk mawk awk", "elixir": "elixir", "erlang": "escript", "scheme": "guile",
+    "racket": "racket", "haskell": "runghc runhaskell", "groovy": "groovy", "scala": "scala", "swift": "swift",
+    "clojure": "clojure bb", "sql": "psql sqlite", "fish": "fish", "powershell": "pwsh", "make": "make",
+    "julia": "julia",
+})  # fmt: skip
 
 
 class Code(Format):
@@ -112,3 +104,29 @@ def language_of_script(text: str) -> str | None:
     commands = [word for word in words if not word.startswith("-") and "=" not in word]
     programs = [PurePath(word).name.lower().rstrip("0123456789.") for word in commands[:2]]
     return next((INTERPRETERS[program] for program in programs if program in INTERPRETERS), None)
+
+
+class PlainText(Format):
+    """Text whose structure is not parsed. A script without one of these suffixes is read as code."""
+
+    suffixes = frozenset({
+        ".txt", ".text", ".log", ".bib", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch",
+        ".debian",  # README.Debian, NEWS.Debian and so on, in packages of Debian
+    })  # fmt: skip
+    names = frozenset({
+        "readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news",
+        # lock files, which are read only if the user wants them
+        "yarn.lock", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile.lock", "pixi.lock", "gemfile.lock",
+        "composer.lock", "mix.lock", "pubspec.lock", "podfile.lock", "flake.lock", "go.sum", "go.work.sum",
+    })  # fmt: skip
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        text = decode(file.stream.read())
+        language = None if suffix_of(file.name) in self.suffixes else language_of_script(text)
+        if SECTION.fullmatch(PurePosixPath(file.name).suffix) and is_manual_page(text):
+            yield manual_page(file, text)
+        elif language is not None:
+            check_written_by_hand(file, text)
+            yield code_document(file, text, language)
+        else:
+            yield Document(file.path, file.path, file.name, text, "text", has_lines=True)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from cdesearch.errors import InputError
-from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 
 MAX_UNPACKED = 100_000_000  # bytes of a file that its format reads whole
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)

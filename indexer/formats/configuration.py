@@ -54,11 +54,10 @@ class _Collection:
     """A mapping or list that is open."""
 
     is_mapping: bool
-    heading: int | None = None  # the number of its heading
-    is_item: bool = False  # whether it is an item of a list, whose heading may be the value of a member
+    heading: int | None = None  # the number of the heading that a member may name
     rank: int = len(NAMES)
     key: Any = None  # the event of the key that awaits its value
-    count: int = 0
+    count: int = 0  # of values
 
 
 def _headings(text: str) -> list[Heading]:
@@ -69,47 +68,39 @@ def _headings(text: str) -> list[Heading]:
     opened: list[_Collection] = []
     try:
         for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-            if isinstance(event, yaml.CollectionStartEvent):
-                check_depth(len(opened), "YAML")
-                opened.append(_begun(event, opened, headings, is_mapping=isinstance(event, yaml.MappingStartEvent)))
-            elif isinstance(event, yaml.CollectionEndEvent):
+            if isinstance(event, yaml.CollectionEndEvent):
                 opened.pop()
+            elif isinstance(event, yaml.CollectionStartEvent):
+                check_depth(len(opened), "YAML")
+                begun = _Collection(isinstance(event, yaml.MappingStartEvent))
+                if opened:
+                    _take(event, opened[-1], headings, begun, len(opened))
+                opened.append(begun)
             elif opened and isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent)):
-                _take_scalar(event, opened[-1], headings)
+                _take(event, opened[-1], headings)
     except yaml.YAMLError:  # the headings before the error are kept
         pass
     return headings
 
 
-def _begun(event: Any, opened: list[_Collection], headings: list[Heading], *, is_mapping: bool) -> _Collection:
-    """The collection that starts, whose heading begins at its key."""
-    if not opened:
-        return _Collection(is_mapping)
-    around = opened[-1]
-    if around.is_mapping and around.key is None:  # a collection as a key, which is hardly ever used
+def _take(
+    event: Any, around: _Collection, headings: list[Heading], begun: _Collection | None = None, level: int = 0
+) -> None:
+    """Use a key, a scalar, or the start of the collection `begun`, which may get a heading of this level."""
+    if around.is_mapping and around.key is None:
         around.key = event
-        return _Collection(is_mapping)
-    is_item = not around.is_mapping
-    title = f"[{around.count}]" if is_item else str(getattr(around.key, "value", "?"))
-    start = event.start_mark.index if is_item else around.key.start_mark.index
-    around.key = None
-    around.count += 1
-    if len(opened) > SHOWN_DEPTH or (is_item and not is_mapping):
-        return _Collection(is_mapping, None, is_item)
-    headings.append(Heading(start, len(opened), " ".join(title.split())[:MAX_TITLE]))
-    return _Collection(is_mapping, len(headings) - 1, is_item)
-
-
-def _take_scalar(event: Any, around: _Collection, headings: list[Heading]) -> None:
-    """Use a scalar as a key, as the name of an item, or not at all."""
-    if not around.is_mapping:
-        around.count += 1
-    elif around.key is None:
-        around.key = event
-    else:
-        key, around.key = str(getattr(around.key, "value", "")), None
+        return
+    key, around.key = around.key, None
+    name = " ".join(str(getattr(key, "value", "?")).split())
+    if begun is not None and level <= SHOWN_DEPTH and (around.is_mapping or begun.is_mapping):
+        start = key if around.is_mapping else event
+        begun.heading = None if around.is_mapping else len(headings)
+        title = name if around.is_mapping else f"[{around.count}]"
+        headings.append(Heading(start.start_mark.index, level, title[:MAX_TITLE]))
+    elif begun is None and around.heading is not None:
         value = " ".join(str(getattr(event, "value", "")).split())[:MAX_NAME]
-        rank = NAMES.get(key.lower(), around.rank)
-        if around.is_item and around.heading is not None and value and rank < around.rank:
+        rank = NAMES.get(name.lower(), around.rank)
+        if value and rank < around.rank:
             headings[around.heading] = replace(headings[around.heading], title=value)
             around.rank = rank
+    around.count += 1

@@ -4,17 +4,15 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 from typing import BinaryIO, TextIO, cast
 
 from indexer.formats.encoding import stream_encoding
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, NoTextColumnError, find_columns, row_documents
 from indexer.formats.spreadsheet import Cell, cell_text, sheet_document
-from indexer.formats.unreadable import UnreadableError
 
 MAX_FIELD = 20_000_000  # characters of a field, and of a line; an open quote makes the rest of the file one field
-MAX_HEADER = 1_000_000  # characters
 DELIMITERS = ",;\t|"
 NONE = "\x1f"  # the delimiter of a file of one column, whose text may contain all the others
 
@@ -79,10 +77,10 @@ def _parsed(lines: TextIO, file: OpenFile) -> Iterator[tuple[int, list[str]]]:
     columns = file.columns
     known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
     delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
-    header = lines.readline(MAX_HEADER)
+    header = lines.readline(MAX_FIELD)
     start = header.strip("\r\n")
     if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
-        delimiter, header = start[4], lines.readline(MAX_HEADER)
+        delimiter, header = start[4], lines.readline(MAX_FIELD)
     else:
         delimiter = _delimiter(header, delimiters, known)
     csv.field_size_limit(MAX_FIELD)
@@ -95,14 +93,10 @@ def _parsed(lines: TextIO, file: OpenFile) -> Iterator[tuple[int, list[str]]]:
 
 
 def _bounded(header: str, lines: TextIO) -> Iterator[str]:
-    line = header
-    number = 1
-    while line:
-        if len(line) >= MAX_FIELD or (number == 1 and len(line) >= MAX_HEADER):
+    for number, line in enumerate(chain([header], iter(lambda: lines.readline(MAX_FIELD), "")), start=1):
+        if len(line) >= MAX_FIELD:
             raise UnreadableError(f"line {number} is longer than {len(line) / 1e6:g} million characters")
         yield line
-        line = lines.readline(MAX_FIELD)
-        number += 1
 
 
 def _delimiter(header: str, delimiters: str, known: Sequence[str | None]) -> str:

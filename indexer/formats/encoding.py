@@ -12,7 +12,7 @@ from io import BufferedIOBase
 from typing import BinaryIO, cast
 from unicodedata import category
 
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 HEAD = 8192  # bytes at the start of a file in which a NUL means "binary"
 BLOCK = 1 << 20

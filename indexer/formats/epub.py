@@ -7,11 +7,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile, UnreadableError
 from indexer.formats.html import VOID, Page, to_markdown
 from indexer.formats.markdown import converted_document
 from indexer.formats.package import Package, attribute, title_of
-from indexer.formats.unreadable import UnreadableError
 
 KIND = "EPUB"
 CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"

@@ -12,6 +12,14 @@ MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titl
 Layout = Literal["markdown", "text", "code"]
 
 
+class UnreadableError(Exception):
+    """A file cannot be read; the message is the reason, for the list of skipped files."""
+
+
+class GeneratedError(UnreadableError):
+    """A file was written by a program for programs; the message is the rule that ignores it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A heading and where it begins in the text of its document."""

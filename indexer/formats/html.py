@@ -1,15 +1,15 @@
 """Convert HTML to Markdown: headings, paragraphs, lists, tables and code, without navigation or layout."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document
-from indexer.formats.unreadable import UnreadableError
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -37,12 +37,11 @@ VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
-STYLING = {"b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 NEAR = 20  # at most so many elements are between code and the table row that holds it
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check all open elements at each
-MAX_REOPENED = 2_000_000  # sum of the open styling elements at all tags; each block opens all of them again
 
-_INLINE = {"a", "span", *STYLING}  # their ids do not replace that of the block around them
+# Their ids do not replace that of the block around them.
+_INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 
 
@@ -99,28 +98,21 @@ def _above(node: "LexborNode") -> "Iterator[LexborNode]":
 
 
 def _check_depth(markup: str) -> None:
-    """Raise UnreadableError for markup that would take the parser minutes.
-
-    Its time and memory grow with the square of the number of open elements.
-    """
-    opened: dict[str, int] = {}
-    depth = styled = steps = reopened = 0
+    """Raise UnreadableError for markup that takes the parser minutes: at each tag, it looks at all open elements."""
+    opened: Counter[str] = Counter()
+    depth = steps = 0
     for match in _TAG.finditer(markup):
         tag = match[2].lower()
-        if tag in VOID or tag in CLOSED_BY_NEXT:
-            steps += depth
-            reopened += styled
-        elif not match[1]:
-            opened[tag] = opened.get(tag, 0) + 1
-            depth += 1
-            styled += tag in STYLING
-            steps += depth
-            reopened += styled
-        elif opened.get(tag):
-            opened[tag] -= 1
-            depth -= 1
-            styled -= tag in STYLING
-    if steps > MAX_STEPS or reopened > MAX_REOPENED:
+        if tag not in VOID and tag not in CLOSED_BY_NEXT:
+            if not match[1]:
+                opened[tag] += 1
+                depth += 1
+            elif opened[tag]:
+                opened[tag] -= 1
+                depth -= 1
+                continue
+        steps += depth
+    if steps > MAX_STEPS:
         raise UnreadableError("HTML that is nested too deep")
 
 

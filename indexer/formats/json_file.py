@@ -1,4 +1,4 @@
-"""Read JSON: a line for each value, and the path of keys as the trail."""
+"""Read JSON: values with the path of keys as the trail, JSON Lines as records, and notebooks as Markdown."""
 
 import json
 import re
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from indexer.formats.code import code_document
-from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.encoding import decode, stream_lines
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
+from indexer.formats.markdown import converted_document
 from indexer.formats.outline import MAX_VALUES, Outline, check_depth, check_values, readable
+from indexer.formats.records import find_columns, record_document
 
 # Keys of members whose value is the name of the object, the best first
 NAMES = {name: rank for rank, name in enumerate(("title", "name", "label", "id", "_id", "key"))}
@@ -17,6 +19,7 @@ SHORT, SHORT_ITEMS = 120, 16  # characters and items of a list that stands on on
 SHOWN_NUMBERS = 8  # of a long list of numbers, which is a vector, a curve or a picture
 SPACED_DEPTH = 2  # objects up to this depth are separated by a blank line
 LARGE = 1_000_000  # bytes; smaller data cannot contain too many values
+MAX_LINE = 50_000_000  # bytes of a line of JSON Lines
 
 _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _COMMENT = re.compile(rf"({_QUOTED})|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)", re.DOTALL)
@@ -178,3 +181,85 @@ def _on_one_line(value: list[Any]) -> str:
         return ""
     more = f", … ({len(value) - SHOWN_NUMBERS:,} more numbers)" if are_numbers else ""
     return ", ".join(" ".join(text.split()) for text in shown) + more
+
+
+class JsonLines(Format):
+    """JSON Lines. A line that cannot be read is left out and counted; the file is unreadable only if none can be."""
+
+    suffixes = frozenset({".jsonl", ".ndjson"})
+    streams = True
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        lacking: UnreadableError | None = None  # the error of the first line that lacks a column
+        n_lacking = 0
+        n_rows = 0  # including those that are left out, so that correcting one changes no id
+        for number, line in enumerate(stream_lines(file.stream, MAX_LINE), start=1):
+            if len(line) > MAX_LINE:
+                raise UnreadableError(f"line {number} is longer than {MAX_LINE / 1e6:g} MB")
+            if not line.strip():
+                continue
+            n_rows += 1
+            try:
+                row = _record(line)
+                found = find_columns(row, file)
+            except _LineError as error:
+                file.left_out.add(number, str(error))
+            except UnreadableError as error:
+                lacking, n_lacking = lacking or error, n_lacking + 1
+                file.left_out.add(number, f"has {error}")
+            else:
+                yield record_document(file.path, row, found, n_rows)
+        if n_rows and file.left_out.n_lines == n_rows:
+            if lacking is not None and n_lacking == n_rows:
+                raise lacking  # the file is of another kind, and its first line says so
+            none = f"none of its {n_rows:,} lines can be read: " if n_rows > 1 else ""
+            raise UnreadableError(none + file.left_out.problems)
+
+
+class _LineError(Exception):
+    """A line is not a JSON object; the message completes a sentence that begins with the line's number."""
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    """The object on a line; raises _LineError."""
+    try:
+        row = parse_json(line.rstrip())  # so that an error at the end has the number of this line and not the next
+    except UnicodeDecodeError:
+        raise _LineError("is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise _LineError(f"is not JSON ({error.msg} at column {error.colno})") from None
+    except ValueError as error:
+        raise _LineError(f"is not JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise _LineError("is not a JSON object")
+    return row
+
+
+class Notebook(Format):
+    """Jupyter notebooks, without the outputs of their cells."""
+
+    suffixes = frozenset({".ipynb"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        try:
+            notebook = parse_json(decode(file.stream.read()).encode("utf-8", "replace"))
+        except ValueError:
+            notebook = None
+        cells = _cells(notebook)
+        if cells is None:
+            raise UnreadableError("not a Jupyter notebook")
+        texts = []
+        for cell in cells:
+            source = cell.get("source", cell.get("input"))
+            lines = source if isinstance(source, list) else [source]
+            text = "".join(line for line in lines if isinstance(line, str))
+            texts.append(f"```\n{text}\n```" if cell.get("cell_type") == "code" else text)
+        yield converted_document(file.path, "", "\n\n".join(texts))
+
+
+def _cells(notebook: Any) -> list[dict[str, Any]] | None:
+    """The cells of format 4, or those of the first worksheet of format 3; None if there are none."""
+    sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None
+    sheet = sheets[0] if isinstance(sheets, list) and sheets else notebook
+    cells = sheet.get("cells") if isinstance(sheet, dict) else None
+    return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else None

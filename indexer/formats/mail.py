@@ -8,17 +8,14 @@ from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
 from io import BufferedIOBase, BytesIO
-from itertools import islice
 from pathlib import PurePosixPath, PureWindowsPath
 from quopri import decodestring
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Document, Format, LeftOut, OpenFile
+from indexer.formats.format import MAX_TITLE, Document, Format, LeftOut, OpenFile, UnreadableError
 from indexer.formats.html import to_markdown
-from indexer.formats.unreadable import UnreadableError
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
-MAX_PARTS = 1000  # of a message
 MAX_NESTED = 100  # parts that contain parts
 MAX_HEADER = 20_000  # characters of a header, such as a list of recipients
 MAX_NAME = 200  # characters of the name of an attachment
@@ -52,11 +49,8 @@ class _WithAttachments(Format):
         Raises UnreadableError if the message cannot be read.
         """
         message = _checked(data)
-        leaves = list(islice(_leaves(message), MAX_PARTS + 1))
-        if len(leaves) > MAX_PARTS:
-            raise UnreadableError(f"mail of more than {MAX_PARTS:,} parts")
         texts, files = [_headers(message)], dict[str, Message]()
-        for leaf in leaves:
+        for leaf in _leaves(message):
             if isinstance(leaf, str):
                 texts.append(leaf)
                 continue

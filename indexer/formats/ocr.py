@@ -12,10 +12,9 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.pdf_layout import rows_of, text_of
 from indexer.formats.pdf_segments import Segment
-from indexer.formats.unreadable import UnreadableError
 
 MAX_PIXELS = 12_000_000  # a page of A4 has 2,000,000 at 150 dots per inch; larger images are made smaller
 MIN_SCORE = 0.5  # confidence of a line that is kept

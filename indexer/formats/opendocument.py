@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document, without_headings
 from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, title_of
 from indexer.formats.slides import Slide, slides_document
 from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, sheet_documents
-from indexer.formats.unreadable import UnreadableError
 
 CONTENT, STYLES, MANIFEST = "content.xml", "styles.xml", "META-INF/manifest.xml"
 # Deleted text, comments, and text that the program generates, such as a table of contents

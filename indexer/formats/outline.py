@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile, UnreadableError
 
 MAX_DEPTH = 250  # of nested values
 MAX_VALUES = 3_000_000  # of values, or of XML elements
-MAX_CHARACTERS = 100_000_000  # of the text; a file of twenty megabytes may be indented to more
 SHOWN_DEPTH = 8  # deeper levels are not indented further and get no headings, which every chunk stores
 LONG_WORD = 500  # characters without a blank: encoded data, not a word
 SHOWN_OF_WORD = 60
@@ -24,10 +22,7 @@ class Outline:
         self._size = 0  # characters of the text so far, with the end of its last line
 
     def line(self, text: str, number: int, depth: int = 0, *, is_spread: bool = False) -> None:
-        """Add `text`, which stands on line `number` of the file, or with `is_spread` begins there.
-
-        Raises UnreadableError if there is too much text.
-        """
+        """Add `text`, which stands on line `number` of the file, or with `is_spread` begins there."""
         indent = "  " * min(depth, SHOWN_DEPTH)
         for offset, part in enumerate(text.split("\n")):
             line = (indent + part).rstrip() if part else ""
@@ -36,8 +31,6 @@ class Outline:
             self._lines.append(line)
             self._numbers.append(number + offset if is_spread else number)
             self._size += len(line) + 1
-        if self._size > MAX_CHARACTERS:
-            raise UnreadableError(f"more than {MAX_CHARACTERS:,} characters of text")
 
     def blank(self, number: int) -> None:
         """Add a blank line, which separates units that stay whole in a chunk, unless there is one already."""

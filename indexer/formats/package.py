@@ -8,13 +8,12 @@ import zlib
 from collections.abc import Iterator, KeysView
 from typing import Any
 
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
 MAX_PARTS = 100_000_000  # bytes of all of them
 MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 bytes in memory
 STREAMED = 2  # so many tags of a part that is read element by element count as one
-MAX_ENTRIES = 20_000  # in an archive, and the most reads of its parts: one part may be referred to many times
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
 
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
@@ -30,7 +29,7 @@ class Package:
 
     def __init__(self, data: bytes, kind: str) -> None:
         self.kind = kind
-        self._size = self._tags = self._reads = 0
+        self._size = self._tags = 0
         if data.startswith(OLE):
             raise UnreadableError(f"encrypted {kind}, or a file of an old version of Office")
         try:
@@ -38,7 +37,6 @@ class Package:
             self._entries = {entry.filename: entry for entry in self._archive.infolist()}
         except _BROKEN:
             raise self.broken() from None
-        self._check_limits(len(self._entries))
 
     @property
     def names(self) -> KeysView[str]:
@@ -56,8 +54,7 @@ class Package:
             raise self.broken()
         if entry.flag_bits & 1:
             raise UnreadableError(f"encrypted {self.kind}")
-        self._reads += 1
-        self._check_limits(self._reads)  # before unpacking, because a reader may go on with the other parts
+        self._check_limits()  # before unpacking, because a reader may go on with the other parts
         try:
             with self._archive.open(entry) as part:
                 data = part.read(MAX_PART + 1)
@@ -67,12 +64,10 @@ class Package:
         if len(data) > MAX_PART:
             raise UnreadableError(f"{self.kind} with a part that unpacks to more than {MAX_PART / 1e6:g} MB")
         self._tags += data.count(b"<") // (STREAMED if is_streamed else 1)
-        self._check_limits(self._reads)
+        self._check_limits()
         return data
 
-    def _check_limits(self, n_parts: int) -> None:
-        if n_parts > MAX_ENTRIES:
-            raise UnreadableError(f"{self.kind} of more than {MAX_ENTRIES:,} parts")
+    def _check_limits(self) -> None:
         if self._size > MAX_PARTS or self._tags > MAX_TAGS:
             limits = f"{MAX_PARTS / 1e6:g} MB or {MAX_TAGS:,} tags"
             raise UnreadableError(f"{self.kind} that unpacks to more than {limits}")

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.records import find_columns, row_documents
-from indexer.formats.unreadable import UnreadableError, listed
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
+from indexer.formats.records import find_columns, listed, row_documents
 
 ROWS = 128  # at a time, because a value that is stored once may be unpacked in every row
 BUFFER = 1 << 20  # bytes of a column that are read at a time

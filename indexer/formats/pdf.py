@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.pdf_headings import LARGE, Found, Outline, found_headings, levelled, outline_of, rounded
-from indexer.formats.pdf_layout import rows_of, text_of
-from indexer.formats.pdf_repeated import without_repeated
+from indexer.formats.pdf_layout import rows_of, text_of, without_repeated
 from indexer.formats.pdf_segments import Segment, segments_of
-from indexer.formats.unreadable import UnreadableError
 
 MAX_PAGES = 50_000  # a forged file may claim any number
 LAYOUT_CHARACTERS = 4_000_000  # reading the layout takes most of the time, so pages after these are read without it

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.package import Package, attribute, local_name, main_part, related_part, relations, title_of
 from indexer.formats.slides import Slide, slides_document
-from indexer.formats.unreadable import UnreadableError
 
 KIND = "PPTX"
 TITLES = ("title", "ctrTitle")

@@ -5,17 +5,18 @@ A record is a document of its own, or one of the chunks of a document.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from cdesearch.store.schema import text_hash
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import Document, OpenFile
-from indexer.formats.unreadable import UnreadableError, listed
+from indexer.formats.format import Document, OpenFile, UnreadableError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
 PART = "::"  # a record whose id is `document::chunk` is a chunk of that document
 MAX_ID = 1000  # characters
+SHOWN_NAMES, SHOWN_CHARACTERS = 10, 200
 
 
 class NoTextColumnError(UnreadableError):
@@ -86,3 +87,12 @@ def _text(value: Any) -> str:
 def _short(identity: str) -> str:
     """An id of at most MAX_ID characters unchanged, and the beginning and a hash of a longer one."""
     return identity if len(identity) <= MAX_ID else f"{identity[:MAX_ID]}...{text_hash(identity)}"
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names from a file, joined for a message: at most SHOWN_NAMES of them and SHOWN_CHARACTERS in all."""
+    first = islice(names, SHOWN_NAMES + 1)
+    shown = [" ".join(str(name)[:SHOWN_CHARACTERS].split()) for name in first]
+    text = ", ".join(shown[:SHOWN_NAMES])
+    is_cut = len(shown) > SHOWN_NAMES or len(text) > SHOWN_CHARACTERS
+    return text[:SHOWN_CHARACTERS] + (", ..." if is_cut else "")

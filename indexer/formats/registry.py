@@ -1,28 +1,27 @@
-"""The registry of formats, and the choice of the format that reads a file."""
+"""The registry of formats: a file is read by the one that lists its name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from indexer.formats.code import Code
+from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
 from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
+from indexer.formats.encoding import without_surrogates
 from indexer.formats.epub import Epub
-from indexer.formats.format import Format, suffix_of
+from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.json_file import JsonFile
-from indexer.formats.jsonl import JsonLines
+from indexer.formats.json_file import JsonFile, JsonLines, Notebook
 from indexer.formats.mail import Mail, Mailbox
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
-from indexer.formats.notebook import Notebook
 from indexer.formats.ocr import Image
 from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
-from indexer.formats.plain_text import PlainText
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
@@ -53,6 +52,26 @@ def format_of(name: str) -> Format:
     if found is None:
         return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT
     return found
+
+
+def read(file: OpenFile) -> Iterator[Document]:
+    """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
+    try:
+        for document in format_of(file.name).read(file):
+            yield _tidy(document)
+    except (UnreadableError, MemoryError):
+        raise
+    except Exception as error:  # parsers raise many errors; only this file is lost
+        raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
+
+
+def _tidy(document: Document) -> Document:
+    """The document without characters that UTF-8 cannot encode, and with a title of bounded length."""
+    return replace(
+        document,
+        title=without_surrogates(document.title)[:MAX_TITLE],
+        text=without_surrogates(document.text),
+    )
 
 
 def is_image(name: str) -> bool:

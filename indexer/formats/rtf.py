@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document, without_headings
-from indexer.formats.unreadable import UnreadableError
 
-MAX_TOKENS = 5_000_000  # a control word, a bracket or a run of text; the largest books have a million
 START = b"{\\rtf"
 # Groups that contain no text of the document. Other groups that are marked with `\*` are left out as well.
 LEFT_OUT = {
@@ -81,12 +79,9 @@ class _Reader:
         self._paragraph: list[str] = []
 
     def read(self, data: bytes) -> None:
-        """Read until the outermost group ends; raises UnreadableError above MAX_TOKENS tokens."""
-        position = n_tokens = 0
+        """Read until the outermost group ends."""
+        position = 0
         while match := _TOKEN.match(data, position):
-            n_tokens += 1
-            if n_tokens > MAX_TOKENS:
-                raise UnreadableError(f"RTF of more than {MAX_TOKENS:,} tokens")
             position = match.end()
             word, argument, code, sign, bracket, text = match.groups()
             if word == b"bin":

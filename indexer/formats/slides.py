@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
-from indexer.formats.unreadable import UnreadableError
-
-MAX_CHARACTERS = 100_000_000  # of all slides
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +16,7 @@ class Slide:
 
 
 def slides_document(file: OpenFile, title: str, slides: Sequence[Slide]) -> Document:
-    """The document of all slides; the title of a slide is the heading of its chunks.
-
-    Raises UnreadableError if there is too much text.
-    """
+    """The document of all slides; the title of a slide is the heading of its chunks."""
     pages, headings, texts = [], [], []
     offset = 0
     for number, slide in enumerate(slides, start=1):
@@ -32,8 +26,6 @@ def slides_document(file: OpenFile, title: str, slides: Sequence[Slide]) -> Docu
         headings.append(Heading(offset, 1, slide.title[:MAX_TITLE] or f"Slide {number}"))
         texts.append(text)
         offset += len(text) + 2
-        if offset > MAX_CHARACTERS:
-            raise UnreadableError(f"presentation of more than {MAX_CHARACTERS:,} characters")
     first = next((slide.title for slide in slides if slide.title), "")
     return Document(
         file.path,

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
 
-from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile, UnreadableError
 
 MAX_ROW = 1_048_576  # in all usual programs
 MAX_CHARACTERS = 100_000_000  # of a sheet; a text that is stored once may be repeated in every cell

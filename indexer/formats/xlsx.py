@@ -18,10 +18,8 @@ from indexer.formats.package import (
     title_of,
 )
 from indexer.formats.spreadsheet import Cell, Row, cell_text, sheet_documents
-from indexer.formats.unreadable import UnreadableError
 
 KIND = "XLSX"
-MAX_SHEETS = 1000
 MAX_COLUMNS = 16_384
 MAX_CELL = 32_767  # characters that a cell may have in Excel
 BUILT_IN_DATES = {*range(14, 23), *range(45, 48)}  # numbers of formats that are part of every workbook
@@ -41,10 +39,7 @@ class Xlsx(Format):
         workbook = package.xml(part)
         targets = relations(package, part)
         values = _Values(_shared_texts(package, targets), _date_styles(package, targets), _epoch(workbook))
-        listed = list(workbook.iter("{*}sheet"))
-        if len(listed) > MAX_SHEETS:
-            raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
-        parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in listed)
+        parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in workbook.iter("{*}sheet"))
         sheets = (
             (name, _rows(package.read(part, is_streamed=True), values))
             for name, (kind, part) in parts

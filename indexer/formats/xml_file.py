@@ -10,10 +10,9 @@ from typing import Any
 
 from indexer.formats.code import code_document
 from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.outline import MAX_VALUES, Outline, readable
 from indexer.formats.package import local_name
-from indexer.formats.unreadable import UnreadableError
 
 TITLES = ("title", "head", "name", "label", "summary", "id")  # elements that name the one around them, the best first
 IDENTIFYING = ("name", "title", "label", "id", "key", "type", "href", "path", "value")  # attributes, the best first

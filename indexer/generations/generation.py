@@ -1,14 +1,9 @@
-"""Generations on disk. A new one is built beside the live one, with links to its files, and swapped in as a whole.
-
-A list names the generations that the program has made. Only these are ever removed. A name is recorded before its
-folder is made.
-"""
+"""Generations on disk. A new one is built beside the live one, with links to its files, and swapped in as a whole."""
 
 import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,61 +13,13 @@ import pyarrow as pa
 from cdesearch.errors import IndexDamagedError, IndexStateError, IndexUnreadableError, IndexUntrustedError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.filesystem import link_or_copy, open_like, sync
-from cdesearch.store.folder import current_name, generations_in, known_entries, replace_file, write_new
+from cdesearch.store.folder import generations_in, known_entries, named_generation, replace_file, write_new
 from cdesearch.store.guard import TABLES, read_small, reading
 from cdesearch.store.index import CONTEXT
-from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN, is_generation_name
-from cdesearch.store.open_tables import connect
+from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
+from cdesearch.store.storage import connect
 from cdesearch.store.trust import require_own
 from cdesearch.store.vocabulary import VOCABULARY
-
-LEDGER = "generations.json"
-
-
-def own_generations(folder: Path) -> list[Path]:
-    """The generations in the ledger that exist as real folders, oldest first; raises IndexUnreadableError.
-
-    If the ledger is lost, these are all folders with names of generations: otherwise, they would never be removed.
-    """
-    names = _stored(folder)
-    if names is None:
-        return generations_in(folder)
-    generations = (folder / GENERATIONS / name for name in names)
-    return [generation for generation in generations if generation.is_dir() and not generation.is_symlink()]
-
-
-def record(folder: Path, generation: Path) -> None:
-    """Add a generation that is about to be made."""
-    save(folder, [*(one.name for one in own_generations(folder)), generation.name])
-
-
-def remove(folder: Path, unwanted: Iterable[Path]) -> None:
-    """Delete those of `unwanted` that are in the ledger. One that a reader has open may remain until the next call."""
-    known = set(own_generations(folder))
-    for generation in known.intersection(unwanted):
-        shutil.rmtree(generation, ignore_errors=True)
-    save(folder, [generation.name for generation in own_generations(folder)])
-
-
-def is_readable(folder: Path) -> bool:
-    """Whether there is a ledger that is whole and names the live generation; raises IndexUnreadableError."""
-    names, live = _stored(folder), _live(folder)
-    return names is not None and (live is None or live.name in names)
-
-
-def _stored(folder: Path) -> list[str] | None:
-    """The names in the ledger; None if it is missing or damaged."""
-    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, IndexDamagedError, IndexUntrustedError):
-        stored = json.loads(read_small(folder / LEDGER))["generations"]
-        return list(dict.fromkeys(name for name in stored if is_generation_name(name)))
-    return None
-
-
-def save(folder: Path, names: list[str]) -> None:
-    """Replace the ledger if it differs."""
-    if names != _stored(folder):
-        replace_file(folder / LEDGER, json.dumps({"generations": names}, indent=2) + "\n")
-
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
 FOLDER_NUMBER = "folder_number"  # in a plan: the inode number of its folder
@@ -91,15 +38,15 @@ def open_building(
     """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
 
     An unfinished one is continued if `_is_made_here` holds and its tables have the columns that `columns` gives for
-    them. All other unfinished ones that the ledger names are removed.
+    them. All other unfinished ones are removed.
     """
-    live = _live(folder)
+    live = named_generation(folder)
     if live is not None:
         (live / PLAN).unlink(missing_ok=True)  # left if a run was killed right after the swap
-    others = [generation for generation in own_generations(folder) if generation != live]
+    others = [generation for generation in generations_in(folder) if generation != live]
     begun = next((one for one in others if _is_made_here(one, plan) and _fits(one, columns or {})), None)
     unfinished = [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()]
-    remove(folder, [one for one in unfinished if one != begun])  # such as a stage that was killed or filled the disk
+    remove([one for one in unfinished if one != begun])  # such as a stage that was killed or filled the disk
     if begun is not None:
         return begun
     building = new_generation(folder)
@@ -115,31 +62,31 @@ def open_building(
 
 
 def new_generation(folder: Path) -> Path:
-    """An empty folder for a generation, recorded in the ledger; raises IndexUntrustedError.
+    """An empty folder for a generation; raises IndexUntrustedError.
 
     Nobody else knows its name yet, so nobody can have put the same one into another folder.
     """
     generation = folder / GENERATIONS / uuid4().hex[:12]
-    record(folder, generation)
     generation.mkdir()
     require_own(folder)
     open_like(generation, folder.stat().st_mode)
     return generation
 
 
-def discard(folder: Path, building: Path) -> None:
-    """Remove a build that will not be continued."""
-    remove(folder, [building])
+def remove(generations: Iterable[Path]) -> None:
+    """Delete generations. One that a reader has open may remain until the next run."""
+    for generation in generations:
+        shutil.rmtree(generation, ignore_errors=True)
 
 
 def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> None:
     """Make a finished generation the live one in one step; the previous one stays for readers that have it open.
 
-    So does the generation `unfinished`, of which `building` is a stage. All others that the ledger names are removed.
+    So does the generation `unfinished`, of which `building` is a stage. All others are removed.
     The users who may enter the index folder may read the generation: only its owner, unless the owner changes that.
     A kill at any moment leaves it finished: the plan of a build is removed after the swap, and none is written here.
     """
-    before, mode = _live(folder), folder.stat().st_mode
+    before, mode = named_generation(folder), folder.stat().st_mode
     for path in (folder / GENERATIONS, *known_entries(folder)):
         open_like(path, mode)
     _flush(building, mode)
@@ -147,19 +94,7 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     replace_file(folder / CURRENT, building.name + "\n")
     sync(folder)
     (building / PLAN).unlink(missing_ok=True)  # a repair makes a generation live that was live before
-    remove(folder, [old for old in own_generations(folder) if old not in (before, building, unfinished)])
-
-
-def _live(folder: Path) -> Path | None:
-    """The live generation; None if CURRENT names none, because a rebuild may start from a damaged index.
-
-    Raises IndexUnreadableError.
-    """
-    try:
-        name = current_name(folder)
-    except (IndexDamagedError, IndexUntrustedError):
-        return None
-    return folder / GENERATIONS / name if name else None
+    remove([old for old in generations_in(folder) if old not in (before, building, unfinished)])
 
 
 def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:

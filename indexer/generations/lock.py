@@ -1,4 +1,4 @@
-"""The lock of an index folder: one run at a time writes into it. The folder is made and checked first."""
+"""The lock of an index folder: one run at a time writes into it. The folder is made and checked first, or removed."""
 
 import os
 import shutil
@@ -23,17 +23,17 @@ from cdesearch.store.filesystem import lock_of, open_like
 from cdesearch.store.folder import (
     check_marker,
     check_path,
-    current_name,
     generations_in,
     is_older,
     known_entries,
+    named_generation,
     write_new,
 )
 from cdesearch.store.guard import check_enterable, check_not_linked, check_tree, read_small
 from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARKER
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
-from indexer.generations.generation import LEDGER, SAMPLE, own_generations, remove
+from indexer.generations.generation import SAMPLE, remove
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
 WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed
@@ -87,6 +87,29 @@ def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
             _remove_made(folder, made)
 
 
+def remove_index(folder: Path) -> list[Path]:
+    """Remove everything that cdesearch has written into an index folder; returns the other files in it, which stay.
+
+    Raises IndexBusyError while another run writes, and IndexStateError for a folder that is not an index.
+    """
+    if not is_older(folder):
+        check_marker(folder)
+    with locked(folder, wait=False, renews=True):
+        (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
+        for generation in generations_in(folder):
+            shutil.rmtree(generation)
+        with suppress(OSError):
+            (folder / GENERATIONS).rmdir()
+        for name in KNOWN_FILES[::-1]:  # the marker last
+            with suppress(PermissionError):  # Windows cannot remove the lock while it is held
+                (folder / name).unlink(missing_ok=True)
+    (folder / "lock").unlink(missing_ok=True)
+    left = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    with suppress(OSError):  # it has other contents
+        folder.rmdir()
+    return left
+
+
 def _prepare(folder: Path, made: list[Path], *, renews: bool) -> None:
     """Make the folder and its marker if they are missing, and check it; adds new paths to `made`."""
     check_path(folder)
@@ -130,7 +153,6 @@ def _empty(folder: Path) -> None:
     (folder / CURRENT).unlink(missing_ok=True)
     for generation in generations_in(folder):
         shutil.rmtree(generation)
-    (folder / LEDGER).unlink(missing_ok=True)
     write_new(folder / MARKER, MARK)
 
 
@@ -165,10 +187,9 @@ def _check_entries(folder: Path) -> None:
     generations = folder / GENERATIONS
     check_not_linked(generations)
     check_enterable(generations)
-    with suppress(IndexDamagedError, IndexUntrustedError):  # a damaged CURRENT is reported when it is read
-        if (name := current_name(folder)) and (generations / name).exists():
-            check_tree(generations / name)
-    for generation in own_generations(folder):
+    if (live := named_generation(folder)) is not None and live.exists():
+        check_tree(live)
+    for generation in generations_in(folder):
         check_tree(generation)
 
 
@@ -181,13 +202,11 @@ def _holder(folder: Path) -> str:
 
 def _remove_made(folder: Path, made: list[Path]) -> None:
     """Remove everything that this run made, unless a generation is live or the model has computed something."""
-    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in own_generations(folder)):
+    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in generations_in(folder)):
         return
     with suppress(OSError):  # a folder that contains other files by now is kept
         if folder / MARKER in made:
-            # Without generations the ledger is not written, because a full disk may have no space for it.
-            if generations := own_generations(folder):
-                remove(folder, generations)
+            remove(generations_in(folder))
             if (folder / GENERATIONS).is_dir():
                 (folder / GENERATIONS).rmdir()
             for name in KNOWN_FILES[::-1]:  # the marker last

@@ -8,17 +8,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from cdesearch.languages.detection import ignored_words
 from cdesearch.languages.known import ENGLISH, LANGUAGES
 from cdesearch.search.nearest import chunks_per_part
-from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_schema
-from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat, is_rotated
-from indexer.generations.segments import has_deleted_rows, rows_to_move
+from cdesearch.store.storage import connect
+from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -30,26 +31,21 @@ from indexer.generations.segments import has_deleted_rows, rows_to_move
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
 BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
-# Chunks by which parts are found. The default of LanceDB, 256 for each part, takes 50 times as long for 10,000 parts
-# as for 1,000. With 48 for each part, the recall of real vectors in half of the parts is the same (.965 and .967).
-MOST_SAMPLED, LEAST_SAMPLED_PER_PART, MOST_SAMPLED_PER_PART = 512_000, 48, 256
 # Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
 # is brought up to date: the first update of one file would build all graphs again, for minutes.
 CHUNKS_PER_GRAPH = 1_000_000
-# Chunks from which on vectors are found by rotated signs (RaBitQ, Gao & Long 2024) in parts, and not by graphs, whose
-# memory is .54 GB for each million. With fewer than some 2,600 parts, Lance compares each chunk with all of them, and a
-# build is not faster than that of graphs.
-ROTATED_FROM = 4_000_000
-ROTATED_DIMENSIONS = 8  # a multiple of which Lance can rotate
-# Rounds in which the parts are found. Recall is no higher with Lance's default, 50 (439,282 real texts: .957 and .962).
-ROUNDS = 10
-MOST_ROUNDS_OF_PARTS = 5  # in which Lance splits and joins parts; ten million chunks in many tight groups took two
 # Scripts that put no spaces between words. Lance's "simple" tokenizer takes a whole clause in them for one word.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
 # Bytes of the longest word that full text keeps. Lance's default, 40, leaves out German compounds, Russian words of 20
 # letters and digests: those of SHA-512 have 128 digits.
 LONGEST_WORD = 128
 NAMES_PER_QUERY = 10_000  # each query reads a column of the whole table
+# A search visits all segments: each costs about a millisecond of processor time. So an update joins segments of vectors
+# with fewer than so many times the chunks that it adds. That leaves three or four on average.
+JOIN_RATIO = 16
+LARGEST_RATIO = 4  # of the largest segment: built again when a fifth of the chunks is in others
+FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
+NO_ROWS = np.empty(0, np.uint64)
 
 
 class Tables:
@@ -60,28 +56,18 @@ class Tables:
         self.text_language = text_language
         self._generation = generation
         self._database = connect(generation)
-        self._vectors = vectors
+        self.vectors = vectors
         self._schema = chunk_schema(vectors)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
         self._adds_unspaced = False  # whether a chunk that was added contains words of a script in UNSPACED
-
-    @property
-    def generation(self) -> Path:
-        """The folder of the generation."""
-        return self._generation
-
-    @property
-    def dimension(self) -> int:
-        """The dimension of the vectors."""
-        return self._vectors.dimension
 
     def vectors_of(self, ids: Sequence[str]) -> dict[str, Floats]:
         """The vectors (d,) of chunks, by chunk id."""
         found: dict[str, Floats] = {}
         for names in sql_lists(ids):
-            search = self.chunks.search().where(f"id IN ({names})").select(["id", *self._vectors.columns])
+            search = self.chunks.search().where(f"id IN ({names})").select(["id", *self.vectors.columns])
             rows = search.limit(len(ids)).to_arrow()
-            found.update(zip(rows["id"].to_pylist(), self._vectors.decode(rows), strict=True))
+            found.update(zip(rows["id"].to_pylist(), self.vectors.decode(rows), strict=True))
         return found
 
     def under(self, paths: Iterable[str]) -> list[tuple[str, str]]:
@@ -96,7 +82,7 @@ class Tables:
 
     def add(self, rows: pa.Table, vectors: Floats) -> None:
         """Append chunks with their vectors (n, d) in one commit."""
-        self._append(pa.Table.from_arrays([*rows.columns, *self._vectors.arrays(vectors)], schema=self._schema))
+        self._append(pa.Table.from_arrays([*rows.columns, *self.vectors.arrays(vectors)], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
         """Append the chunks with these ids from the table of another generation."""
@@ -130,67 +116,28 @@ class Tables:
         self._join_segments()
         _compact(self.chunks)
         n_chunks = self.chunks.count_rows()
-        is_large = has_all_vectors and n_chunks >= vector_index_from(self._vectors)
+        is_large = has_all_vectors and n_chunks >= vector_index_from(self.vectors)
         lacks_vectors = is_large and self.chunks.index_stats(VECTOR_INDEX) is None
-        if lacks_vectors and self._has_parts(n_chunks) and has_deleted_rows(self.chunks):
-            self._write_anew()
         # New indexes come last, because a compaction after them would build them a second time.
         indexes = {index.name: index for index in self.chunks.list_indices()}
         self._index_words(indexes.get("text_idx"))
         if lacks_vectors:
             self._index_vectors(n_chunks)
-            if self._has_parts(n_chunks):
-                self._balance_parts()
         self.chunks.checkout_latest()
-
-    def _write_anew(self) -> None:
-        """Replace the table by its rows, without the deleted ones and without indexes.
-
-        Lance samples the chunks by which the parts of an index are found. In a table with deleted rows, that takes
-        milliseconds for each of up to MOST_SAMPLED.
-        """
-        rows = self.chunks.search().limit(self.chunks.count_rows()).to_batches()
-        self.chunks = self._database.create_table("chunks", data=rows, schema=self._schema, mode="overwrite")
-        _compact(self.chunks)
 
     def _index_vectors(self, n_chunks: int) -> None:
         """Build a graph of the vectors, or divide them into parts: LanceDB cannot update a graph of signs."""
-        from lancedb.index import HnswSq, IvfFlat, IvfRq
+        from lancedb.index import HnswSq, IvfFlat
 
         config: Any
-        if self._has_parts(n_chunks):
+        if self.vectors.has_bits:
             # Their size is given and not their number: otherwise, Lance joins parts of less than 1,024 chunks when it
             # brings the index up to date, and a search reads twice as many chunks.
-            size = chunks_per_part(n_chunks)
-            parts: dict[str, Any] = {
-                "target_partition_size": size,
-                "sample_rate": sampled_per_part(max(1, n_chunks // size)),
-            }
-            if self._vectors.has_bits:
-                config = IvfFlat(distance_type="hamming", **parts)
-            else:
-                config = IvfRq(distance_type="cosine", max_iterations=ROUNDS, **parts)
+            config = IvfFlat(distance_type="hamming", target_partition_size=chunks_per_part(n_chunks))
         else:
             graphs = max(1, n_chunks // CHUNKS_PER_GRAPH)
             config = HnswSq(distance_type="cosine", num_partitions=graphs, m=16, ef_construction=150)
-        self.chunks.create_index(self._vectors.searched, config=config, name=VECTOR_INDEX)
-
-    def _balance_parts(self) -> None:
-        """Let Lance split the large parts of a new index and join the small ones, until nothing changes.
-
-        Otherwise, the first updates would do this, and each writes the whole index again, for minutes.
-        """
-        for _ in range(MOST_ROUNDS_OF_PARTS):
-            before = self.chunks.version
-            _compact(self.chunks)
-            self.chunks.checkout_latest()
-            if self.chunks.version == before:
-                return
-
-    def _has_parts(self, n_chunks: int) -> bool:
-        """Whether a new index of so many vectors is divided into parts. Otherwise it is a graph."""
-        can_rotate = self._vectors.dimension % ROTATED_DIMENSIONS == 0
-        return self._vectors.has_bits or (can_rotate and n_chunks >= ROTATED_FROM)
+        self.chunks.create_index(self.vectors.searched, config=config, name=VECTOR_INDEX)
 
     def _index_words(self, existing: Any) -> None:
         """Build the full-text index if there is none, or if it cannot find words that this update has added.
@@ -220,13 +167,8 @@ class Tables:
         self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
     def _join_segments(self) -> None:
-        """Add some chunks again, or drop the index of vectors, so that it has few segments after this update.
-
-        It is also dropped if so many chunks were deleted that its parts are too small for `parts_to_search`.
-        """
-        n_chunks = self.chunks.count_rows()
-        is_shrunk = n_chunks < ROTATED_FROM // 2 and is_rotated(self.chunks.list_indices())
-        rows = None if is_shrunk else rows_to_move(self.chunks, VECTOR_INDEX)
+        """Add some chunks again, or drop the index of vectors, so that it has few segments after this update."""
+        rows = rows_to_move(self.chunks, VECTOR_INDEX)
         if rows is None:
             self.chunks.drop_index(VECTOR_INDEX)
         elif len(rows):
@@ -235,11 +177,6 @@ class Tables:
                 some = ", ".join(map(str, rows[start : start + NAMES_PER_QUERY].tolist()))
                 self.chunks.delete(f"_rowid IN ({some})")
             self.chunks.add(moved.cast(self._schema))
-
-
-def sampled_per_part(parts: int) -> int:
-    """How many chunks are sampled for each of the parts of an index."""
-    return max(LEAST_SAMPLED_PER_PART, min(MOST_SAMPLED_PER_PART, MOST_SAMPLED // parts))
 
 
 def vector_index_from(vectors: VectorFormat) -> int:
@@ -281,3 +218,51 @@ def sql_lists(names: Sequence[str]) -> Iterable[str]:
     """SQL lists of at most NAMES_PER_QUERY quoted names."""
     for start in range(0, len(names), NAMES_PER_QUERY):
         yield ", ".join("'" + name.replace("'", "''") + "'" for name in names[start : start + NAMES_PER_QUERY])
+
+
+def rows_to_move(table: Any, name: str) -> NDArray[np.uint64] | None:
+    """The ids of the rows in the small segments of the index `name`, to be added to `table` again as one segment.
+
+    LanceDB cannot join segments of vectors, but it forgets one if every chunk in it is deleted. None means that even
+    the largest is too small: the index is to be built again.
+    """
+    known = table.index_stats(name)
+    if known is None or not known.num_unindexed_rows:
+        return NO_ROWS
+    added = known.num_unindexed_rows
+    if known.num_indices == 1:  # the ids of all rows, which take seconds to read in a large table, are not needed
+        return None if segments_to_join([known.num_indexed_rows], added) else NO_ROWS
+    rows = _row_ids(table)
+    fragments = rows >> FRAGMENT_BITS
+    numbers, sizes = np.unique(fragments, return_counts=True)
+    n_new = 1 + int(np.searchsorted(np.cumsum(sizes[::-1]), added))  # fragments, the last ones
+    n_indexed = len(numbers) - n_new
+    # Each segment covers one fragment of the table, except the oldest one, which covers all those before.
+    segments = np.maximum(np.arange(n_indexed) - max(0, n_indexed - known.num_indices), 0)
+    of_segment = np.bincount(segments, sizes[:n_indexed]).astype(int)
+    by_size = np.argsort(of_segment, kind="stable")
+    n_joined = segments_to_join(of_segment[by_size].tolist(), added)
+    if n_joined == len(of_segment):
+        return None
+    moved: NDArray[np.uint64] = np.sort(
+        rows[np.isin(fragments, numbers[:n_indexed][np.isin(segments, by_size[:n_joined])])]
+    )
+    return moved
+
+
+def segments_to_join(sizes: Sequence[int], added: int) -> int:
+    """How many of the smallest segments, of ascending `sizes`, to join with chunks that are `added`.
+
+    The segments that stay are each many times as large as all smaller ones together, so there are few of them.
+    """
+    below = [added + sum(sizes[:number]) for number in range(len(sizes))]
+    ratios = [JOIN_RATIO if number < len(sizes) else LARGEST_RATIO for number in range(1, len(sizes) + 1)]
+    small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
+    return max((number for number, is_small in enumerate(small, start=1) if is_small), default=0)
+
+
+def _row_ids(table: Any) -> NDArray[np.uint64]:
+    ids: NDArray[np.uint64] = (
+        table.search().select(["_rowid"]).limit(table.count_rows()).to_arrow()["_rowid"].to_numpy()
+    )
+    return ids

@@ -16,7 +16,7 @@ from cdesearch.errors import (
 from cdesearch.progress import Progress, Silent
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
 from cdesearch.store.damage import Damage, find_damage
-from cdesearch.store.folder import current_name, finished_generations, generations_in
+from cdesearch.store.folder import finished_generations, generations_in, named_generation
 from cdesearch.store.guard import (
     TABLES,
     check_enterable,
@@ -30,7 +30,6 @@ from cdesearch.store.manifest import Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import check_found
-from indexer.generations.generation import LEDGER, is_readable
 
 BATCH = 4096  # vectors that are read together
 
@@ -68,7 +67,7 @@ class Diagnosis:
     """The result of examining an index."""
 
     folder: Path
-    problem: str  # why no generation is live, or what is wrong beside the generations; "" for neither
+    problem: str  # why no generation is live, or ""
     live: Examined | None
     others: tuple[Examined, ...]  # finished generations that are not live, the newest first
 
@@ -122,30 +121,24 @@ def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
         raise
     except IndexStateError as error:
         problem = error.cause
-    live, finished = _named_by_current(folder), finished_generations(folder)
+    live, finished = _live(folder), finished_generations(folder)
     if problem and live is None and not finished:
         current_generation(folder)  # raises the error that was found
     progress = progress or Silent()
     others = [_examine(generation, progress) for generation in finished if generation != live]
     examined = _examine(live, progress) if live else None
-    if examined and not examined.is_sound and _named_by_current(folder) not in (None, live):
+    if examined and not examined.is_sound and _live(folder) not in (None, live):
         return diagnose(folder, progress)  # updates have replaced it meanwhile, and removed it
     others = [one for one in others if one.generation.exists()]  # updates may have removed some
     others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
     if examined and not examined.is_sound:
         problem = ""  # the list of damaged files is more specific
-    elif not problem and not is_readable(folder):
-        problem = f"{folder / LEDGER}, the list of generations, is missing or damaged."
     return Diagnosis(folder, problem, examined, tuple(others))
 
 
-def _named_by_current(folder: Path) -> Path | None:
+def _live(folder: Path) -> Path | None:
     """The live generation, damaged or not; None if CURRENT names none that exists."""
-    try:
-        name = current_name(folder)
-    except (IndexDamagedError, IndexUntrustedError):
-        return None
-    generation = folder / GENERATIONS / name if name else None
+    generation = named_generation(folder)
     return generation if generation in generations_in(folder) else None
 
 

@@ -17,13 +17,13 @@ from cdesearch.store.guard import TABLES
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import MARK, MARKER, lost_settings_remedy
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.open_tables import connect
+from cdesearch.store.storage import connect
 from cdesearch.store.trust import require_own
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY
 from cdesearch.store.write_errors import write_error
 from indexer.build import build
-from indexer.generations.generation import discard, is_readable, open_building, own_generations, save, swap_in
+from indexer.generations.generation import open_building, remove, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, diagnose
@@ -42,16 +42,13 @@ BATCH = 4096  # chunks that are copied together
 def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[str], None]) -> None:
     """Make the index in `folder` sound with as little new work as possible; each step is passed to `report_step`.
 
-    The marker and the list of generations are written again. Search indexes are built again from the chunks. If chunks,
+    The marker is written again. Search indexes are built again from the chunks. If chunks,
     context or manifest are damaged, the previous generation is made live and updated. Failing that, the index is built
     again from its sources with its own settings. Raises IndexDamagedError if even the settings are lost.
     """
     _restore_marker(folder, report_step)
     options, unverified = Options(index=folder, wait=wait), None
     with locked(folder, wait):
-        if not is_readable(folder):
-            save(folder, [one.name for one in own_generations(folder)])
-            report_step("The list of generations was written again from their folders.")
         found = diagnose(folder, progress)
         live, manifest = found.live, found.live.manifest if found.live else None
         if found.is_sound:
@@ -74,7 +71,7 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
             raise _lost(found)
     report = build([], options, progress)
     if unverified:  # else its new checksums would later say that it is sound
-        discard(folder, unverified)
+        remove([unverified])
     report_step(_result(report))
 
 

@@ -20,7 +20,7 @@ def clear(
     from cdesearch.store.folder import check_marker, is_older
     from cdesearch.store.place import on_disk
     from cdesearch.terminal import printable
-    from indexer.generations.removal import remove_index
+    from indexer.generations.lock import remove_index
 
     remedy = "Remove the objects below this prefix with a tool of its provider."
     found = on_disk(opened_place(named_index(folder, index)), "clear", remedy)

@@ -16,7 +16,7 @@ from cdesearch.terminal import printable
 from indexer.build import build
 from indexer.plan import Changes, find_changes
 from indexer.settings import Options
-from indexer.warm import Given
+from indexer.warm import Fresh
 
 MOST_SECONDS = 1.0
 # Estimates for two cores: seconds of any update, of each chunk and file of the index, and bytes of text embedded.
@@ -61,7 +61,7 @@ def _update(index: Index, changes: Changes, options: Options, encoder: Encoder |
     if _seconds(index, changes) > MOST_SECONDS:
         return f"{behind}: run `{command}`."
     try:
-        build([], options, Silent(), Given(encoder))
+        build([], options, Silent(), Fresh(encoder))
     except IndexBusyError:
         return f"{behind}; another run is updating it."
     except StorageError as error:  # the index answers nevertheless

@@ -1,22 +1,21 @@
 """Wait until files of an index have changed, by the events of the file system."""
 
+import errno
 import math
 import os
-import stat
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
-from cdesearch.store.filesystem import folder_prefix
 from cdesearch.store.layout import MARKER
 from cdesearch.store.manifest import Globs
-from indexer.files.selection import NO_GLOBS
-from indexer.files.unchanged import decides_about_others
-from indexer.files.walk import INDEX_FOLDER, concerns_walk
-from indexer.live.notifications import ALL_CHECKED, SILENT_SECONDS, limit_problem, notifications
+from indexer.files.walk import INDEX_FOLDER, NO_GLOBS, concerns_walk
+
+if TYPE_CHECKING:
+    from watchfiles._rust_notify import RustNotify
 
 NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
@@ -27,17 +26,29 @@ MANY = 50
 QUIET_MS_OF_MANY = 400
 MOST_SECONDS_OF_MANY = 30.0
 DELETED = 3  # the number of such a change in `watchfiles`
-SURE = 1_000  # changes; with more of them, the system may have dropped events
 
 CHECK_SECONDS = 10.0  # between two checks that each source is still the same folder: an unmount is not an event
 MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
 FILE_SECONDS = 0.5  # between two checks of sources that are files: editors replace them, which ends a watch
-# Between two reports that all may have changed: a rule elsewhere may change, or events may be lost. If the queue of the
-# system overflows, `watchfiles` drops the event that says so.
+# Between two reports without an event: a rule elsewhere may change, or events may be lost. If the queue of the system
+# overflows, `watchfiles` drops the event that says so.
 WHOLE_SECONDS = 600.0
 
 # Other computers may change files on these file systems, and the local kernel reports no event.
 SILENT_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "vboxsf", "fuse.", "prl_fs")
+
+SILENT_SECONDS = 30.0  # between two checks of all files, if the system does not report every change
+ALL_CHECKED = f"so all files are checked every {SILENT_SECONDS:g} seconds"
+ATTEMPTS = 3  # to watch all folders although some are removed meanwhile
+NO_WATCH, NO_INSTANCE = "OS file watch limit reached", f"(os error {errno.EMFILE})"  # in errors of `RustNotify`
+NO_WATCHES = (
+    f"There are more folders than the system can watch, {ALL_CHECKED}. Run"
+    " `sudo sysctl fs.inotify.max_user_watches=1048576`, and then start this command again."
+)
+NO_INSTANCES = (
+    f"Too many programs watch folders, {ALL_CHECKED}. Run"
+    " `sudo sysctl fs.inotify.max_user_instances=1024`, and then start this command again."
+)
 
 Identity = tuple[int, int, int, int]  # device and inode number; for a file also its size and time of change
 
@@ -55,10 +66,9 @@ class Watched:
         self.globs = globs
         self.source_globs = source_globs  # of sources that have globs of their own
         self.problem: str | None = None  # a line for the user if events will be missing
-        self.changed: frozenset[Path] | None = None  # what `wait` has found to have changed; None if all may have
-        self._whole_at = time.monotonic()  # when all may have changed: at the start, or by the last such report
+        self.is_whole = True  # whether files in a bucket may have changed as well, by the last report of `wait`
+        self._whole_at = time.monotonic()  # when that was so last
         self._is_cleared = False  # whether an index was removed, as the last events say
-        self._has_lost = False  # whether events since the last report were lost, or may concern all files
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
 
@@ -73,11 +83,7 @@ class Watched:
         return any(self._identity(source) is None for source in set(self.sources).difference(self.missing))
 
     def wait(self, stop: Event, most_seconds: float = math.inf) -> bool:
-        """Wait until an update would find something new; False if `stop` was set instead. Ctrl-C ends it.
-
-        After `most_seconds`, all files may have changed.
-        """
-        self.changed = None
+        """Wait until an update may find something new, at most `most_seconds`; False if `stop` was set instead."""
         started = time.monotonic()
         while not stop.is_set():
             changed = self._events(MOST_QUIET_MS, QUIET_MS, min(self._timeout(), most_seconds), stop)
@@ -93,21 +99,17 @@ class Watched:
             late_at = min(
                 started + SILENT_SECONDS if is_silent else self._whole_at + WHOLE_SECONDS, started + most_seconds
             )
-            is_late = time.monotonic() > late_at
-            if any(self._concerns(source, changed) for source in self._folders):
-                changed = self._gathered(changed, stop)
-                if is_late or is_silent or self._has_lost or self._overlap() or _may_concern_all(changed):
-                    return self._report_all()
-                self.changed = frozenset(changed)
-                return True
-            self._has_lost = self._has_lost or _may_concern_all(changed)
-            if is_late:
+            if time.monotonic() > late_at:
                 return self._report_all()
+            if any(self._concerns(source, changed) for source in self._folders):
+                self._await_end(len(changed), stop)
+                self.is_whole = False
+                return True
         return False
 
     def _report_all(self) -> bool:
         """Report that all files may have changed."""
-        self._has_lost, self._whole_at = False, time.monotonic()
+        self.is_whole, self._whole_at = True, time.monotonic()
         return True
 
     def _begin(self) -> None:
@@ -136,7 +138,6 @@ class Watched:
             found = self._notify.watch(most_ms, quiet_ms, int(1000 * seconds), stop)
         except RuntimeError:  # a name that is not UTF-8; the object raises it again at every call
             self._begin()
-            self._has_lost = True
             return set(self._folders)
         if found == "signal":
             raise KeyboardInterrupt
@@ -150,20 +151,12 @@ class Watched:
     def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
         return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))
 
-    def _gathered(self, changed: set[Path], stop: Event) -> set[Path]:
-        """Wait until a large operation has ended; returns all that it has changed."""
+    def _await_end(self, n_changed: int, stop: Event) -> None:
+        """Wait until a large operation has ended, of which `n_changed` changes were reported."""
         deadline = time.monotonic() + MOST_SECONDS_OF_MANY
-        while len(changed) > MANY and time.monotonic() < deadline:
-            more = self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop)
-            if not more:
+        while n_changed > MANY and time.monotonic() < deadline:
+            if not self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop):
                 break
-            changed |= more
-        return changed
-
-    def _overlap(self) -> bool:
-        """Whether a source is inside another one, through a link: the system names a file by one of both."""
-        real = sorted(folder_prefix(os.path.realpath(source)) for source in self.sources)
-        return any(below.startswith(above) for above, below in pairwise(real))
 
     def _identity(self, source: Path) -> Identity | None:
         """What distinguishes a source from another one at the same path; None if it does not exist.
@@ -181,22 +174,6 @@ class Watched:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _may_concern_all(changed: set[Path]) -> bool:
-    """Whether more may have changed than these files and folders."""
-    if len(changed) > SURE or any(decides_about_others(path.name) for path in changed):
-        return True
-    return any(_has_other_names(path) for path in changed)
-
-
-def _has_other_names(path: Path) -> bool:
-    """Whether a file has other names as well, by hard links; only one of them is reported."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-
-
 def _is_silent(folder: Path) -> bool:
     """Whether changes of files in this folder cause no events; known on Linux only."""
     if sys.platform != "linux":
@@ -209,3 +186,53 @@ def _is_silent(folder: Path) -> bool:
     real = Path(os.path.realpath(folder))
     kind = next((mounts[parent] for parent in (real, *real.parents) if parent in mounts), "")
     return kind.startswith(SILENT_FILE_SYSTEMS)
+
+
+def notifications(folders: Sequence[Path]) -> "tuple[RustNotify | None, str | None]":
+    """An object that collects the events in `folders`, and a line for the user if it will miss some.
+
+    The object is None if there are no folders, or if no event can be received at all.
+    """
+    if not folders:
+        return None, None
+    problem = None
+    for _ in range(ATTEMPTS):
+        try:
+            return _notify(folders, is_strict=True), None
+        except FileNotFoundError as error:  # a folder was removed while the folders were listed
+            problem = _problem(error)
+        except (OSError, RuntimeError) as error:
+            problem = _problem(error)
+            break
+    try:
+        return _notify(folders, is_strict=False), problem  # of the folders that can be watched
+    except (OSError, RuntimeError):
+        return None, problem
+
+
+def limit_problem(folder: Path) -> str | None:
+    """A line for the user if the system cannot watch a further folder, which would not be reported otherwise."""
+    try:
+        _notify([folder], is_strict=True, is_recursive=False).close()
+    except (OSError, RuntimeError) as error:
+        line = _problem(error)
+        return line if line in (NO_WATCHES, NO_INSTANCES) else None
+    return None
+
+
+def _notify(folders: Sequence[Path], *, is_strict: bool, is_recursive: bool = True) -> "RustNotify":
+    """Begin to collect events. Unless it `is_strict`, folders that cannot be watched are left out without an error."""
+    from watchfiles._rust_notify import RustNotify
+
+    return RustNotify(list(map(os.fspath, folders)), False, False, 0, is_recursive, not is_strict)
+
+
+def _problem(error: Exception) -> str:
+    """A line for the user about an error of `RustNotify`, whose class does not tell them apart."""
+    text = str(error)
+    if NO_WATCH in text:
+        return NO_WATCHES
+    if NO_INSTANCE in text:
+        return NO_INSTANCES
+    cause = "a folder cannot be read" if isinstance(error, PermissionError) else text
+    return f"Not all folders can be watched ({cause}), {ALL_CHECKED}."

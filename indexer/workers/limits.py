@@ -1,4 +1,4 @@
-"""Limits on the time, memory and text of a file, and how a worker is kept within them."""
+"""How a worker reads files: limits on the time, memory and text of a file, and how it is kept within them."""
 
 import ctypes
 import os
@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Columns, UnreadableError
 
 PR_SET_PDEATHSIG = 1
 
@@ -36,6 +36,18 @@ class Limits:
         most = max(self.records, size // self.bytes_per_packed_record if is_packed else size)
         if records > most:
             raise UnreadableError(f"unpacks to more than {most:,} records")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The settings that a worker receives once."""
+
+    tokenizer: str  # JSON
+    max_tokens: int
+    columns: Columns
+    max_file_bytes: int
+    limits: Limits
+    has_ocr: bool = False
 
 
 def bound_memory(limits: Limits) -> None:

@@ -13,8 +13,7 @@ import pyarrow as pa
 from cdesearch.processors import available_processors
 from cdesearch.store.file_account import Outcome
 from indexer.files.outcome import Source
-from indexer.formats.format import Columns
-from indexer.workers.limits import Limits
+from indexer.workers.limits import Limits, Reading
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message
 from indexer.workers.process import START_SECONDS, Worker, cannot_start
 
@@ -22,18 +21,6 @@ BYTES_PER_WORKER = 500_000  # a process takes a third of a second to start: fewe
 MOST_WAITING_BYTES = 64_000_000  # of messages about files after the current one
 MOST_FILES_AHEAD = 1000
 CHECK_EVERY = 0.25  # seconds between two checks for workers that hang
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The settings that a worker receives once."""
-
-    tokenizer: str  # JSON
-    max_tokens: int
-    columns: Columns
-    max_file_bytes: int
-    limits: Limits
-    has_ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,15 +230,7 @@ class Pool:
         ready = worker.receive()
         if ready is None:
             return False
-        settings = {
-            "tokenizer": reading.tokenizer,
-            "max_tokens": reading.max_tokens,
-            "columns": asdict(reading.columns),
-            "max_file_bytes": reading.max_file_bytes,
-            "has_ocr": reading.has_ocr,
-            "limits": asdict(reading.limits),
-        }
-        worker.send(Message(settings))
+        worker.send(Message(asdict(reading)))
         worker.is_ready = worker.receive() is not None
         return worker.is_ready
 

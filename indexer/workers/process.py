@@ -3,16 +3,19 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
+import time
 from contextlib import suppress
+from dataclasses import dataclass
 from io import BufferedReader
+from pathlib import Path
 from typing import BinaryIO, cast
 
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.errors import CdesearchError
 from cdesearch.store.filesystem import refusal, refusal_of
 from indexer.workers.messages import Message, receive, send
-from indexer.workers.stopwatch import Stopwatch
 
 COMMAND = python_module("indexer.workers.worker")
 START_SECONDS = 120
@@ -25,6 +28,31 @@ SIGNALS = {
     "SIGILL": "illegal instruction",
 }
 ACCESS_VIOLATION = 0xC0000005  # the exit code for a segmentation fault on Windows
+MOST_STEP = 1.0  # seconds between two calls that count: with a longer gap, this process itself was suspended
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Measures a process from the first call of `seconds`, which must be called several times a second.
+
+    On Linux, a process that could compute but waits for a busy core does not spend time, and neither does a process
+    that is suspended. Elsewhere, the time on the clock is measured.
+    """
+
+    process: int
+    _spent: float = 0.0
+    _at: float | None = None
+    _cpu: float = 0.0
+
+    def seconds(self) -> float:
+        """The seconds that the process has spent since the first call."""
+        now = time.monotonic()
+        state, cpu = _state(self.process)
+        if self._at is not None:
+            step = min(now - self._at, MOST_STEP)
+            self._spent += {"R": min(step, cpu - self._cpu), "T": 0.0, "t": 0.0}.get(state, step)
+        self._at, self._cpu = now, cpu
+        return self._spent
 
 
 class Worker:
@@ -118,3 +146,15 @@ def _environment() -> dict[str, str]:
 def cannot_start(detail: str, remedy: str = "Install cdesearch again.") -> CdesearchError:
     """The error for an installation, or a system, that cannot run any worker."""
     return CdesearchError(f"The process that reads files cannot start ({detail}).", remedy)
+
+
+def _state(process: int) -> tuple[str, float]:
+    """The state of a process as a letter, such as R for one that computes, and its processor time in seconds."""
+    if sys.platform != "linux":
+        return "", 0.0
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "", 0.0
+    fields = status.rpartition(")")[2].split()  # the name before it can contain anything
+    return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

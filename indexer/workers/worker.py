@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+import msgspec
 import pyarrow as pa
 from tokenizers import Tokenizer
 
@@ -21,14 +22,12 @@ from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
-from indexer.formats.format import Columns, LeftOut, OpenFile
+from indexer.formats.format import GeneratedError, LeftOut, OpenFile, UnreadableError
 from indexer.formats.ocr import is_loaded
-from indexer.formats.registry import format_of, is_packed
-from indexer.formats.unreadable import GeneratedError, UnreadableError
-from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
+from indexer.formats.registry import format_of, is_packed, read
+from indexer.workers.limits import Reading, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
 
 BATCH = 256  # chunks in one message
@@ -45,7 +44,7 @@ def main() -> None:
     tasks: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, tasks), daemon=True).start()
     send(answers, Message({"kind": "ready"}))
-    reader = Reader(tasks.get().header, answers)
+    reader = Reader(msgspec.convert(tasks.get().header, Reading), answers)
     bytes_at_start = data_bytes() or 0
     bound_memory(reader.limits)
     send(answers, Message({"kind": "set"}))
@@ -82,12 +81,10 @@ def _listen(stream: BinaryIO, tasks: "queue.SimpleQueue[Message]") -> None:
 class Reader:
     """Answers tasks. The answer to a task is the documents and chunks of one file."""
 
-    def __init__(self, settings: dict[str, Any], answers: BinaryIO) -> None:
-        self.limits = Limits(**settings["limits"])
-        self._chunker = Chunker(Tokenizer.from_str(settings["tokenizer"]), settings["max_tokens"])
-        self._columns = Columns(**settings["columns"])
-        self._max_file_bytes: int = settings["max_file_bytes"]
-        self._has_ocr: bool = settings["has_ocr"]
+    def __init__(self, reading: Reading, answers: BinaryIO) -> None:
+        self.limits = reading.limits
+        self._reading = reading
+        self._chunker = Chunker(Tokenizer.from_str(reading.tokenizer), reading.max_tokens)
         self._answers = answers
 
     def answer(self, task: dict[str, Any]) -> bool:
@@ -125,8 +122,9 @@ class Reader:
             stream: Any = file
             if not streams:
                 # Read at once, so that the parsed bytes are the hashed bytes even while somebody writes to the file.
-                data = file.read(max(self._max_file_bytes, source.size) + 1)
-                if len(data) > max(self._max_file_bytes, source.size):
+                most = max(self._reading.max_file_bytes, source.size)
+                data = file.read(most + 1)
+                if len(data) > most:
                     raise UnreadableError("grew while it was read")
                 stream = io.BytesIO(data)
             outbox.begin(hash_contents(stream))
@@ -135,11 +133,11 @@ class Reader:
             opened = OpenFile(
                 source.path,
                 stream,
-                self._columns,
+                self._reading.columns,
                 left_out,
                 chosen,
                 is_wanted=source.is_wanted,
-                has_ocr=self._has_ocr,
+                has_ocr=self._reading.has_ocr,
                 progress=outbox.progress,
             )
             for n_records, document in enumerate(read(opened), start=1):

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 from indexer.workers import worker
 
 real = worker.read

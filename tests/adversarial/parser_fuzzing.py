@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 SECONDS = 10.0  # of the processor, for a file of some kilobytes
 CHUNKER = Chunker(make_tokenizer(), 64)

@@ -1,6 +1,5 @@
 """Only files of an index are written or deleted: other folders, links in an index, odd paths, failed runs."""
 
-import json
 import os
 import shutil
 import sys
@@ -121,9 +120,7 @@ def test_a_generations_folder_that_is_a_link_to_the_home_folder_is_refused(docs,
     assert picture(home) == before
 
 
-@pytest.mark.parametrize(
-    "name", [".gitignore", "lock", "lock.holder", "CURRENT.new", "generations.json", "generations.json.new", MARKER]
-)
+@pytest.mark.parametrize("name", [".gitignore", "lock", "lock.holder", "CURRENT.new", MARKER])
 def test_a_file_of_the_index_that_is_a_link_is_refused_and_its_target_kept(docs, home, name, tiny_checkpoint):
     file = docs / ".cdesearch" / name
     file.unlink(missing_ok=True)
@@ -147,7 +144,7 @@ def test_a_link_in_a_generation_is_refused_by_every_command(docs, home, name, ti
     assert picture(home) == before
 
 
-@pytest.mark.parametrize("name", [".gitignore", "lock.holder", "CURRENT.new", "generations.json.new", "spool.arrow"])
+@pytest.mark.parametrize("name", [".gitignore", "lock.holder", "CURRENT.new", "spool.arrow"])
 def test_a_hard_link_to_a_foreign_file_is_never_written_through(docs, home, name, tiny_checkpoint):
     folder = Index.open(docs).generation if name == "spool.arrow" else docs / ".cdesearch"
     (folder / name).unlink(missing_ok=True)
@@ -165,7 +162,7 @@ def test_a_lock_that_is_a_hard_link_to_a_foreign_file_is_refused(docs, home, tin
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes among its files")
-@pytest.mark.parametrize("name", ["lock", "CURRENT", "generations.json", "lock.holder", ".gitignore"])
+@pytest.mark.parametrize("name", ["lock", "CURRENT", "lock.holder", ".gitignore"])
 def test_a_pipe_in_the_index_does_not_hang_a_run(docs, name):
     file = docs / ".cdesearch" / name
     file.unlink(missing_ok=True)
@@ -183,45 +180,6 @@ def test_an_index_folder_that_is_a_link_is_refused_and_a_linked_parent_is_not(do
     for arguments in (["index", "."], ["query", "cat"], ["status"]):
         assert "symbolic link" in cdesearch(*arguments, cwd=tmp_path / "other", code=2).stderr
     assert picture(docs) == before
-
-
-def test_only_generations_of_the_ledger_are_removed(docs, tiny_checkpoint):
-    generations = docs / ".cdesearch" / "generations"
-    kept = ["2024", "0123456789ab", "no.name"]
-    for name in kept:
-        (generations / name).mkdir()
-        (generations / name / "data.bin").write_bytes(b"years of work")
-    (generations / "0123456789ab" / "plan.json").write_text("{}")
-    names = set()
-    for number in range(4):
-        (docs / f"{number}.md").write_text(f"the moon {number}")
-        update(docs, tiny_checkpoint)
-        names.add(Index.open(docs).generation.name)
-    there = {entry.name for entry in generations.iterdir()}
-    assert all((generations / name / "data.bin").read_bytes() == b"years of work" for name in kept)
-    assert len(there - set(kept)) == 2 and there - set(kept) <= names
-    ledger = json.loads((docs / ".cdesearch" / "generations.json").read_text())
-    assert set(ledger["generations"]) == there - set(kept)
-
-
-@pytest.mark.parametrize("names", [["../../../home", "..", ".", "", "/", 7, None, "0123456789AB", "0123456789ab/.."]])
-def test_a_ledger_with_foreign_names_removes_nothing(docs, home, names, tiny_checkpoint):
-    (docs / ".cdesearch" / "generations.json").write_text(json.dumps({"generations": names}))
-    before = picture(home)
-    for number in range(3):
-        (docs / f"{number}.md").write_text(f"the moon {number}")
-        update(docs, tiny_checkpoint)
-    assert picture(home) == before
-
-
-@pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"generations": 7}', "[" * 100_000])
-def test_a_broken_ledger_keeps_the_live_generation_and_is_written_again(docs, text, tiny_checkpoint):
-    (docs / ".cdesearch" / "generations.json").write_text(text)
-    live = Index.open(docs).generation
-    update(docs, tiny_checkpoint)
-    assert live.is_dir()
-    ledger = json.loads((docs / ".cdesearch" / "generations.json").read_text())
-    assert Index.open(docs).generation.name in ledger["generations"]
 
 
 def test_a_gitignore_of_the_index_that_its_user_has_changed_is_kept(docs, tiny_checkpoint):

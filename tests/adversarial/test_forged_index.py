@@ -22,8 +22,8 @@ from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_
 from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, read_files, write_files
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.open_tables import connect
 from cdesearch.store.schema import chunk_from_row
+from cdesearch.store.storage import connect
 from indexer.build import build
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
@@ -325,7 +325,6 @@ def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_r
         for file in (planted / "tables" / f"{table.name}.lance" / "_versions").iterdir():
             file.write_bytes(b"x")
     (planted / "plan.json").write_text(json.dumps({"model": manifest.model_fingerprint, "base": live.name}))
-    (docs / ".cdesearch" / "generations.json").write_text(json.dumps({"generations": [live.name, planted.name]}))
     (docs / "c.md").write_text("a new cat")
     assert build([docs], Options(), Silent()).changed
     assert package.open(docs).search("new cat", mode="text")
@@ -354,7 +353,6 @@ def test_the_chunks_of_a_planted_unfinished_generation_are_never_published(docs,
     if new_context:
         plan |= {"seed": manifest.seed, "context_size": manifest.context_limit, "sources": [str(docs)]}
     (planted / "plan.json").write_text(json.dumps(plan))
-    (docs / ".cdesearch" / "generations.json").write_text(json.dumps({"generations": [live.name, planted.name]}))
     (docs / "c.md").write_text("a new cat")
     build([docs], Options(refresh_context=new_context), Silent())
     table = Index.open(docs).chunks.to_arrow()

@@ -11,7 +11,7 @@ from conftest import make_tokenizer
 from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 pytestmark = pytest.mark.slow
 
@@ -63,12 +63,10 @@ REFUSED = {
     "laughs.xml": "entities unpack to too much text",
     "nul.csv": "binary",
     "deep_100000.html": "nested too deep",
-    "styling.html": "nested too deep",
     "endless_line.jsonl.gz": "line 1 is longer than 50 MB",
     "nested.jsonl": "nested too deep",
     "many_values.jsonl.gz": "more than 3,000,000 values",
     "huge_field.csv": "line 2",
-    "endless_header.csv": "line 1 is longer",
     "nested_text.parquet": "column text has no text but list",
     "unpacks.docx": "unpacks to more than",
     **{
@@ -83,20 +81,16 @@ REFUSED = {
     **{f"{name}.odt": "declares XML entities" for name in ("laughs", "laughs_utf16", "file", "network")},
     **dict.fromkeys(("laughs.pptx", "laughs.xlsx", "file.epub"), "declares XML entities"),
     "repeated.xlsx": "more than 100,000,000 characters",
-    "many_sheets.xlsx": "more than 1,000 sheets",
     "deep.odt": "broken ODT",
     "outside.epub": "broken EPUB",
-    "many_parts.eml": "more than 1,000 parts",
     **{
         f"{name}.eml": "more than 100 nested parts"
         for name in ("nested", "nested_messages", "digest", "carriage_returns")
     },
     "parameters.eml": "more than 20,000 characters",
-    "tokens.rtf": "more than 5,000,000 tokens",
     "encrypted.epub": "encrypted EPUB",
     "unknown_packing.odt": "broken ODT",
     "offset.pptx": "broken PPTX",
-    "many_entries.xlsx": "more than 20,000 parts",
     "nested_cells.ipynb": "not a Jupyter notebook",
     "many_values.ipynb": "not a Jupyter notebook",
     "noise.txt": "binary",
@@ -150,15 +144,14 @@ BOMBS = [
     "unpacks.txt.xz",
     "repeated.xlsx",
     "headers.eml",
-    "tokens.rtf",
     "newlines.txt",
     "styling.html",
 ]
 MEASURE = """
 import re, sys
 from pathlib import Path
-from indexer.formats.unreadable import UnreadableError
-from indexer.documents.read import read
+from indexer.formats.format import UnreadableError
+from indexer.formats.registry import read
 from indexer.formats.format import Columns, LeftOut, OpenFile
 file = Path(sys.argv[1])
 try:

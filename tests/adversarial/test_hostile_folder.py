@@ -18,8 +18,7 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.files.opening import _open_below, _open_then_check
 from indexer.files.outcome import Ignored, Skipped, Source
-from indexer.files.selection import Selection
-from indexer.files.walk import find_sources
+from indexer.files.walk import Selection, find_sources
 from indexer.settings import Options
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX file system")

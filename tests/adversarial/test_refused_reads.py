@@ -22,12 +22,11 @@ from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.folder import begun_generations, check_marker, current_name, finished_generations, mark_of
 from cdesearch.store.guard import check_tables
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.open_tables import connect
-from cdesearch.store.storage import current_generation
+from cdesearch.store.storage import connect, current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.build import build
-from indexer.generations.generation import open_building, own_generations, record, swap_in
-from indexer.generations.removal import remove_index
+from indexer.generations.generation import open_building, swap_in
+from indexer.generations.lock import remove_index
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
 from indexer.settings import Options
@@ -72,8 +71,6 @@ READERS = {
     "the live generation": current_generation,
     "finished generations": finished_generations,
     "begun generations": begun_generations,
-    "the list of generations": own_generations,
-    "a generation to record": lambda index: record(index, index / "generations" / ("b" * 12)),
     "a generation to build": lambda index: open_building(index, None, {"files": 3}),
     "a generation to swap in": lambda index: swap_in(index, live_of(index)),
     "checksums": lambda index: read_checksums(live_of(index)),
@@ -165,7 +162,6 @@ def refused(call, error, path, *arguments, cwd):
         ("openat", "EMFILE", "CURRENT", ["doctor"]),
         ("read", "EIO", "CURRENT", ["doctor", "--repair"]),
         ("openat", "ENOMEM", "CURRENT", ["query", "moon", "--mode", "text"]),
-        ("openat", "EIO", "generations.json", ["index", "."]),
         ("openat", "EIO", "{live}/manifest.json", ["status"]),
         ("openat", "EIO", "{live}/checksums.json", ["doctor", "--repair"]),
         ("openat", "EIO", "{live}/files.jsonl", ["doctor"]),
@@ -176,7 +172,6 @@ def refused(call, error, path, *arguments, cwd):
 )
 def test_a_file_that_cannot_be_read_now_is_named_with_the_reason(index, call, error, name, command):
     planted = index / "generations" / ("a" * 12)  # an unfinished build, whose vectors took hours
-    record(index, planted)
     planted.mkdir()
     (planted / "plan.json").write_text("{}")
     live = generation_of(index)

@@ -181,7 +181,8 @@ from tokenizers import Tokenizer
 from indexer.formats.format import Columns
 from indexer.workers import process
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Pool, Reading
+from indexer.workers.limits import Reading
+from indexer.workers.pool import Pool
 from indexer.files.outcome import Source
 process.COMMAND = (sys.executable, "-P", sys.argv[1])
 file = Path(sys.argv[2])

@@ -58,30 +58,28 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.misbehave(self, texts):
             self.embed(texts)
 
-    def embed(self, texts, change=lambda rows: rows, pieces=1):
+    def embed(self, texts, change=lambda rows: rows):
         vectors = self.server.vectors(texts)
         rows = [
             {"object": "embedding", "index": number, "embedding": self._written(vector)}
             for number, vector in enumerate(vectors)
         ]
         self.server.embedded += texts
-        self.reply(200, {"object": "list", "data": change(rows), "model": "tiny"}, pieces)
+        self.reply(200, {"object": "list", "data": change(rows), "model": "tiny"})
 
     def _written(self, vector):
         if self.server.writes_lists:
             return [float(number) for number in vector]
         return base64.b64encode(vector.astype("<f4").tobytes()).decode()
 
-    def reply(self, status, content, pieces=1, **headers):
+    def reply(self, status, content, **headers):
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         headers = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
-        for start in range(0, len(data), size := -(-len(data) // pieces) or 1):
-            self.wfile.write(data[start : start + size])
-            time.sleep(0.01 if pieces > 1 else 0)
+        self.wfile.write(data)
         return True
 
     def drip(self, part, seconds):

@@ -16,7 +16,7 @@ PAGES = {
 def write_pages(root, pages=None):
     for name, text in (pages or PAGES).items():
         (root / name).parent.mkdir(exist_ok=True, parents=True)
-        (root / name).write_text(text)
+        (root / name).write_text(text, encoding="utf-8")
     return root
 
 

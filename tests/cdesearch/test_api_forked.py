@@ -33,7 +33,6 @@ os._exit(0)
 """
 OPEN = "index = cdesearch.open(docs, model=model)"
 SEARCH = "index.search('cat')"
-OPEN_AND_SEARCH = "cdesearch.open(docs, model=model).search('cat')"
 CALLS = (
     SEARCH,
     "index.search('cat', mode='text')",
@@ -70,37 +69,6 @@ def test_a_forked_child_of_a_process_that_has_searched_says_what_to_do(docs, tin
     assert errors.pop("index.close()") == "worked"
     assert all(error.startswith("This process was forked from process ") for error in errors.values())
     assert all('"spawn"' in error for error in errors.values())
-
-
-POOL = """
-import multiprocessing, sys
-import cdesearch
-docs, model = sys.argv[1:]
-
-def search(query):
-    return len(index.search(query))
-
-index = cdesearch.open(docs, model=model)
-search("cat")
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    try:
-        print(pool.map(search, ["cat", "dog"]))
-    except cdesearch.CdesearchError as error:
-        print(type(error).__name__, error.remedy)
-"""
-
-
-@pytest.mark.slow
-def test_a_pool_of_forked_processes_hands_the_error_over(docs, tiny_checkpoint):
-    command = [sys.executable, "-c", POOL, str(docs), str(tiny_checkpoint)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert run.stdout.startswith('IndexStateError Start it with the method "spawn"')
-
-
-@pytest.mark.slow
-def test_a_forked_child_of_a_process_that_has_not_searched_works(docs, tiny_checkpoint):
-    assert forked(docs, tiny_checkpoint, "", OPEN_AND_SEARCH) == ["worked"]
-    assert forked(docs, tiny_checkpoint, OPEN, SEARCH) == ["worked"]
 
 
 def search_here(docs, model):

@@ -8,7 +8,6 @@ import shutil
 import threading
 import time
 import warnings
-from pathlib import Path
 
 import pytest
 from typer.main import get_command_from_info
@@ -18,7 +17,6 @@ import cdesearch
 from cdesearch.errors import IndexMismatchError, IndexNotFoundError, InputError, QueryError, SourceError
 from indexer.command import index as index_command
 
-REPOSITORY = Path(__file__).parents[2]
 QUERIES = ["the cat", "water in the river", "bread", "a", "moon " * 100, "stone light engine"]
 
 
@@ -81,15 +79,6 @@ def test_the_report_of_a_build_tells_what_was_done(docs, tiny_checkpoint):
     assert cdesearch.open(docs, model=tiny_checkpoint).report is None
 
 
-@pytest.mark.parametrize("limit", ["1KB", 1000])
-def test_a_largest_file_size_is_a_number_or_a_text(docs, tiny_checkpoint, limit):
-    (docs / "large.txt").write_text("the cat " * 200)
-    report = cdesearch.build(
-        docs, model=tiny_checkpoint, max_file_size=limit, rebuild=True, context_size=5, seed=3
-    ).report
-    assert [file.path for file in report.skipped] == ["large.txt"]
-
-
 def test_the_index_keeps_the_globs_of_a_build(docs, tiny_checkpoint):
     report = cdesearch.build(docs, model=tiny_checkpoint, include=["0*.md"], exclude=["05.md"]).report
     assert report.indexed_files == 9
@@ -114,33 +103,6 @@ def test_a_handle_notices_each_of_many_fast_updates_at_its_next_call(opened, doc
     other.close()
 
 
-def test_a_handle_that_is_opened_again_keeps_its_model(opened, docs):
-    opened.search("cat")
-    encoder = opened._searcher.encoder
-    (docs / "new.md").write_text("the dog")
-    opened.update()
-    assert opened._searcher.encoder is encoder
-    assert opened.search("dog").generation == opened.index.generation.name
-
-
-def test_reload_tells_whether_there_is_a_newer_generation(opened, docs, tiny_checkpoint):
-    assert not opened.reload()
-    (docs / "new.md").write_text("the dog")
-    cdesearch.build(docs, model=tiny_checkpoint).close()
-    assert opened.reload() and not opened.reload()
-
-
-def test_an_update_without_changes_keeps_the_generation(opened):
-    opened.update()  # the files are copies, so the times of their attributes are new and are stored once
-    before = opened.index.generation
-    assert not opened.update().changed and opened.index.generation == before
-
-
-def test_an_update_with_a_new_context_embeds_all_texts(opened):
-    report = opened.update(refresh_context=True)
-    assert report.changed and report.embedded == 12
-
-
 def test_a_handle_of_an_index_that_was_removed_or_built_by_another_model_says_so(opened, docs, closed_checkpoint):
     cdesearch.build(docs, model=closed_checkpoint, rebuild=True).close()
     with pytest.raises(IndexMismatchError):
@@ -162,14 +124,6 @@ def test_many_queries_have_the_results_of_single_ones(reading, mode, path, monke
             scores, expected_scores = ((one.score, one.dense_score, one.text_score) for one in (hit, expected))
             assert scores == pytest.approx(expected_scores, abs=1e-6) and hit.chunk == expected.chunk
     assert reading.search_many([]) == []
-
-
-def test_many_queries_leave_out_hits_below_a_confidence(reading):
-    alone = [reading.search(query, k=4, min_confidence=0.3) for query in QUERIES]
-    assert list(map(paths, reading.search_many(QUERIES, k=4, min_confidence=0.3))) == list(map(paths, alone))
-    assert not any(reading.search_many(QUERIES, k=4, min_confidence=1.0))
-    with pytest.raises(QueryError, match="30 is not a confidence"):
-        reading.search_many(QUERIES, min_confidence=30)
 
 
 def test_a_model_of_integers_has_exactly_the_same_results_for_many_queries(tmp_path):
@@ -210,37 +164,6 @@ def test_asynchronous_searches_do_not_block_the_event_loop(reading, monkeypatch)
     assert ticks > 5 and seconds < 4 * 0.3 and len({tuple(hit.chunk.id for hit in result) for result in results}) == 1
 
 
-def test_a_cancelled_search_leaves_the_handle_usable(reading, monkeypatch):
-    search, begun, go_on = reading._searcher.search_many, [], threading.Event()
-
-    def slowly(*arguments, **filters):
-        begun.append(arguments)
-        go_on.wait(10)
-        return search(*arguments, **filters)
-
-    monkeypatch.setattr(reading._searcher, "search_many", slowly)
-
-    async def run():
-        tasks = [asyncio.create_task(reading.asearch("cat")) for _ in range(8)]
-        while len(begun) < 4:
-            await asyncio.sleep(0.01)
-        for task in tasks:
-            task.cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        go_on.set()
-        return outcomes, await reading.asearch("cat")
-
-    outcomes, result = asyncio.run(run())
-    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
-    assert len(begun) == 5, "the searches that had not begun are not run"
-    assert [hit.chunk.id for hit in result] == [hit.chunk.id for hit in reading.search("cat")]
-
-
-def test_an_asynchronous_search_raises_the_errors_of_a_search(reading):
-    with pytest.raises(QueryError, match="The query is empty"):
-        asyncio.run(reading.asearch(" "))
-
-
 def test_a_closed_handle_says_that_it_is_closed(docs, tiny_checkpoint):
     before = set(threading.enumerate())
     with cdesearch.build(docs, model=tiny_checkpoint) as opened:
@@ -278,9 +201,3 @@ def test_importing_everything_keeps_the_function_open():
     exec("from cdesearch import *", names)
     assert "open" not in names and names["build"] is cdesearch.build and names["__builtins__"]["open"] is builtins.open
     assert all(getattr(cdesearch, name) is names[name] for name in cdesearch.__all__)
-
-
-def test_the_wheel_says_that_it_is_typed():
-    wheel = pytest.importorskip("hatchling.builders.wheel")
-    files = wheel.WheelBuilder(str(REPOSITORY)).recurse_included_files()
-    assert "cdesearch/py.typed" in {Path(file.distribution_path).as_posix() for file in files}

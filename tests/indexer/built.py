@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from cdesearch.progress import Silent
 from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
@@ -16,10 +19,27 @@ def write_documents(folder):
     return folder
 
 
+def make_index(paths, progress=None, **options):
+    """Build or update an index, and return the report."""
+    return build(paths, Options(**options), progress or Silent())
+
+
+def long_text(words):
+    """A document with a chunk of each of the numbered words."""
+    return "# Long\n\n" + "\n\n".join(f"## Part {number}\n\n" + f"the {word} {number} " * 6 for number, word in words)
+
+
 def contents(docs):
     index = Index.open(docs)
     table = index.chunks.to_arrow().sort_by("id")
     return table.drop_columns(index.vectors.columns), index.vectors_in(table)
+
+
+def stored_vectors(folder):
+    """The decoded vectors of an index, by chunk id."""
+    index = Index.open(folder)
+    rows = index.chunks.to_arrow()
+    return dict(zip(rows["id"].to_pylist(), index.vectors_in(rows), strict=True))
 
 
 def assert_same(one, other):

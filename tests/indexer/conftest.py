@@ -1,9 +1,7 @@
 import pytest
-from built import write_documents
-
-from cdesearch.progress import Silent
-from indexer.build import build
-from indexer.settings import Options
+from built import make_index, write_documents
+from embedding_server import serving
+from object_server import object_server, store  # noqa: F401 (fixtures)
 
 
 @pytest.fixture
@@ -14,6 +12,20 @@ def docs(tmp_path):
 @pytest.fixture
 def run(docs, tiny_checkpoint):
     def run(**options):
-        return build([docs], Options(model=tiny_checkpoint, **options), Silent())
+        return make_index([docs], model=tiny_checkpoint, **options)
 
     return run
+
+
+@pytest.fixture
+def no_confirmations(tmp_path, monkeypatch):
+    """An empty record of the models and servers that the user has confirmed."""
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "config"))
+
+
+@pytest.fixture
+def server(tiny_encoder, no_confirmations):
+    """A server of the vectors of the tiny model, which nobody has confirmed."""
+    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+        yield server

@@ -2,8 +2,8 @@
 
 from indexer.files.outcome import Source
 from indexer.formats.format import Columns
-from indexer.workers.limits import Limits
-from indexer.workers.pool import Ended, Pool, Reading
+from indexer.workers.limits import Limits, Reading
+from indexer.workers.pool import Ended, Pool
 
 
 def sources_of(folder, texts):

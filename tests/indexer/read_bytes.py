@@ -2,8 +2,8 @@
 
 import io
 
-from indexer.documents.read import read
 from indexer.formats.format import Columns, LeftOut, OpenFile
+from indexer.formats.registry import read
 
 
 def read_bytes(name, data, columns=Columns(), left_out=None, *, is_wanted=False):  # noqa: B008 (frozen)

@@ -1,15 +1,12 @@
-import itertools
 import json
 import os
 import shutil
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from built import WORDS, assert_same, contents
+from built import WORDS, assert_same, contents, long_text, make_index
 
-from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
@@ -22,7 +19,6 @@ from indexer.build import build
 from indexer.embedding import spool
 from indexer.formats.format import Columns
 from indexer.generations import tables as write
-from indexer.plan import count_changes
 from indexer.settings import Options
 
 
@@ -68,10 +64,6 @@ def test_an_update_touches_only_what_changed(docs, run):
     assert before.chunks.count_rows() == n_chunks, "a generation that a reader has open is not changed"
 
 
-def long_text(words):
-    return "# Long\n\n" + "\n\n".join(f"## Part {number}\n\n" + f"the {word} {number} " * 6 for number, word in words)
-
-
 def test_an_edit_changes_all_vectors_of_its_document_and_embeds_one_chunk(docs, run, tiny_encoder):
     words = list(enumerate(WORDS))
     (docs / "long.md").write_text(long_text(words))
@@ -115,9 +107,9 @@ def test_records_that_share_an_id_far_apart_keep_their_vectors(tmp_path, tiny_ch
         (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
 
     write("the cat", "the dog", "the moon and the river")
-    build([tmp_path], Options(model=tiny_checkpoint, vectors="float32"), Silent())
+    make_index([tmp_path], model=tiny_checkpoint, vectors="float32")
     write("the cat", "the dog", "the bread")
-    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    make_index([tmp_path], model=tiny_checkpoint)
     index = Index.open(tmp_path)
     rows = index.chunks.to_arrow()
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
@@ -149,7 +141,7 @@ def test_the_disk_does_not_grow_with_updates(docs, run):
 
 
 def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, closed_checkpoint):
-    build([docs], Options(model=closed_checkpoint, context_size=4), Silent())
+    make_index([docs], model=closed_checkpoint, context_size=4)
     context, before = Index.open(docs).context, contents(docs)
     texts = before[0]["text"].to_pylist()
     encoder = load_encoder(closed_checkpoint)
@@ -157,52 +149,41 @@ def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, clos
     expected = soft_whitening(encoder.encode(texts, "document", bare), encoder.config.statistics)
     np.testing.assert_allclose(context.whitening.shift, expected.shift, atol=1e-5)
     np.testing.assert_allclose(context.whitening.projection, expected.projection, atol=1e-4)
-    build([docs], Options(model=closed_checkpoint, context_size=4, seed=1, rebuild=True), Silent())
+    make_index([docs], model=closed_checkpoint, context_size=4, seed=1, rebuild=True)
     assert Index.open(docs).context.sampled != context.sampled
     assert_same(before, contents(docs))
 
 
-def test_a_large_corpus_is_embedded_in_windows(docs, run, monkeypatch):
-    run()
-    whole = contents(docs)
-    monkeypatch.setattr(spool, "WINDOW", 3)
-    run(rebuild=True)
-    assert_same(whole, contents(docs))
-
-
-def test_records_become_documents(tmp_path, tiny_checkpoint):
-    rows = [{"_id": str(number), "title": word, "text": f"the {word}"} for number, word in enumerate(WORDS)]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
-    assert report.n_documents == report.n_chunks == len(WORDS)
-
-
-def test_unreadable_files_are_named_and_the_others_are_indexed(docs, run):
-    (docs / "bad.md").write_bytes(b"\xff\xff")
-    report = run()
-    assert [item.path for item in report.skipped] == ["bad.md"] and "not UTF-8 text" in report.skipped[0].reason
-    assert report.n_documents == 12
-    again = run()
-    assert not again.changed and again.skipped == report.skipped
+@pytest.mark.parametrize("window", [1, 3])
+def test_a_large_corpus_and_its_updates_are_embedded_in_windows(docs, run, monkeypatch, window):
+    words, found = list(enumerate(WORDS)), []
+    for size in (spool.WINDOW, window):
+        monkeypatch.setattr(spool, "WINDOW", size)
+        (docs / "05.md").write_text(long_text(words))
+        run(rebuild=True)
+        (docs / "05.md").write_text(long_text([*words[:4], (4, "stone"), *words[5:]]))
+        assert run().changed
+        found.append(contents(docs))
+    assert_same(*found)
 
 
 @pytest.mark.parametrize("make", [lambda folder: None, lambda folder: (folder / "bad.md").write_bytes(b"\xff")])
 def test_nothing_to_index_is_an_error(tmp_path, tiny_checkpoint, make):
     make(tmp_path)
     with pytest.raises(SourceError, match="nothing readable"):
-        build([tmp_path], Options(model=tiny_checkpoint), Silent())
+        make_index([tmp_path], model=tiny_checkpoint)
 
 
 def test_a_missing_folder_leaves_nothing_behind(tmp_path, tiny_checkpoint):
     with pytest.raises(SourceError, match="no folder"):
-        build([tmp_path / "nowhere"], Options(model=tiny_checkpoint), Silent())
+        make_index([tmp_path / "nowhere"], model=tiny_checkpoint)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_index_below_a_file_is_refused(docs, tiny_checkpoint):
     (docs / "file").write_text("the cat")
     with pytest.raises(InputError, match="file/index cannot be made"):
-        build([docs], Options(index=docs / "file" / "index", model=tiny_checkpoint), Silent())
+        make_index([docs], index=docs / "file" / "index", model=tiny_checkpoint)
 
 
 def test_records_are_read_whatever_the_size_of_their_file(docs, run):
@@ -216,8 +197,8 @@ def test_records_are_read_whatever_the_size_of_their_file(docs, run):
 def test_another_model_is_refused_by_name(docs, run, closed_checkpoint):
     run()
     with pytest.raises(IndexMismatchError, match="rebuild"):
-        build([docs], Options(model=closed_checkpoint), Silent())
-    build([docs], Options(model=closed_checkpoint, rebuild=True), Silent())
+        make_index([docs], model=closed_checkpoint)
+    make_index([docs], model=closed_checkpoint, rebuild=True)
 
 
 def test_paths_with_quotes_and_newlines(docs, run, tiny_encoder):
@@ -240,46 +221,10 @@ def test_nothing_is_written_to_the_temporary_folder_of_the_system(docs, run, mon
     assert not (index.generation / "tmp").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("years", [4, -30])
-def test_changes_are_found_and_no_duration_is_negative_if_the_clock_jumps(docs, run, monkeypatch, years):
-    wrong, real = years * 365 * 86_400, time.time
-    file, looks = docs / "00.md", itertools.count()
-    monkeypatch.setattr(time, "time", lambda: real() + wrong * (next(looks) % 2))  # it jumps again and again
-    assert 0 <= run().seconds < 600
-    monkeypatch.setattr(time, "time", lambda: real() + wrong)  # it is wrong while the index is updated
-    file.write_text(file.read_text().swapcase())  # of the same size
-    assert run().changed and not run().changed
-    monkeypatch.setattr(time, "time", real)  # it is right again
-    assert read_status(Index.open(docs))["updated_hours_ago"] >= 0
-    file.write_text(file.read_text().swapcase())
-    assert count_changes(Index.open(docs)) == {"new": 0, "modified": 1, "deleted": 0}
-    assert run().changed and not run().changed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [2**33, 2**34 + 1, -(2**31)], ids=["year 2242", "year 2514", "year 1901"])
-def test_files_from_the_far_future_or_past_are_indexed_and_updated(docs, run, tiny_encoder, seconds):
-    file = docs / "old.md"
-
-    def write(text):
-        file.write_text(text)
-        os.utime(file, (seconds, seconds))
-
-    write("a lantern")
-    assert run().n_documents == 13 and not run().changed
-    write("the old baker")
-    assert run().changed
-    assert Searcher(Index.open(docs), tiny_encoder).search("baker", 1, "text")[0].chunk.path == "old.md"
-
-
-def test_the_new_place_of_the_same_model_is_stored_although_no_file_has_changed(
-    docs, run, tiny_checkpoint, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("APPDATA", str(tmp_path / "config"))
+@pytest.mark.usefixtures("no_confirmations")
+def test_the_new_place_of_the_same_model_is_stored_although_no_file_has_changed(docs, run, tiny_checkpoint, tmp_path):
     run()
     moved = shutil.copytree(tiny_checkpoint, tmp_path / "moved")
-    assert not build([docs], Options(model=moved), Silent()).changed
+    assert not make_index([docs], model=moved).changed
     assert Index.open(docs).manifest.model == str(moved)
     assert Searcher(Index.open(docs)).search("bread"), "the model at its new place is confirmed"

@@ -1,4 +1,3 @@
-import os
 import queue
 import shutil
 import sys
@@ -7,18 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, make_index
 
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexBusyError, IndexDamagedError, IndexNotFoundError
+from cdesearch.errors import IndexNotFoundError
 from cdesearch.progress import Silent
-from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer import job
 from indexer.build import build
 from indexer.embedding import spool
-from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.settings import Options
 from indexer.workers import process
@@ -67,7 +63,7 @@ def test_a_first_build_stopped_before_its_first_chunk_keeps_the_vectors_of_its_c
     first, second = Stopped(), Stopped()
     for stopped in (first, second):
         with pytest.raises(KeyboardInterrupt):
-            build([docs], Options(model=tiny_checkpoint), stopped)
+            make_index([docs], stopped, model=tiny_checkpoint)
     with pytest.raises(IndexNotFoundError, match="Repeat the `cdesearch index` command that began it"):
         Index.open(docs)
     assert first.totals["Embedding the context"] > 0
@@ -101,31 +97,6 @@ def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs,
     assert other.keys() < one.keys()
     for chunk, vector in other.items():
         np.testing.assert_allclose(vector, one[chunk], atol=1e-3)
-
-
-@pytest.mark.parametrize("changed", [False, True])
-def test_a_build_killed_before_it_becomes_the_live_generation_is_completed(docs, run, monkeypatch, changed):
-    """By then, the vectors that the whitening is fitted to are removed."""
-
-    def killed(*_):
-        raise KeyboardInterrupt
-
-    run()
-    undisturbed = contents(docs)
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(job, "swap_in", killed)
-        run(refresh_context=True)
-    if changed:
-        (docs / "new.md").write_text("the engine is in the river")
-    report = run(refresh_context=True)
-    assert report.embedded == int(changed) and report.n_documents == 12 + changed
-    if not changed:
-        assert_same(undisturbed, contents(docs))
-
-
-def test_a_second_build_at_the_same_time_is_refused(docs, run):
-    with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError, match=f"process {os.getpid()}"):
-        run()
 
 
 def editions(index):
@@ -202,19 +173,3 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, mon
     assert run().changed
     assert Index.open(docs).chunks.count_rows(f"path = '{name}' AND text LIKE '%dog%'") == 1
     assert not run().changed
-
-
-@pytest.mark.parametrize(
-    ("victim", "message"),
-    [
-        ("manifest.json", r"manifest\.json cannot be read.*doctor --repair"),
-        ("context.safetensors", r"is damaged: context\.safetensors.*doctor --repair --index"),
-        ("tables/chunks.lance", r"is damaged: tables/chunks\.lance.*doctor --repair --index"),
-    ],
-)
-def test_a_damaged_index_names_the_file_and_the_command_that_repairs_it(docs, run, victim, message, tiny_encoder):
-    run()
-    path = Index.open(docs).generation / victim
-    shutil.rmtree(path) if path.is_dir() else path.write_text("{")
-    with pytest.raises(IndexDamagedError, match=message):
-        Searcher(Index.open(docs), tiny_encoder).search("moon")

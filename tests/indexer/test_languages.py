@@ -4,16 +4,13 @@ import shutil
 
 import lancedb
 import pytest
+from built import make_index
 from lancedb.index import FTS
 
 import cdesearch
 from cdesearch.cli.hits.passage_lines import query_words, word_spans
 from cdesearch.cli.status import read_status
-from cdesearch.progress import Silent
-from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 # For each language: documents, and queries with the number of the document that contains their words
 CORPORA = {
@@ -23,13 +20,7 @@ CORPORA = {
             "Der Einhängepunkt des Dateisystems muss vorhanden sein, bevor es von dem Programm eingebunden wird.",
             "Mit dieser Option wird die Ausgabe nach der Größe der Prozesse sortiert, nicht nach ihrem Namen.",
         ],
-        [
-            ("Datei", 0),
-            ("Benutzern", 0),
-            ("Arbeitsverzeichnisses", 0),
-            ("Einhängepunkte", 1),
-            ("Prozess", 2),
-        ],
+        [("Datei", 0), ("Benutzern", 0), ("Arbeitsverzeichnisses", 0), ("Einhängepunkte", 1), ("Prozess", 2)],
     ),
     "ru": (
         [
@@ -113,16 +104,6 @@ def test_an_arabic_word_is_found_behind_an_article_and_a_conjunction(tmp_path, e
         assert all([*word_spans(text, query_words(query))] for text in found.values())
 
 
-@pytest.mark.parametrize(
-    "word",
-    ["Rindfleischetikettierungsüberwachungsgesetz", "переосвидетельствование", "0123456789abcdef" * 8],
-)
-def test_a_long_word_is_found_as_a_whole(tmp_path, english_model, word):
-    texts = [*CORPORA["de"][0], f"Hier steht {word} in einem Satz, den es sonst nicht gibt."]
-    index = cdesearch.build(write(tmp_path / "docs", texts), model=english_model)
-    assert [hit.chunk.path for hit in index.search(word, mode="text")] == ["3.md"]
-
-
 def test_a_part_of_a_german_compound_finds_it_also_after_updates(tmp_path, english_model):
     folder = write(tmp_path / "docs", CORPORA["de"][0])
     index = cdesearch.build(folder, model=english_model)
@@ -147,26 +128,19 @@ def test_whole_words_count_for_more_than_compounds(tmp_path, english_model):
     assert [hit.chunk.path for hit in index.search("Verzeichnis", mode="text")] == ["3.md", "0.md"]
 
 
-def test_only_a_corpus_that_joins_words_stores_its_vocabulary(tmp_path, english_model):
-    for code in ("de", "ru"):
-        index = cdesearch.build(write(tmp_path / code, CORPORA[code][0]), model=english_model)
-        assert (Index.open(tmp_path / code).vocabulary is not None) == (code == "de")
-        assert index.search(CORPORA[code][1][0][0], mode="text")
-
-
 def test_most_of_a_mixed_corpus_chooses_the_stemmer_and_updates_keep_it(tmp_path, english_model):
     texts = CORPORA["de"][0]
     folder = write(tmp_path / "docs", [*(f"{text} {number}" for number in range(6) for text in ENGLISH), texts[0]])
     run = {"model": english_model}
-    build([folder], Options(**run), Silent())
+    make_index([folder], **run)
     assert full_text(folder)["language"] == "English"
     for number in range(30):
         (folder / f"later{number}.md").write_text(f"{texts[number % 3]} {number}")
-    report = build([folder], Options(), Silent())
+    report = make_index([folder])
     manifest = Index.open(folder).manifest
     assert full_text(folder)["language"] == "English" and manifest.text_language == "en"
     assert manifest.languages["de"] > manifest.languages["en"] and "not of German" in report.language_notes[1]
-    build([folder], Options(rebuild=True, **run), Silent())
+    make_index([folder], rebuild=True, **run)
     assert full_text(folder)["language"] == "German"
 
 
@@ -184,7 +158,7 @@ def test_an_english_index_has_the_full_text_of_lancedb_with_longer_words(tmp_pat
 
 def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_model):
     folder = write(tmp_path / "docs", [*CORPORA["ru"][0], ENGLISH[0]])
-    report = build([folder], Options(model=english_model), Silent())
+    report = make_index([folder], model=english_model)
     line, stemmer = report.language_notes
     assert stemmer == "Full text stems words of Russian alone, not those of 25% English."
     assert line.startswith("75% of the chunks are in languages that the model does not read (75% Russian).")
@@ -192,22 +166,3 @@ def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_m
     cdesearch.open(folder, model=english_model)
     status = read_status(Index.open(folder))
     assert status["languages"] == "75% Russian, 25% English" and status["unread"] == line
-
-
-def test_nothing_is_said_of_a_model_whose_languages_are_unknown(tmp_path, tiny_checkpoint):
-    folder = write(tmp_path / "docs", CORPORA["ru"][0])
-    assert build([folder], Options(model=tiny_checkpoint), Silent()).language_notes == ()
-
-
-def test_an_explanation_adds_up_and_shows_the_lower_weight_of_vectors(tmp_path, english_model):
-    texts = CORPORA["de"][0]
-    folder = write(tmp_path / "docs", texts)
-    build([folder], Options(model=english_model), Silent())
-    query = "wie werden alle Dateien gelöscht"
-    with Searcher(Index.open(folder), model=english_model) as searcher:
-        hit = searcher.search(query, 3, "hybrid")[0]
-        explained = searcher.explain(hit.chunk.id, query, 3, "hybrid")
-    assert explained.dense.blindness > 0.9 and explained.dense.weight < 0.2
-    assert explained.dense.contribution + explained.text.contribution == pytest.approx(hit.score, abs=1e-6)
-    assert {word.word for word in explained.words if word.chunks} == {"Dateien", "gelöscht"}
-    assert sum(word.bm25 for word in explained.words) == pytest.approx(hit.text_score, abs=1e-4)

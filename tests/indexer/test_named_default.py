@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from built import write_documents
+from built import make_index
 from command import cdesearch
 
 import cdesearch as package
@@ -17,23 +17,14 @@ from indexer.build import build
 from indexer.settings import Options
 
 
-@pytest.fixture
-def docs(tmp_path, tiny_checkpoint):
-    """Indexed with a copy of a small model."""
-    docs = write_documents(tmp_path / "docs")
-    model = shutil.copytree(tiny_checkpoint, tmp_path / "model")
-    build([docs], Options(model=model), Silent())
-    return docs
+@pytest.fixture(autouse=True)
+def _indexed(docs, tmp_path, tiny_checkpoint):
+    """Documents that are indexed with a copy of a small model."""
+    make_index([docs], model=shutil.copytree(tiny_checkpoint, tmp_path / "model"))
 
 
 def model_of(docs):
     return Index(docs / ".cdesearch").manifest.model
-
-
-def command_in(text):
-    """The arguments of the first command of `cdesearch` in a message."""
-    start = text.index("`cdesearch ") + len("`cdesearch ")
-    return shlex.split(text[start : text.index("`", start)])
 
 
 @pytest.mark.slow
@@ -41,7 +32,7 @@ def test_an_index_of_another_model_returns_to_the_default_model(docs):
     options = Options(index=docs / ".cdesearch", model=parse_model("default"))
     with pytest.raises(IndexMismatchError) as caught:
         build([], options, Silent())
-    assert f"built by the model {model_of(docs)}. This is default, the one that ships. Add --reb" in str(caught.value)
+    assert f"built by the model {model_of(docs)}. This is default, the one that ships." in str(caught.value)
     cdesearch("index", "--rebuild", "--model", "default", cwd=docs)
     assert model_of(docs) is None
     assert "default" in cdesearch("status", cwd=docs).stdout
@@ -49,17 +40,12 @@ def test_an_index_of_another_model_returns_to_the_default_model(docs):
     assert "cat" in cdesearch("query", "the cat", "--model", "default", cwd=docs).stdout
 
 
-def test_the_default_model_needs_no_confirmation_by_any_name(tmp_path, docs):
-    build([docs], Options(model=parse_model("default"), rebuild=True), Silent())
-    copy = shutil.copytree(docs, tmp_path / "copied")
-    assert package.open(copy).search("the cat")
-
-
-def test_python_takes_the_name_default(docs):
+def test_python_takes_the_name_default_and_needs_no_confirmation_of_it(docs, tmp_path):
     with package.build(docs, model="default", rebuild=True) as opened:
         assert opened.index.manifest.model is None and opened.search("the cat")
-    with package.open(docs, model="default") as opened:
-        assert opened.search("the cat")
+    for model in ("default", None):
+        with package.open(shutil.copytree(docs, tmp_path / str(model)), model=model) as opened:
+            assert opened.search("the cat")
     assert package.Embedder("default").get_sentence_embedding_dimension() == 384
 
 
@@ -67,8 +53,8 @@ def test_a_folder_of_that_name_is_named_with_a_dot():
     assert parse_model("./default") == Path("default") != parse_model("default")
 
 
-def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+@pytest.mark.usefixtures("no_confirmations")
+def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path):
     (tmp_path / "config" / "cdesearch").mkdir(parents=True)
     (tmp_path / "config" / "cdesearch" / "config.toml").write_text(f'[index]\nmodel = "{tmp_path / "model"}"\n')
     (docs / ".cdesearch.toml").write_text('[index]\nmodel = "default"\n')
@@ -79,8 +65,8 @@ def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path, monkeypa
 def test_a_model_that_is_gone_can_be_replaced_by_the_default_with_the_printed_command(docs, tmp_path):
     shutil.rmtree(tmp_path / "model")
     with pytest.raises(ModelError) as caught:
-        build([], Options(index=docs / ".cdesearch"), Silent())
+        make_index([], index=docs / ".cdesearch")
     moved, _, lost = caught.value.remedy.partition("Otherwise ")
     assert "--model NEW_FOLDER" in moved and "embeds all texts with the model that ships" in lost
-    cdesearch(*command_in(lost), cwd=tmp_path)
+    cdesearch(*shlex.split(lost.split("`")[1])[1:], cwd=tmp_path)
     assert model_of(docs) is None

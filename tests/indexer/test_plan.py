@@ -3,23 +3,16 @@
 import json
 import os
 import shutil
-import time
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from msgspec import structs
+from built import make_index
 
 from cdesearch.progress import Silent
-from cdesearch.store.checksums import write_checksums
-from cdesearch.store.file_account import FILES, FileRecord, read_files, write_files
 from cdesearch.store.index import Index
-from cdesearch.store.layout import FOLDER
-from cdesearch.store.storage import current_generation
-from indexer import plan as plan_module
 from indexer.build import build
-from indexer.files.outcome import Ignored, Skipped, Source
-from indexer.plan import STAMP_NS, Changes, count_changes, find_changes, make_plan
+from indexer.files.outcome import Skipped, Source
+from indexer.plan import STAMP_NS, count_changes, find_changes, make_plan
 from indexer.settings import Options
 
 SECOND = 10**9
@@ -37,7 +30,7 @@ def indexed(tmp_path_factory, tiny_checkpoint):
     (docs / "d.jsonl").write_text("\n".join(map(json.dumps, RECORDS)))
     for file in docs.iterdir():
         os.utime(file, ns=(BUILT * SECOND, BUILT * SECOND))
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     return docs
 
 
@@ -47,24 +40,6 @@ def base(indexed):
     index = Index.open(indexed)
     index.manifest = replace(index.manifest, updated=float(BUILT + 1000))
     return index
-
-
-@pytest.fixture
-def remembering(indexed, tmp_path):
-    """Makes a copy of the index that lists one more file."""
-
-    def copy(record):
-        shutil.copytree(indexed / FOLDER, tmp_path / FOLDER)
-        generation = current_generation(tmp_path / FOLDER)
-        records = [*read_files(generation), record]
-        (generation / FILES).unlink()
-        write_files(records, generation / FILES)
-        write_checksums(generation, None)
-        index = Index(tmp_path / FOLDER)
-        index.manifest = replace(index.manifest, updated=float(BUILT + 1000))
-        return index
-
-    return copy
 
 
 def source_of(file, **changed):
@@ -90,27 +65,6 @@ def without_time(records):
     )
 
 
-def test_files_that_were_left_out_are_recorded_with_the_reason():
-    plan = plan_of([Ignored("y/", "*.png"), Skipped("x", "why")], None)
-    assert plan.files == {"y/": FileRecord("y/", "ignored", "*.png"), "x": FileRecord("x", "skipped", "why")}
-    assert [*plan.files] == ["y/", "x"] and plan.skipped == (Skipped("x", "why"),)
-    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == ([], [], set())
-    assert plan.counts == {"indexed": 0, "ignored": 1, "skipped": 1}
-
-
-def test_a_file_counts_as_skipped_until_it_is_read():
-    plan = plan_of([Source("/nowhere", "a.md", 7, 5)], None)
-    assert plan.files == {"a.md": FileRecord("a.md", "skipped", "not read yet", 7, 5)}
-
-
-def test_without_a_base_everything_is_to_be_read(indexed):
-    found = sources_of(indexed)
-    plan = plan_of([*found, Skipped("x", "why")], None)
-    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == (found, [], set())
-    assert [file.path for file in plan.files.values()] == [*(source.path for source in found), "x"]
-    assert plan.files["x"] == FileRecord("x", "skipped", "why")
-
-
 def test_if_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed, base):
     gone = [replace(source, location="/nowhere") for source in sources_of(indexed)]
     plan = plan_of(gone, base)
@@ -124,21 +78,16 @@ def test_if_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed
     assert sum(record["path"] == "d.jsonl" for record in plan.kept.to_pylist()) == 2, "all records of a file"
 
 
-def test_a_skipped_file_does_not_change_the_plan_of_the_others(indexed, base):
-    found = sources_of(indexed)
-    plan = plan_of([found[0], Skipped("x", "why"), *found[1:]], base)
-    assert plan.skipped == (Skipped("x", "why"),) and len(plan.kept) == 5 and (plan.to_read, plan.gone) == ([], set())
-    assert plan.has_news and not plan.is_empty, "the new file must be recorded"
-
-
-def test_a_new_file_is_read_and_a_deleted_one_is_gone(indexed, base, tmp_path):
+def test_new_and_changed_files_are_read_and_deleted_ones_are_gone(indexed, base, tmp_path):
     news = tmp_path / "news.md"
     news.write_text("the bread")
-    found = [source for source in sources_of(indexed) if source.path != "b.md"]
-    plan = plan_of([*found, source_of(news)], base)
-    assert plan.to_read == [source_of(news)] and plan.gone == {"b.md"} and not plan.is_empty
-    assert {record["path"] for record in plan.kept.to_pylist()} == {"a.md", "c.md", "d.jsonl"}
-    assert not plan_of(found, base).is_empty and not plan_of([*sources_of(indexed), source_of(news)], base).is_empty
+    first, _deleted, *rest = sources_of(indexed)
+    larger = replace(first, size=first.size + 1)
+    plan = plan_of([larger, *rest, source_of(news)], base)
+    assert plan.to_read == [larger, source_of(news)] and plan.gone == {"a.md", "b.md"} and not plan.is_empty
+    assert {record["path"] for record in plan.kept.to_pylist()} == {"c.md", "d.jsonl"}
+    assert not plan_of([first, *rest], base).is_empty
+    assert not plan_of([*sources_of(indexed), source_of(news)], base).is_empty
 
 
 @pytest.mark.parametrize(
@@ -165,99 +114,27 @@ def test_a_file_written_within_the_resolution_of_time_stamps_before_the_build_is
     assert bool(plan.to_read) == read == (not plan.is_empty)
 
 
-def test_a_file_of_another_size_counts_as_changed_without_being_read(indexed, base):
-    found = sources_of(indexed)
-    found[0] = replace(found[0], size=found[0].size + 1)
-    assert plan_of(found, base).to_read == found[:1]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets few users make symbolic links")
-@pytest.mark.parametrize("in_top", [False, True])
-def test_a_file_that_was_replaced_by_a_link_is_not_compared_through_it(indexed, base, tmp_path, in_top):
-    link = tmp_path / "a.md"
-    link.symlink_to(indexed / "a.md")
-    item = replace(source_of(link), mtime_ns=BUILT * SECOND + 5, top=tmp_path if in_top else None)
-    plan = plan_of([item, *sources_of(indexed)[1:]], base)
-    assert plan.to_read == ([item] if in_top else []), "a file that the user names may be a link"
-
-
-def test_every_changed_or_deleted_file_is_named(indexed, base):
-    first, _second, *rest = sources_of(indexed)
-    plan = plan_of([replace(first, size=first.size + 1), *rest, Source("/nowhere", "z.md", 1, 1)], base)
-    assert plan.gone == {"a.md", "b.md"} and [source.path for source in plan.to_read] == ["a.md", "z.md"]
-
-
-@pytest.mark.parametrize(
-    ("outcome", "file_hash", "version", "read"),
-    [
-        ("skipped", "0" * 32, None, False),
-        ("skipped", "0" * 32, "0.0.1", True),
-        ("skipped", None, None, True),
-        ("indexed", "0" * 32, "0.0.1", False),
-        ("ignored", None, None, True),
-    ],
-)
-def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_if_it_was_never_opened(
-    indexed, remembering, outcome, file_hash, version, read
-):
-    record = FileRecord("s.md", outcome, "why", 5, BUILT * SECOND, file_hash)
-    index = remembering(record)
-    index.manifest = replace(index.manifest, cdesearch=version or index.manifest.cdesearch)
-    unread = Source("/nowhere", "s.md", 5, BUILT * SECOND)
-    plan = plan_of([unread, *sources_of(indexed)], index)
-    assert plan.to_read == ([unread] if read else [])
-    assert plan.files["s.md"] == (
-        structs.replace(record, outcome="skipped", reason="not read yet", file_hash=None) if read else record
-    )
-    assert plan.gone == set() and len(plan.kept) == 5, "it had no documents, and the others have not changed"
-
-
-def test_everything_can_be_read_again(indexed, base, tmp_path):
-    news = tmp_path / "news.md"
-    news.write_text("the bread")
-    found = [*sources_of(indexed), source_of(news)]
-    plan = plan_of(found, base, read_all=True)
-    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == (found, [], {*TEXTS, "d.jsonl"})
-
-
-def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for name in ("same.md", "edited.md", "deleted.md", "deleted too.md"):
-        (docs / name).write_text(f"the {name}")
+def test_a_file_that_could_not_be_read_is_tried_again_only_by_another_version(docs, run):
     (docs / "broken.pdf").write_bytes(b"no pdf")
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    run()
+    index = later(docs)
+    found = [replace(source, location="/nowhere") for source in sources_of(docs)]
+    assert plan_of(found, index).to_read == []
+    index.manifest = replace(index.manifest, cdesearch="0.0.1")
+    assert [source.path for source in plan_of(found, index).to_read] == ["broken.pdf"]
+
+
+def test_changes_are_counted(docs, run):
+    (docs / "broken.pdf").write_bytes(b"no pdf")
+    run()
     assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}, "broken.pdf is recorded"
-    (docs / "edited.md").write_text("another text")
-    (docs / "deleted.md").unlink()
-    (docs / "deleted too.md").unlink()
+    (docs / "00.md").write_text("another text")
+    (docs / "01.md").unlink()
+    (docs / "02.md").unlink()
     for name in ("n1.md", "n2.md", "n3.md"):
         (docs / name).write_text("new")
     assert count_changes(Index.open(docs)) == {"new": 3, "modified": 1, "deleted": 2}
     assert find_changes(Index.open(docs)).n_bytes == len("another text") + 3 * len("new")
-
-
-@pytest.mark.parametrize(("size", "time"), [(7, 0), (6, 1), (7, 1)])
-def test_a_file_that_was_never_opened_counts_as_modified_if_size_or_time_differ(indexed, remembering, size, time):
-    index = remembering(FileRecord("bad.md", "skipped", "why", size, (BUILT - time) * SECOND))
-    bad = index.root / "bad.md"
-    bad.write_bytes(b"ab\0cd!")
-    os.utime(bad, ns=(BUILT * SECOND, BUILT * SECOND))
-    index.manifest = replace(index.manifest, sources=("bad.md",))
-    assert find_changes(index) == Changes(new=0, modified=1, deleted=4, n_bytes=6)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
-def test_a_file_that_was_never_opened_counts_as_modified_when_its_permissions_have_changed(tmp_path, remembering):
-    bad = tmp_path / "bad.md"
-    bad.write_text("unread")
-    os.utime(bad, ns=(BUILT * SECOND, BUILT * SECOND))
-    index = remembering(FileRecord("bad.md", "skipped", "why", 6, BUILT * SECOND, None, bad.stat().st_ctime_ns))
-    index.manifest = replace(index.manifest, sources=("bad.md",))
-    assert find_changes(index).modified == 0
-    time.sleep(0.05)  # the resolution of these times
-    bad.chmod(0o600)
-    assert find_changes(index).modified == 1
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
@@ -275,12 +152,15 @@ def test_a_broken_file_that_is_replaced_by_a_good_one_of_the_same_size_and_time_
     assert build([docs], options, Silent()).n_documents == 2
 
 
-def test_a_file_that_was_ignored_before_is_new_and_one_that_is_ignored_now_is_not_deleted(tmp_path, tiny_checkpoint):
+def test_only_files_that_an_update_would_read_are_new_and_those_that_are_ignored_now_are_not_deleted(
+    tmp_path, tiny_checkpoint
+):
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text(f"the {name}")
     (tmp_path / ".ignore").write_text("a.md\n")
-    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    make_index([tmp_path], model=tiny_checkpoint, max_file_bytes=100)
     (tmp_path / ".ignore").write_text("b.md\n")
+    (tmp_path / "large.md").write_text("the dog " * 100)
     assert count_changes(Index.open(tmp_path)) == {"new": 1, "modified": 0, "deleted": 0}
 
 
@@ -288,18 +168,11 @@ def test_the_files_of_a_folder_that_is_gone_do_not_count_as_deleted(tmp_path, ti
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.md").write_text(f"the {folder}")
-    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint, index=tmp_path / "index"), Silent())
+    make_index([tmp_path / "one", tmp_path / "two"], model=tiny_checkpoint, index=tmp_path / "index")
     (tmp_path / "two" / "a.md").unlink()
     assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 1}
     (tmp_path / "two").rmdir()
     assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 0}
-
-
-def test_a_file_over_the_limit_of_the_index_is_not_new(tmp_path, tiny_checkpoint):
-    (tmp_path / "a.md").write_text("the cat")
-    build([tmp_path], Options(model=tiny_checkpoint, max_file_bytes=100), Silent())
-    (tmp_path / "large.md").write_text("the dog " * 100)
-    assert count_changes(Index.open(tmp_path))["new"] == 0
 
 
 @pytest.fixture
@@ -312,7 +185,7 @@ def updated(tmp_path, tiny_checkpoint):
         os.utime(docs / name, ns=(BUILT * SECOND, BUILT * SECOND))
 
     def run():
-        return build([docs], Options(model=tiny_checkpoint), Silent())
+        return make_index([docs], model=tiny_checkpoint)
 
     run()
     return run
@@ -325,31 +198,13 @@ def later(docs):
     return index
 
 
-@contextmanager
-def unreadable_files():
-    """Let every attempt to compare the contents of a file fail."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_module, "open_regular", None)
-        yield
-
-
-def replaced_by_moving(file):
-    other = file.with_suffix(".new")
-    other.write_text("the cow")
-    os.utime(other, ns=(BUILT * SECOND, BUILT * SECOND))
-    other.replace(file)
-
-
-def replaced_by_copying(file):
-    file.write_text("the cow")
-    os.utime(file, ns=(BUILT * SECOND, BUILT * SECOND))
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
-@pytest.mark.parametrize("replaced", [replaced_by_moving, replaced_by_copying])
-def test_another_file_of_the_same_size_and_time_is_a_change(tmp_path, updated, replaced):
+@pytest.mark.parametrize("name", ["a.new", "a.md"], ids=["moved", "copied"])
+def test_another_file_of_the_same_size_and_time_is_a_change(tmp_path, updated, name):
     docs = tmp_path / "docs"
-    replaced(docs / "a.md")
+    (docs / name).write_text("the cow")
+    os.utime(docs / name, ns=(BUILT * SECOND, BUILT * SECOND))
+    (docs / name).replace(docs / "a.md")
     assert count_changes(later(docs)) == {"new": 0, "modified": 1, "deleted": 0}
     assert updated().embedded == 1
     texts = [row["text"] for row in Index.open(docs).chunks.search().to_list()]
@@ -366,13 +221,13 @@ def test_a_change_of_attributes_is_compared_once_and_embeds_nothing(tmp_path, up
     assert not report.changed and Index.open(docs).generation != before, "the new times are stored"
     times = {row["path"]: row["mtime_ns"] for row in Index.open(docs).documents.to_arrow().to_pylist()}
     assert times["c.md"] == (docs / "c.md").stat().st_mtime_ns
-    with unreadable_files():
-        assert plan_of(sources_of(docs), later(docs)).is_empty
+    unreadable = [replace(source, location="/nowhere") for source in sources_of(docs)]
+    assert plan_of(unreadable, later(docs)).is_empty
     before = Index.open(docs).generation
     assert not updated().changed and Index.open(docs).generation == before
 
 
 def test_a_copied_folder_with_its_index_embeds_nothing(tmp_path, updated, tiny_checkpoint):
     shutil.copytree(tmp_path / "docs", tmp_path / "copy")
-    report = build([tmp_path / "copy"], Options(model=tiny_checkpoint), Silent())
+    report = make_index([tmp_path / "copy"], model=tiny_checkpoint)
     assert (report.embedded, report.changed) == (0, False)

@@ -1,21 +1,15 @@
 """Indexes of pplx-embed: its codes are stored as they are, and the chunks of a document are encoded together."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from built import make_index
 from random_pplx import pplx_folder
 
 import cdesearch
 from cdesearch.context.document import add_document_context
 from cdesearch.context.rounding import to_codes
 from cdesearch.encode.load import load_encoder
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 pytest.importorskip("transformers")
 PARTS = ["the cat sleeps. ", "a dog in the water. ", "bread and stone. "]
@@ -40,7 +34,7 @@ def docs(tmp_path):
 
 
 def run(folder, model, **options):
-    return build([folder], Options(model=model, **options), progress=Silent())
+    return make_index([folder], model=model, **options)
 
 
 def rows_of(folder):
@@ -95,29 +89,6 @@ def test_an_update_stores_what_the_model_makes_of_the_whole_documents(docs, mode
     np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
 
 
-def test_windows_end_between_chunks_and_are_encoded_apart(docs, models, monkeypatch):
-    monkeypatch.setattr("cdesearch.encode.encoder.WINDOW_TOKENS", 500)
-    run(docs, models[True], plain=True)
-    index, rows = rows_of(docs)
-    encoder = load_encoder(models[True], plain=True)
-    assert max(len(encoder.windows(chunks)) for chunks in by_document(rows)) > 1
-    wanted = np.concatenate([own_vectors(encoder, chunks, None) for chunks in by_document(rows)])
-    np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
-
-
-def test_an_edit_of_a_chunk_changes_the_vectors_of_the_others_in_its_document(docs, models):
-    run(docs, models[True], plain=True)
-    _, before = rows_of(docs)
-    first = docs / "1.txt"
-    first.write_text(first.read_text().replace("dog", "cow", 1))
-    run(docs, models[True])
-    index, after = rows_of(docs)
-    is_other = np.array([path == "1.txt" for path in after["path"].to_pylist()])
-    same_text = np.array([a == b for a, b in zip(before["text"].to_pylist(), after["text"].to_pylist(), strict=True)])
-    moved = np.abs(index.vectors_in(before) - index.vectors_in(after)).max(axis=1) > 1e-4
-    assert moved[is_other & same_text].any() and not moved[~is_other].any()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
@@ -125,26 +96,3 @@ def test_every_mode_finds_the_passage_that_holds_the_query(docs, models, joins, 
     run(docs, models[joins])
     found = cdesearch.open(docs).search("moon light", mode=mode, k=1)
     assert [hit.chunk.path for hit in found] == ["short.txt"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("joins", [False, True])
-def test_the_command_line_builds_updates_and_searches(docs, models, joins, tmp_path):
-    def command(*arguments):
-        user = os.environ | {name: str(tmp_path) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
-        done = subprocess.run(
-            [sys.executable, "-m", "cdesearch", *arguments],
-            cwd=docs,
-            env=user,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    command("index", ".", "--model", str(models[joins]), "--vectors", "int8", "--plain")
-    (docs / "new.txt").write_text("engine of a river")
-    command("index", ".")
-    assert "new.txt" in command("query", "engine of a river", "--mode", "dense", "-k", "1")
-    assert "int8" in command("status")

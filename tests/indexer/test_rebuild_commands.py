@@ -1,41 +1,25 @@
 """The commands that messages print rebuild an index with its own model, and work when they are copied."""
 
 import shlex
-import shutil
 
 import pytest
-from built import write_documents
+from built import make_index, write_documents
 from command import cdesearch
-from embedding_server import serving
+from notes import Notes
 
-from cdesearch.errors import CdesearchError, IndexMismatchError
+from cdesearch.errors import CdesearchError
 from cdesearch.models.endpoint_model import EndpointModel
-from cdesearch.progress import Silent
-from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.index import Index
 from cdesearch.store.trust import trust_file
-from indexer.build import build
-from indexer.settings import Options
-
-
-@pytest.fixture(autouse=True)
-def _no_confirmations(tmp_path, monkeypatch):
-    for name in ("XDG_CONFIG_HOME", "APPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "config"))
-
-
-@pytest.fixture
-def server(tiny_encoder):
-    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
-        yield server
 
 
 @pytest.fixture
 def docs(tmp_path, server):
+    """Indexed with a model on a server."""
     docs = write_documents(tmp_path / "the docs")
     (docs / "old.jsonl").write_text('{"text": "the moon"}\n')
     model = EndpointModel(server.url, "tiny", "query: ")
-    build([docs], Options(model=model, index=tmp_path / "index"), Silent())
+    make_index([docs], model=model, index=tmp_path / "index")
     return docs
 
 
@@ -78,7 +62,7 @@ def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_ke
     if "query_prefix" in setting:
         setting = {"model": EndpointModel(query_prefix="ask: ")}
     with pytest.raises(CdesearchError) as caught:
-        build([docs], Options(index=tmp_path / "index", **setting), Silent())
+        make_index([docs], index=tmp_path / "index", **setting)
     run_printed(str(caught.value), tmp_path)
     manifest = Index(tmp_path / "index").manifest
     assert model_of(tmp_path / "index") == (server.url, "tiny", "ask: " if "model" in setting else "query: ")
@@ -89,45 +73,24 @@ def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_ke
     )
 
 
+@pytest.mark.slow
+def test_a_rebuild_of_a_path_says_which_settings_the_defaults_replace(tmp_path, tiny_checkpoint):
+    docs = write_documents(tmp_path / "docs")
+    make_index([docs], model=tiny_checkpoint, vectors="int8", dimension=4)
+    kept, replaced, given = Notes(), Notes(), Notes()
+    make_index([], kept, index=docs / ".cdesearch", rebuild=True)
+    assert not kept.lines and Index(docs / ".cdesearch").manifest.vectors == "int8"
+    make_index([docs], replaced, model=tiny_checkpoint, rebuild=True)
+    assert replaced.lines == [
+        "The index had vectors in int8, 4 dimensions, which the defaults replace. `cdesearch index --rebuild` without a"
+        " path keeps all settings."
+    ]
+    make_index([docs], given, rebuild=True)
+    assert f"The index had the model {tiny_checkpoint}" in given.lines[0]
+
+
 def test_the_server_of_an_index_that_nobody_has_confirmed_is_not_part_of_a_command(docs, server, tmp_path):
     docs.rename(tmp_path / "texts")
     trust_file().unlink()
     shown = cdesearch("status", "--index", tmp_path / "index", cwd=tmp_path).stderr
     assert f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`" in shown and server.url not in shown
-
-
-def test_a_checkpoint_that_has_changed_is_used_again_with_the_printed_command(
-    tmp_path, tiny_checkpoint, closed_checkpoint
-):
-    docs = write_documents(tmp_path / "docs")
-    model = shutil.copytree(tiny_checkpoint, tmp_path / "model")
-    build([docs], Options(model=model), Silent())
-    shutil.rmtree(model)
-    shutil.copytree(closed_checkpoint, model)
-    with pytest.raises(IndexMismatchError) as caught:
-        build([], Options(index=docs / ".cdesearch"), Silent())
-    assert f"If --model names another model than {model}, leave it out." in str(caught.value)
-    run_printed(str(caught.value), tmp_path)
-    assert Index(docs / ".cdesearch").manifest.model == str(model)
-
-
-@pytest.mark.slow
-def test_advice_about_languages_is_one_command(tmp_path):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for number in range(3):
-        (docs / f"{number}.txt").write_text("The file is deleted when the user logs out and the session has ended.")
-    build([docs], Options(), Silent())
-    for number in range(9):
-        (docs / f"de{number}.txt").write_text(
-            "Die Dateien werden gelöscht, wenn der Benutzer sich abmeldet und die Sitzung zu Ende ist."
-        )
-    build([docs], Options(), Silent())
-    index = Index.open(docs)
-    where = f"--index {index.folder}`."
-    assert unread_languages(index).endswith(
-        f" reads them: `cdesearch index --rebuild --model intfloat/multilingual-e5-small {where}"
-    )
-    assert unfit_text_language(index).endswith(f"not of German: `cdesearch index --rebuild {where}")
-    run_printed(unfit_text_language(index), tmp_path)
-    assert Index.open(docs).manifest.text_language == "de"

@@ -1,62 +1,57 @@
-"""Indexes that store vectors in each kind: builds, updates, stages, search indexes and repairs."""
+"""Indexes that store vectors in each kind, and reduced to the first principal components of their corpus."""
 
 import shutil
 
-import lancedb
 import numpy as np
-import pyarrow as pa
 import pytest
-from built import write_documents
+from built import long_text, make_index, stored_vectors, write_documents
 from staged import Told, publish_often
 
+import cdesearch
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from cdesearch.errors import IndexDamagedError, InputError
-from cdesearch.progress import Silent
+from cdesearch.errors import InputError
+from cdesearch.evaluation.ranking import PlainVectors, asking
 from cdesearch.search import nearest
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import Manifest
 from cdesearch.store.vector_format import KINDS
-from indexer.build import build
 from indexer.generations import tables
 from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
-from indexer.settings import Options
 
+MODEL = 16  # dimensions of the tiny model
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 QUERIES = ["the moon", "About bread 5", "river stone house"]
+TOLERANCE = {"float32": 1e-4, "float16": 3e-3, "int8": 0.011}
+FORMS = [*((kind, None) for kind in KINDS), *((kind, 6) for kind in KINDS)]
+every_form = pytest.mark.parametrize(("kind", "dimension"), FORMS)
+every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def long_text(words):
-    return "# Long\n\n" + "\n\n".join(f"## Part {number}\n\n" + f"the {word} {number} " * 6 for number, word in words)
-
-
-def stored(folder):
-    """The decoded vectors of an index, by chunk id."""
-    index = Index.open(folder)
-    rows = index.chunks.to_arrow()
-    return dict(zip(rows["id"].to_pylist(), index.vectors_in(rows), strict=True))
-
-
-def assert_stored_as_encoded(folder, encoder):
+def assert_stored_as_encoded(folder, encoder, dimension=None):
     """Compare every vector with what the model encodes in the context of the index."""
     index = Index.open(folder)
+    dimension = dimension or MODEL
+    assert (index.manifest.dimension, index.manifest.is_reduced) == (dimension, dimension < MODEL)
+    assert index.context.whitening.projection.shape == (MODEL, dimension)
     rows = index.chunks.to_arrow()
-    vectors = index.vectors_in(rows)
-    for document in set(rows["document_id"].to_pylist()):
-        at = [row for row, name in enumerate(rows["document_id"].to_pylist()) if name == document]
+    vectors, documents = index.vectors_in(rows), rows["document_id"].to_pylist()
+    for document in set(documents):
+        at = [row for row, name in enumerate(documents) if name == document]
         own = encoder.encode([rows["text"][row].as_py() for row in at], "document", index.context)
         expected = index.vectors.rounded(add_document_context(own, encoder.config.document_weight))
         if index.vectors.kind == "binary":  # a component near zero may change its sign in another batch
             assert np.mean((vectors[at] > 0) == (expected > 0)) > 0.98
         else:
-            tolerance = {"float32": 1e-4, "float16": 3e-3, "int8": 0.011}[index.vectors.kind]
-            np.testing.assert_allclose(vectors[at], expected, atol=tolerance)
+            np.testing.assert_allclose(vectors[at], expected, atol=TOLERANCE[index.vectors.kind])
+
+
+def assert_sample_is_stored(index, decoded):
+    sampled = to_unit(np.stack([decoded[chunk] for chunk in index.context.sampled.chunk_ids]))
+    np.testing.assert_array_equal(index.context.sample_vectors, sampled)
 
 
 def write_many(docs):
@@ -71,52 +66,72 @@ def share_of_best(searcher, query, decoded, encoder):
     return np.mean([hit.dense_score >= scores[9] - 1e-5 for hit in searcher.search(query, 10, "dense")])
 
 
-@pytest.fixture(params=KINDS)
-def kind(request):
-    return request.param
-
-
 @pytest.mark.slow
-def test_an_index_has_the_kind_that_was_chosen_and_keeps_it(docs, run, kind, tiny_encoder):
-    run(vectors=kind)
-    assert Index.open(docs).manifest.vectors == kind
-    assert_stored_as_encoded(docs, tiny_encoder)
+@every_form
+def test_an_index_has_the_form_that_was_chosen_and_keeps_it(docs, run, kind, dimension, tiny_encoder):
+    run(vectors=kind, dimension=dimension)
+    assert_stored_as_encoded(docs, tiny_encoder, dimension)
     (docs / "new.md").write_text("the new river")
     run()
     (docs / "new.md").write_text("the new bread")
     run(refresh_context=True)
     index = Index.open(docs)
     assert index.manifest.vectors == kind
-    assert_stored_as_encoded(docs, tiny_encoder)
+    assert_stored_as_encoded(docs, tiny_encoder, dimension)
     status = read_status(index)
-    assert status["vectors_stored_as"] == kind
+    assert (status["vectors_stored_as"], status["dimension"]) == (kind, dimension or MODEL)
     assert status["vector_bytes"] == index.manifest.n_chunks * index.vectors.n_bytes
-
-
-@pytest.mark.slow
-def test_another_kind_needs_a_rebuild(docs, run, kind):
-    other = KINDS[(KINDS.index(kind) + 1) % len(KINDS)]
-    run(vectors=kind)
-    with pytest.raises(InputError, match=rf"stores vectors as {kind}, not as {other}.*--rebuild"):
-        run(vectors=other)
+    make_index([], index=docs, rebuild=True)
     assert Index.open(docs).manifest.vectors == kind
-    run(vectors=other, rebuild=True)
-    assert Index.open(docs).manifest.vectors == other
-    build([], Options(index=docs, rebuild=True), Silent())
-    assert Index.open(docs).manifest.vectors == other
-
-
-def test_a_kind_that_does_not_exist_is_refused_in_one_line(run):
-    with pytest.raises(InputError, match=r"Vectors cannot be stored as int4\. Choose one of float32"):
-        run(vectors="int4")
+    assert_stored_as_encoded(docs, tiny_encoder, dimension)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ({"vectors": "float32"}, {"vectors": "int8"}, "stores vectors as float32, not as int8"),
+        ({"vectors": "binary"}, {"vectors": "float16"}, "stores vectors as binary, not as float16"),
+        ({"dimension": 6}, {"dimension": 5}, "stores vectors of 6 dimensions, not of 5"),
+        ({"dimension": 6}, {"dimension": MODEL}, "stores vectors of 6 dimensions, not of 16"),
+        ({}, {"dimension": 6}, "stores vectors of 16 dimensions, not of 6"),
+    ],
+)
+def test_another_form_needs_a_rebuild(docs, run, before, after, message):
+    run(**before)
+    manifest = Index.open(docs).manifest
+    for refresh in (False, True):
+        with pytest.raises(InputError, match=f"{message}.*--rebuild"):
+            run(**after, refresh_context=refresh)
+    assert Index.open(docs).manifest == manifest
+    run(**after, rebuild=True)
+    assert all(getattr(Index.open(docs).manifest, name) == value for name, value in after.items())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vectors": "int4"}, r"Vectors cannot be stored as int4\. Choose one of float32"),
+        ({"dimension": 0}, r"0 cannot be the dimension of vectors\. Choose a whole number from 1"),
+        ({"dimension": 2.5}, r"2\.5 cannot be"),
+        ({"dimension": 10**9}, "1000000000 cannot be"),
+        ({"dimension": MODEL + 1}, r"of this model have 16 dimensions, not 17\. Choose a --dimension up to 16\."),
+    ],
+)
+def test_a_form_that_vectors_cannot_have_is_refused_in_one_line(docs, run, options, message):
+    with pytest.raises(InputError, match=message) as raised:
+        run(**options)
+    assert "\n" not in str(raised.value)
+    assert not (docs / ".cdesearch" / "CURRENT").exists()
+
+
+@pytest.mark.slow
+@every_kind
 def test_updates_store_what_a_fresh_build_stores(docs, run, kind, tiny_encoder):
     words = list(enumerate(WORDS))
     (docs / "long.md").write_text(long_text(words))
     run(vectors=kind)
-    fresh = stored(docs)
+    fresh = stored_vectors(docs)
     (docs / "long.md").write_text(long_text([*words[:4], (4, "stone"), *words[5:]]))
     (docs / "03.md").unlink()
     report = run()
@@ -128,7 +143,7 @@ def test_updates_store_what_a_fresh_build_stores(docs, run, kind, tiny_encoder):
     shutil.copy(docs.parent / "again" / "03.md", docs / "03.md")
     (docs / "long.md").write_text(long_text(words))
     run()
-    again = stored(docs)
+    again = stored_vectors(docs)
     assert again.keys() == fresh.keys()
     for chunk, vector in again.items():
         assert to_unit(vector[None])[0] @ to_unit(fresh[chunk][None])[0] > (0.99 if kind == "binary" else 0.9999)
@@ -144,9 +159,11 @@ def test_many_edits_of_a_document_add_up_to_no_error(docs, run, tiny_encoder):
 
 
 @pytest.mark.slow
-def test_every_way_to_read_vectors_answers(docs, run, kind, tiny_encoder):
-    run(vectors=kind)
+@every_form
+def test_every_way_to_read_vectors_answers(docs, run, kind, dimension, tiny_encoder):
+    run(vectors=kind, dimension=dimension)
     index = Index.open(docs)
+    assert (index.vectors.kind, index.vectors.dimension) == (kind, dimension or MODEL)
     with Searcher(index, tiny_encoder) as searcher:
         for query in QUERIES:
             for mode in ("hybrid", "dense", "rerank"):
@@ -157,34 +174,36 @@ def test_every_way_to_read_vectors_answers(docs, run, kind, tiny_encoder):
             assert (explained.dense.own_cosine is None) == (kind == "binary")
         assert {hit.chunk.path for hit in searcher.search("house", 50, "dense", path="0[12].md")} == {"01.md", "02.md"}
     assert measure_drift(index).standard_errors == pytest.approx(index.manifest.drift)
-    decoded = stored(docs)
-    sampled = to_unit(np.stack([decoded[chunk] for chunk in index.context.sampled.chunk_ids]))
-    np.testing.assert_array_equal(index.context.sample_vectors, sampled)
+    assert diagnose(docs / ".cdesearch").is_sound
+    assert_sample_is_stored(index, stored_vectors(docs))
 
 
+@every_kind
 def test_dense_scores_are_cosines_of_the_stored_vectors(docs, run, kind, tiny_encoder):
     run(vectors=kind)
-    index, decoded = Index.open(docs), stored(docs)
+    index, decoded = Index.open(docs), stored_vectors(docs)
     vector = tiny_encoder.encode(["the moon"], "query", index.context)[0]
     expected = {chunk: float(to_unit(one[None])[0] @ vector) for chunk, one in decoded.items()}
     with Searcher(index, tiny_encoder) as searcher:
         hits = searcher.search("the moon", 100, "dense")
-    assert len(hits) == len(expected)
-    for hit in hits:
-        assert hit.dense_score == pytest.approx(expected[hit.chunk.id], abs=1e-6)
+    assert {hit.chunk.id: hit.dense_score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.slow
-def test_stages_answer_with_the_vectors_that_they_have(docs, kind, tiny_checkpoint, tiny_encoder, monkeypatch):
+@pytest.mark.parametrize(("kind", "dimension"), [*FORMS[: len(KINDS)], ("float16", 6)])
+def test_stages_answer_with_the_vectors_that_they_have(
+    docs, kind, dimension, tiny_checkpoint, tiny_encoder, monkeypatch
+):
     publish_often(monkeypatch)
     seen = []
 
     def look(_):
         index = Index.open(docs)
+        assert (index.manifest.vectors, index.manifest.dimension) == (kind, dimension or MODEL)
         if not index.manifest.n_vectors:
             return
-        known = {chunk for chunk, vector in stored(docs).items() if vector.any()}
-        assert index.manifest.vectors == kind and len(known) == index.manifest.n_vectors
+        known = {chunk for chunk, vector in stored_vectors(docs).items() if vector.any()}
+        assert len(known) == index.manifest.n_vectors
         assert len(index.context.sample_vectors) <= len(known)
         with Searcher(index, tiny_encoder) as searcher:
             assert {hit.chunk.id for hit in searcher.search("the cat is in the house", 50, "dense")} == known
@@ -193,17 +212,17 @@ def test_stages_answer_with_the_vectors_that_they_have(docs, kind, tiny_checkpoi
         assert diagnose(docs / ".cdesearch").is_sound
         seen.append(len(known))
 
-    build([docs], Options(model=tiny_checkpoint, vectors=kind), Told(look))
+    make_index([docs], Told(look), model=tiny_checkpoint, vectors=kind, dimension=dimension)
     assert seen
-    assert_stored_as_encoded(docs, tiny_encoder)
+    assert_stored_as_encoded(docs, tiny_encoder, dimension)
 
 
 @pytest.mark.slow
+@every_kind
 def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, run, kind, tiny_encoder, monkeypatch):
     for module, name, number in (
         (tables, "VECTOR_INDEX_FROM", 300),
         (tables, "BITS_INDEX_FROM", 300),
-        *([(tables, "ROTATED_FROM", 300)] if kind == "float32" else []),  # of float16 there is a graph
         (nearest, "SMALLEST_PART", 60),
         (nearest, "OF_CHUNKS", 400),
         (nearest, "PARTS_SEARCHED", 3),
@@ -215,11 +234,10 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
         (docs / "new.md").write_text(f"the {WORDS[update]} is new")
         run()
     index = Index.open(docs)
-    assert index.has_rotated_signs == (kind == "float32")
     assert index.chunks.index_stats("vector_idx").num_unindexed_rows == 0
     found = diagnose(docs / ".cdesearch")
     assert found.is_sound, found.damages
-    decoded = stored(docs)
+    decoded = stored_vectors(docs)
     shares = []
     with Searcher(index, tiny_encoder) as searcher:
         for query in QUERIES:
@@ -229,16 +247,15 @@ def test_a_large_index_searches_its_vectors_by_an_index_that_updates_keep(docs, 
     assert np.mean(shares) >= 0.6
 
 
-def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, tiny_encoder, monkeypatch):
-    for name in ("VECTOR_INDEX_FROM", "ROTATED_FROM"):
-        monkeypatch.setattr(tables, name, 300)
+def test_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, tiny_encoder, monkeypatch):
+    monkeypatch.setattr(tables, "BITS_INDEX_FROM", 300)
     monkeypatch.setattr(nearest, "SMALLEST_PART", 40)
     write_many(docs)
     (docs / "new.md").write_text(long_text(enumerate(WORDS[:4])))
-    run()
+    run(vectors="int8")
     index = Index.open(docs)
-    assert index.has_rotated_signs and diagnose(docs / ".cdesearch").is_sound
-    decoded, in_file = stored(docs), {chunk.id for chunk in DocumentReader(index).file("new.md")}
+    assert diagnose(docs / ".cdesearch").is_sound
+    decoded, in_file = stored_vectors(docs), {chunk.id for chunk in DocumentReader(index).file("new.md")}
     shares = []
     with Searcher(index, tiny_encoder) as searcher:
         for query in QUERIES:
@@ -247,59 +264,45 @@ def test_rotated_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, 
                 narrow.setattr(nearest, "parts_to_search", lambda *_, **__: 1)
                 filtered = searcher.search(query, 10, "dense", path="new.md")
             assert {hit.chunk.id for hit in filtered} == in_file
-    assert np.mean(shares) >= 0.25  # .43 to .77 in twenty builds, as the rotation and parts are drawn; by chance .025
+    assert np.mean(shares) >= 0.25
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vectors", "scale", "codes", "bits"])
-def test_columns_that_do_not_fit_the_manifest_are_damage_that_can_be_repaired(docs, run, name, tiny_encoder):
-    run(vectors="int8")
-    generation = Index.open(docs).generation
-    if name == "vectors":
-        file = generation / "manifest.json"
-        forged = file.read_text().replace('"vectors": "int8"', '"vectors": "float16"')
-        file.unlink()
-        file.write_text(forged)
-    else:
-        database = lancedb.connect(generation / "tables")
-        rows = database.open_table("chunks").to_arrow()
-        kept = rows.drop_columns(name)
-        if name != "scale":
-            numbers = rows[name].combine_chunks().flatten().to_numpy().astype(np.int16)
-            width = rows.schema.field(name).type.list_size
-            kept = kept.append_column(name, pa.FixedSizeListArray.from_arrays(pa.array(numbers), width))
-        database.create_table("chunks", kept, mode="overwrite")
-    write_checksums(generation, None)
-    for mode in ("hybrid", "dense", "text"):
-        with Searcher(Index.open(docs), tiny_encoder) as searcher:
-            with pytest.raises(IndexDamagedError, match="columns") as raised:
-                searcher.search("the moon", mode=mode)
-            assert "\n" not in str(raised.value)
-    assert not diagnose(docs / ".cdesearch").is_sound
-    repair(docs / ".cdesearch", False, Silent(), lambda _: None)
-    assert diagnose(docs / ".cdesearch").is_sound
-
-
-def test_a_kind_that_no_version_writes_is_a_damaged_manifest(docs, run):
-    run()
-    file = Index.open(docs).generation / "manifest.json"
-    forged = file.read_text().replace('"vectors": "float16"', '"vectors": "int4"')
-    file.unlink()
-    file.write_text(forged)
-    with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read .*int4"):
-        Manifest.load(file)
+@pytest.mark.parametrize(("first", "second"), [(5, 5), (None, MODEL)])
+def test_two_builds_of_the_same_dimension_have_equal_vectors(docs, run, first, second):
+    run(dimension=first)
+    before = stored_vectors(docs)
+    run(dimension=second, rebuild=True)
+    assert Index.open(docs).manifest.is_reduced == (second < MODEL)
+    assert all(np.array_equal(vector, before[chunk]) for chunk, vector in stored_vectors(docs).items())
 
 
 @pytest.mark.slow
-def test_a_damaged_search_index_is_repaired_without_the_model(docs, run, kind):
-    run(vectors=kind)
-    before = stored(docs)
-    folder = docs / ".cdesearch"
-    for file in (Index.open(docs).generation / "tables" / "chunks.lance" / "_indices").rglob("*.lance"):
-        file.unlink()
-    assert not diagnose(folder).is_sound
-    repair(folder, False, Silent(), lambda _: None)
-    assert diagnose(folder).is_sound and Index.open(docs).manifest.vectors == kind
-    after = stored(docs)
-    assert after.keys() == before.keys()
-    assert all(np.array_equal(after[chunk], vector) for chunk, vector in before.items())
+@pytest.mark.parametrize("n_texts", [1, 3])
+@pytest.mark.parametrize("dimension", [1, 6, MODEL - 1])
+def test_a_corpus_with_fewer_chunks_than_dimensions_works(tmp_path, tiny_checkpoint, tiny_encoder, n_texts, dimension):
+    for number, text in enumerate(["the cat", "moon and water", "a stone house"][:n_texts]):
+        (tmp_path / f"{number}.md").write_text(text)
+    make_index([tmp_path], model=tiny_checkpoint, dimension=dimension)
+    assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
+    with Searcher(Index.open(tmp_path), tiny_encoder) as searcher:
+        for mode in ("hybrid", "dense"):
+            assert len(searcher.search("water of the moon", 5, mode)) == n_texts
+    (tmp_path / "new.md").write_text("the engine of bread")
+    make_index([tmp_path], model=tiny_checkpoint)
+    assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
+
+
+def test_plain_vectors_cannot_be_computed_from_reduced_ones(docs, run):
+    run(dimension=6)
+    with asking(Index.open(docs)) as asked:
+        assert not PlainVectors(asked).is_different
+
+
+def test_the_python_function_takes_the_dimension(docs, tiny_checkpoint):
+    with cdesearch.build(docs, model=tiny_checkpoint, dimension=6) as opened:
+        assert opened.index.manifest.dimension == 6 and opened.search("cat", mode="dense")
+        (docs / "b.md").write_text("the dog")
+        assert opened.update().changed and opened.index.manifest.dimension == 6
+    with pytest.raises(InputError, match="not of 7"):
+        cdesearch.build(docs, model=tiny_checkpoint, dimension=7)

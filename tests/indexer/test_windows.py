@@ -1,19 +1,13 @@
 """Indexes of models of this project that read the chunks of a document together (late chunking)."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from built import make_index
 from conftest import TINY, make_checkpoint
 
-import cdesearch
-from cdesearch.context.document import add_document_context
-from cdesearch.encode.load import load_encoder
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 PARTS = ["the cat and the dog. ", "water and the moon. ", "bread, river and stone. "]
 
@@ -36,7 +30,7 @@ def docs(tmp_path):
 
 
 def run(folder, model=None, **options):
-    return build([folder], Options(model=model, **options), progress=Silent())
+    return make_index([folder], model=model, **options)
 
 
 def vectors_of(folder):
@@ -45,28 +39,6 @@ def vectors_of(folder):
     rows = index.chunks.to_arrow()
     keys = zip(rows["path"].to_pylist(), rows["text"].to_pylist(), strict=True)
     return dict(zip(keys, index.vectors_in(rows), strict=True))
-
-
-@pytest.mark.slow
-def test_an_update_of_one_document_equals_a_fresh_encoding_in_the_same_context(docs, model):
-    run(docs, model, vectors="float32")
-    before = vectors_of(docs)
-    edited = docs / "1.txt"
-    edited.write_text(edited.read_text().replace("moon", "sun", 1))
-    run(docs)
-    after, index, encoder = vectors_of(docs), Index.open(docs), load_encoder(model)
-    context = index.context_for(encoder)
-    rows = index.chunks.to_arrow()
-    paths, texts = np.array(rows["path"].to_pylist()), rows["text"].to_pylist()
-    for path in set(paths):
-        chunks = [text for text, name in zip(texts, paths, strict=True) if name == path]
-        own = encoder.encode_chunks(chunks, [range(len(chunks))], context)
-        wanted = add_document_context(own, encoder.config.document_weight)
-        found = np.array([after[path, text] for text in chunks])
-        np.testing.assert_allclose(found, wanted, atol=1e-4)
-    kept = before.keys() & after.keys()
-    moved = {key[0] for key in kept if np.abs(before[key] - after[key]).max() > 1e-4}
-    assert moved == {"1.txt"} and len(kept) > 6
 
 
 def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, model, tmp_path):
@@ -85,35 +57,8 @@ def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, m
         np.testing.assert_allclose(updated[key], vector, atol=1e-6)
 
 
-def test_an_update_embeds_only_the_windows_that_an_edit_changes(docs, model):
-    report = run(docs, model, vectors="float16")
-    of_document = sum(path == "1.txt" for path, _ in vectors_of(docs))
-    edited = docs / "1.txt"
-    edited.write_text(f"{edited.read_text()}\n\nthe sun.")
-    assert report.embedded > of_document > run(docs).embedded > 0
-    updated, index, encoder = vectors_of(docs), Index.open(docs), load_encoder(model)
-    rows = index.chunks.search().where("path = '1.txt'").to_arrow()
-    places = [json.loads(place)["ordinal"] for place in rows["place"].to_pylist()]
-    texts = [text for _, text in sorted(zip(places, rows["text"].to_pylist(), strict=True))]
-    own = encoder.encode_chunks(texts, [range(len(texts))], index.context_for(encoder))
-    wanted = add_document_context(own, encoder.config.document_weight)
-    np.testing.assert_allclose([updated["1.txt", text] for text in texts], wanted, atol=2e-3)
-    (docs / "folder").mkdir()
-    edited.rename(docs / "folder" / "1.txt")
-    (docs / "0.txt").unlink()
-    assert run(docs).embedded == 0
-
-
-def test_without_the_vectors_of_single_chunks_a_changed_document_is_embedded_as_a_whole(docs, model):
-    run(docs, model, vectors="int8")
+def test_a_changed_document_is_embedded_as_a_whole_and_no_other(docs, model):
+    run(docs, model)
     edited = docs / "1.txt"
     edited.write_text(f"{edited.read_text()}\n\nthe sun.")
     assert run(docs).embedded == sum(path == "1.txt" for path, _ in vectors_of(docs))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
-def test_every_mode_finds_the_passage_that_equals_the_query(docs, model, mode):
-    run(docs, model)
-    found = cdesearch.open(docs).search("short.txt engine light", mode=mode, k=1)
-    assert [hit.chunk.path for hit in found] == ["short.txt"]

@@ -1,14 +1,13 @@
 """`python -m trainer` with only torch, numpy, tokenizers, safetensors and msgspec installed."""
 
-import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
+from hidden_libraries import run_module_without
 
 from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
@@ -23,59 +22,11 @@ ABSENT = (
     " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
     " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
 )
-# These finders hide the absent libraries: `import` fails and `find_spec` returns None, as on a bare machine.
-WITHOUT = """
-import sys
-absent, finders = set(sys.argv.pop(1).split()), list(sys.meta_path)
-
-class Bare:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in absent:
-            return None
-        return next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
-
-sys.meta_path[:] = [Bare()]
-from trainer.__main__ import main
-code = main(sys.argv[1:])
-assert not absent & {name.partition(".")[0] for name in sys.modules}
-sys.exit(code)
-"""
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
-
-
-@pytest.fixture
-def recipe_file(tmp_path, tiny_checkpoint):
-    random = np.random.default_rng(0)
-    texts = [" ".join(random.choice(WORDS, size=4)) for _ in range(60)]
-    rows = [{"query": f"{text.split()[0]} {number}", "document": text} for number, text in enumerate(texts)]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (tmp_path / "recipe.toml").write_text(
-        f"""
-        [data]
-        pairs = ["{tmp_path}/pairs.jsonl"]
-        held_out = 0.2
-        [model]
-        start = "{tiny_checkpoint}"
-        [batches]
-        size = 8
-        context_size = 8
-        cluster_size = 8
-        [learning]
-        steps = 3
-        warmup = 1
-        micro_batch = 4
-        [run]
-        out = "{tmp_path}/out"
-        surrogate = "{tiny_checkpoint}"
-        """
-    )
-    return tmp_path / "recipe.toml"
 
 
 def train_bare(*arguments):
-    command = [sys.executable, "-P", "-c", WITHOUT, ABSENT, *map(str, arguments)]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return run_module_without(ABSENT, "trainer", *arguments, cwd=".")
 
 
 def steps_of(folder):
@@ -83,30 +34,22 @@ def steps_of(folder):
 
 
 @pytest.mark.slow
-def test_data_that_was_prepared_elsewhere_is_trained_on_with_torch_alone(recipe_file, tmp_path):
+def test_data_that_was_prepared_elsewhere_is_trained_on_with_torch_alone(small_recipe, tmp_path):
     out = tmp_path / "out"
-    first = train_bare(recipe_file, "--resume")
+    first = train_bare(small_recipe, "--resume")
     assert first.returncode == 2 and "faiss is not installed" in first.stderr and "has no state yet" in first.stderr
-    recipe = load_recipe(recipe_file, {"learning.steps": "0"})
+    recipe = load_recipe(small_recipe, {"learning.steps": "0"})
     train(recipe, Silent())
-    last = train_bare(recipe_file, "--resume")
+    last = train_bare(small_recipe, "--resume")
     assert last.returncode == 0, last.stderr
     assert steps_of(out) == [1, 2, 3]
     assert (out / "checkpoint" / "model.safetensors").exists() and not (out / "checkpoint" / "onnx").exists()
 
 
 @pytest.mark.slow
-def test_a_library_without_replacement_is_named_in_one_line(recipe_file):
-    recipe_file.with_name("pairs.parquet").write_bytes(b"")
-    done = train_bare(recipe_file, f'--set=data.pairs=["{recipe_file.parent}/pairs.parquet"]')
-    assert done.returncode == 2
-    assert "pyarrow is not installed" in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_sigterm_saves_the_state_and_the_command_to_continue_works(recipe_file):
-    out = recipe_file.parent / "out"
-    command = [sys.executable, "-m", "trainer", str(recipe_file), "--resume"]
+def test_sigterm_saves_the_state_and_the_command_to_continue_works(small_recipe):
+    out = small_recipe.parent / "out"
+    command = [sys.executable, "-m", "trainer", str(small_recipe), "--resume"]
     endless = [*command, "--set=learning.steps=100000", "--set=run.watch_every=100000"]
     process = subprocess.Popen(endless, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
     while not (out / "log.jsonl").exists() or len(steps_of(out)) < 2:
@@ -125,12 +68,12 @@ def test_sigterm_saves_the_state_and_the_command_to_continue_works(recipe_file):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["trainer"], ["cdesearch", "train"]])
-def test_sigterm_during_preparation_ends_with_143_and_says_what_is_kept(recipe_file, command):
-    out = recipe_file.parent / "out"
+def test_sigterm_during_preparation_ends_with_143_and_says_what_is_kept(small_recipe, command):
+    out = small_recipe.parent / "out"
     program = (
         "import runpy, sys, time; import trainer.data.material as material\n"
         "material.surrogate_vectors = lambda *_: (print('waiting', flush=True), time.sleep(60))\n"
-        f"sys.argv = {[*command, str(recipe_file)]!r}; runpy.run_module({command[0]!r}, run_name='__main__')"
+        f"sys.argv = {[*command, str(small_recipe)]!r}; runpy.run_module({command[0]!r}, run_name='__main__')"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -150,8 +93,8 @@ def test_sigterm_during_preparation_ends_with_143_and_says_what_is_kept(recipe_f
         ({"run.surrogate": "nowhere"}, "nowhere is not a checkpoint: there is no such folder"),
     ],
 )
-def test_what_is_needed_after_the_preparation_is_checked_before_it(recipe_file, settings, named):
-    recipe = load_recipe(recipe_file, settings)
+def test_what_is_needed_after_the_preparation_is_checked_before_it(small_recipe, settings, named):
+    recipe = load_recipe(small_recipe, settings)
     with pytest.raises(CdesearchError, match=named):
         train(recipe, Silent())
     assert not recipe.run.out.exists()
@@ -161,35 +104,31 @@ def test_what_is_needed_after_the_preparation_is_checked_before_it(recipe_file, 
     ("arguments", "message"),
     [
         ([], "the following arguments are required: recipe"),
-        (
-            ["RECIPE", "--set", "run.out"],
-            "--set run.out does not set a key of a section. Write --set section.key=value.",
-        ),
-        (["RECIPE", "--set", "model=3"], "--set model=3 does not set a key of a section."),
+        (["RECIPE", "--set", "run.out"], "--set run.out does not set a key of a section. Write --set section.key=v"),
         (["RECIPE", "--sett", "run.out=x"], "unrecognized arguments: --sett run.out=x"),
         (["RECIPE", "--set", "run.seeed=1"], "did you mean seed"),
         (["nothing.toml"], "There is no file nothing.toml."),
     ],
 )
-def test_wrong_arguments_are_one_line_and_exit_code_2(recipe_file, capsys, arguments, message):
-    assert main([str(recipe_file) if word == "RECIPE" else word for word in arguments]) == 2
+def test_wrong_arguments_are_one_line_and_exit_code_2(small_recipe, capsys, arguments, message):
+    assert main([str(small_recipe) if word == "RECIPE" else word for word in arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and message.lower() in line.lower()
 
 
-def test_a_defect_has_exit_code_70_and_ctrl_c_130(recipe_file, capsys, monkeypatch):
+def test_a_defect_has_exit_code_70_and_ctrl_c_130(small_recipe, capsys, monkeypatch):
     for error, code in ((ZeroDivisionError("oh"), 70), (KeyboardInterrupt(), 130)):
 
         def fail(*_, error=error, **__):
             raise error
 
         monkeypatch.setattr("trainer.train.train", fail)
-        assert main([str(recipe_file)]) == code
+        assert main([str(small_recipe)]) == code
         (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("Stopped before a state was saved.")
 
 
-def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoint):
+def test_the_gpu_recipe_trains_at_tiny_size(small_recipe, tmp_path, tiny_checkpoint):
     smaller = {
         "data.pairs": f'["{tmp_path}/pairs.jsonl"]',
         "data.keep_out": "[]",
@@ -202,13 +141,6 @@ def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoi
         "run.out": str(tmp_path / "gpu"),
     }
     recipe = load_recipe(ROOT / "trainer" / "recipes" / "gpu.toml", smaller)
-    batches, learning = recipe.batches, recipe.learning
-    assert (batches.context_size, batches.max_tokens, learning.precision, learning.micro_batch) == (
-        512,
-        128,
-        "bf16",
-        512,
-    )
-    assert recipe.model.context == "both" and batches.context == "cluster"
+    assert (recipe.batches.context_size, recipe.learning.precision, recipe.model.context) == (512, "bf16", "both")
     train(recipe, Silent())
     assert steps_of(recipe.run.out) == [1]

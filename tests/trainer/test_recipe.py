@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+import trainer
 from cdesearch.errors import InputError
 from trainer.recipe import differences, load_recipe
 
@@ -30,18 +31,7 @@ def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
         load_recipe(tmp_path / "r.toml")
 
 
-def test_attention_is_trained_on_documents_beside_the_batch_except_in_the_setting_of_the_paper():
-    recipes = {file.stem: load_recipe(file) for file in (Path(__file__).parents[2] / "trainer/recipes").glob("*.toml")}
-    attending = {name for name, one in recipes.items() if one.model.attends}
-    assert {"small", "tiny", "gpu", "paper"} <= attending
-    assert {name for name in attending if recipes[name].batches.context == "batch"} == {"paper"}
-
-
 def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
-    from pathlib import Path
-
-    import trainer
-
     for file in sorted((Path(trainer.__file__).parent / "recipes").glob("*.toml")):
         recipe = load_recipe(file, {"batches.size": "7", "run.out": "here"})
         assert recipe.batches.size == 7 and str(recipe.run.out) == "here"

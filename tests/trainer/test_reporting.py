@@ -34,8 +34,3 @@ def test_what_all_training_needs_is_named_in_one_line(tmp_path, program):
     run = run_module_without("torch", module, *words, "recipe.toml", cwd=tmp_path)
     assert run.returncode == 2 and run.stderr.count("\n") == 1
     assert run.stderr.startswith("error: torch is not installed, and this command needs it. Run `pip install 'cde")
-
-
-def test_a_path_that_is_too_long_is_bad_input(tmp_path, capsys):
-    assert reported(lambda: len((tmp_path / ("a" * 300)).read_bytes())) == 2
-    assert re.fullmatch(r"error: The path .{80}\.\.\. is too long\. Check the spelling\.\n", capsys.readouterr().err)

@@ -4,37 +4,32 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 import pytest
 import torch
-import typer
 from conftest import make_model, make_tokenizer
 from file_size_limit import files_of_at_most
 from msgspec.structs import replace
-from random_biencoder import biencoder_folder
 from safetensors.torch import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError, ModelError, SourceError, StorageError, TrainingError
+from cdesearch.errors import InputError, ModelError, StorageError, TrainingError
 from cdesearch.models.config import NO_STATISTICS
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer import train as module
-from trainer.command import train as train_command
 from trainer.data.material import prepare_material
-from trainer.data.pairs.beir import read_beir
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
-from trainer.run.folder import check_named, locked, read_log
+from trainer.run.folder import locked, read_log
 from trainer.run.loop import exit_code
 from trainer.starting import starting_model
 from trainer.step.gradcache import GradCache
-from trainer.train import TrainingRun, held_out_losses, train
+from trainer.train import held_out_losses, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
@@ -98,31 +93,6 @@ def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):
     assert type(encoder._runtime).__name__ == "OnnxRuntime"
     assert encoder.config.statistics != load_encoder(recipe.model.start).config.statistics
     assert encoder.encode(["the cat"], "query", None).shape == (1, 16)
-
-
-def first_stage_mean(folder, texts):
-    model, tokenizer = load_checkpoint(folder), make_tokenizer()
-    rows = [torch.tensor([tokenizer.encode(text).ids]) for text in texts]
-    with torch.no_grad():
-        return torch.stack([model.first_stage(ids, torch.ones_like(ids))[0] for ids in rows]).mean(0)
-
-
-@pytest.mark.slow
-def test_a_new_null_vector_starts_at_the_mean_first_stage_vector_of_the_training_texts(
-    recipe_file, tmp_path, closed_checkpoint, tiny_checkpoint
-):
-    changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "0"}
-    bert = biencoder_folder(tmp_path / "bert")
-    for start in (bert, closed_checkpoint):
-        out = str(tmp_path / f"out of {start.name}")
-        recipe = load_recipe(recipe_file, {**changes, "model.start": str(start), "run.out": out})
-        material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
-        folder = train(recipe, Silent())
-        expected = first_stage_mean(folder, material.texts)
-        torch.testing.assert_close(load_checkpoint(folder).second_stage.null.data, expected, atol=1e-5, rtol=1e-4)
-    # The null vector of the other checkpoint has been trained, for its gates are not zero.
-    trained = load_checkpoint(train(load_recipe(recipe_file, changes), Silent())).second_stage.null
-    assert torch.equal(trained, load_checkpoint(tiny_checkpoint).second_stage.null)
 
 
 def test_gates_change_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
@@ -248,47 +218,6 @@ def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_f
     assert losses_of(stopped.run.out) == losses_of(whole.run.out)
 
 
-@pytest.mark.slow
-def test_a_terminated_command_saves_its_state_and_exits_with_143(recipe_file, tmp_path):
-    settings = [f"--set=run.out={tmp_path / 'out'}", "--set=learning.epochs=400", "--set=run.watch_every=100000"]
-    command = [sys.executable, "-m", "cdesearch", "train", str(recipe_file), *settings]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    log = tmp_path / "out" / "log.jsonl"
-    while not log.exists() or log.read_text().count('"loss"') < 3:
-        time.sleep(0.02)
-        assert process.poll() is None
-    process.terminate()
-    _, errors = process.communicate()
-    assert process.returncode == 143
-    assert errors.splitlines()[-1] == "Stopped. The state is saved: the same command with --resume continues."
-    assert torch.load(tmp_path / "out" / "state.pt")["progress"][0] == losses_of(tmp_path / "out")[-1][0]
-
-
-def test_a_command_that_is_stopped_before_its_first_state_says_so(recipe_file, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("trainer.train.prepare_material", lambda *_: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(typer.Exit) as stop:
-        train_command(recipe_file, [f"run.out={tmp_path / 'out'}"])
-    assert stop.value.exit_code == 130
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("Stopped before a state was saved.")
-
-
-@pytest.mark.slow
-def test_a_run_continues_in_a_copy_of_its_folder(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "2"}
-    train(load_recipe(recipe_file, changes), Silent())
-    shutil.move(tmp_path / "out", tmp_path / "moved")
-    train(load_recipe(recipe_file, {"run.out": str(tmp_path / "moved"), "learning.steps": "3"}), Silent(), resume=True)
-    assert [row["step"] for row in read_log(tmp_path / "moved") if "loss" in row] == [1, 2, 3]
-
-
-def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "2"}
-    train(load_recipe(recipe_file, changes), Silent())
-    with pytest.raises(InputError, match=r"learning.rate: 0.003 -> 0.1"):
-        train(load_recipe(recipe_file, {**changes, "learning.rate": "0.1"}), Silent(), resume=True)
-
-
 def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, monkeypatch):
     """On another machine, paths and times of files differ, and so do the last bits of vectors computed again."""
 
@@ -316,9 +245,9 @@ def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, mo
 
 
 @pytest.mark.parametrize("context", ["none", "statistics", "attention", "both", "joint"])
-def test_a_new_start_has_what_its_recipe_reads(tmp_path, context):
+def test_a_new_start_has_what_its_recipe_reads(bert, context):
     attends = context in ("attention", "both", "joint")
-    model = starting_model(ModelChoice(start=biencoder_folder(tmp_path / "bert"), context=context))
+    model = starting_model(ModelChoice(start=bert, context=context))
     config, stage = model.config, model.second_stage
     assert (config.first_stage == "own") == attends and (config.context_attention == "joint") == (context == "joint")
     assert config.context_sink == (context in ("attention", "both")) and stage.gates_are_zero == (context != "joint")
@@ -337,32 +266,6 @@ def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path,
     rows = (json.loads(line) for line in recipe.data.pairs[0].read_text().splitlines())
     own = load_encoder(surrogate).truncated_to(20).encode([row["query"] for row in rows], "query", None)
     np.testing.assert_allclose(np.load(file), own, atol=1e-5)
-
-
-def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_file, tmp_path):
-    for changes, message in (
-        ({"model.context": "joint"}, "model.context is joint, but .* has cached attention"),
-        ({"model.first_stage_layers": "1"}, "model.first_stage_layers is 1, but"),
-    ):
-        with pytest.raises(InputError, match=message):
-            train(load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")}), Silent())
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "named"),
-    [
-        ("corpus.jsonl", '{"id": "d", "text": "the cat"}', r"corpus\.jsonl:1 cannot be read .*`_id`"),
-        ("corpus.jsonl", '{"_id": "d", "text": ["the cat"]}', r"corpus\.jsonl:1 cannot be read .*\$\.text"),
-        ("qrels/test.tsv", "header\nq d 1", r"test\.tsv begins with 'header'"),
-        ("queries.jsonl", "[" * 100_000, r"queries\.jsonl:1 cannot be read"),
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq\td\tinf", r"test\.tsv:2 .* the last is a number"),
-    ],
-)
-def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text, named):
-    folder = shutil.copytree(recipe_file.parent / "beir", tmp_path / "beir")
-    (folder / file).write_text(text)
-    with pytest.raises(SourceError, match=named):
-        read_beir(folder)
 
 
 def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file, tmp_path, joint_checkpoint):
@@ -404,38 +307,13 @@ def test_a_start_with_a_number_that_is_not_finite_is_named(recipe_file, tmp_path
         train(replace(recipe, model=replace(recipe.model, start=broken)), Silent())
 
 
-def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
-    with pytest.raises(TrainingError, match="loss is nan"):
-        train(replace(recipe, learning=replace(recipe.learning, temperature=1e-300)), Silent())
-
-
-def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "message"), [({"temperature": 1e-300}, "loss is nan"), ({"rate": 1e30}, "Lower the learning rates")]
+)
+def test_numbers_that_are_not_finite_stop_the_run(recipe_file, tmp_path, changes, message):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.warmup": "0"})
-    with pytest.raises(TrainingError, match="Lower the learning rates"):
-        train(replace(recipe, learning=replace(recipe.learning, rate=1e30)), Silent())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["weights", "head"])
-def test_weights_that_the_last_step_breaks_are_neither_saved_nor_exported(recipe_file, tmp_path, monkeypatch, part):
-    changes = {"run.out": str(tmp_path / "out"), "data.held_out": "0.0"}
-    train(load_recipe(recipe_file, {**changes, "learning.steps": "1"}), Silent())
-    before = {file: file.read_bytes() for file in (tmp_path / "out" / "checkpoint").rglob("*.*") if file.is_file()}
-    original, recipe = TrainingRun._step, load_recipe(recipe_file, {**changes, "learning.steps": "2"})
-
-    def step(self, batch):
-        original(self, batch)
-        with torch.no_grad():
-            for parameter in (p for group in self.optimizer.param_groups for p in group["params"]):
-                if (parameter is self.head.log_ridge) == (part == "head"):
-                    parameter.fill_(1000.0 if part == "head" else torch.nan)
-
-    monkeypatch.setattr(TrainingRun, "_step", step)
-    with pytest.raises(TrainingError, match=r"After step 2, .* numbers that are not finite; the last state and"):
-        train(recipe, Silent(), resume=True)
-    assert {file: file.read_bytes() for file in before} == before
-    assert torch.load(tmp_path / "out" / "state.pt")["progress"][0] == 1
+    with pytest.raises(TrainingError, match=message):
+        train(replace(recipe, learning=replace(recipe.learning, **changes)), Silent())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
@@ -449,10 +327,19 @@ def test_the_files_of_a_checkpoint_have_the_mode_that_the_umask_allows(tmp_path,
     assert modes == dict.fromkeys(modes, 0o640) and "model.safetensors" in modes and "second_stage.onnx" in modes
 
 
-def test_texts_longer_than_the_start_can_read_are_refused(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "batches.max_tokens": "129"}
-    with pytest.raises(InputError, match=r"batches\.max_tokens is 129, but .* has 128 positions"):
-        train(load_recipe(recipe_file, changes), Silent())
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batches.max_tokens": "129"}, r"batches\.max_tokens is 129, but .* has 128 positions"),
+        ({"batches.size": "1000"}, "No domain has the 1000 pairs"),
+        ({"model.context": "joint"}, "model.context is joint, but .* has cached attention"),
+        ({"model.first_stage_layers": "1"}, "model.first_stage_layers is 1, but"),
+        ({"learning.teacher_weight": "0.5", "objective.teacher": "'pairs'"}, "pairs has pairs without `scores`"),
+    ],
+)
+def test_a_recipe_that_does_not_fit_its_start_or_its_pairs_is_refused(recipe_file, tmp_path, changes, message):
+    with pytest.raises(InputError, match=message):
+        train(load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")}), Silent())
 
 
 def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
@@ -464,12 +351,6 @@ def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
         train(load_recipe(recipe_file, {"run.out": str(tmp_path), "learning.steps": "1"}), Silent())
     found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
     assert found == dict.fromkeys(names, "mine")
-
-
-def test_a_domain_smaller_than_a_batch_is_named(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "batches.size": "1000"}
-    with pytest.raises(InputError, match="No domain has the 1000 pairs"):
-        train(load_recipe(recipe_file, changes), Silent())
 
 
 @pytest.mark.parametrize(
@@ -493,13 +374,6 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_ch
     model = make_model()
     with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Raise the limit"):
         export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "out")
-
-
-def test_a_checkpoint_needs_no_space_outside_its_folder(tmp_path, monkeypatch, tiny_checkpoint):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-    export(make_model(), tiny_checkpoint / "tokenizer.json", tmp_path / "out")
-    graphs = ["cache.onnx", "first_stage.onnx", "second_stage.onnx"]
-    assert sorted(path.name for path in (tmp_path / "out" / "onnx").iterdir()) == graphs
 
 
 def train_in_two_processes(program, changes):
@@ -553,25 +427,6 @@ def write_books(tmp_path):
     return tmp_path / "books.jsonl"
 
 
-def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
-    changes = {
-        "data.pairs": f'["{write_books(tmp_path)}"]',
-        "batches.size": "20",
-        "batches.clusters": "'documents'",
-        "learning.steps": "3",
-        "run.out": str(tmp_path / "out"),
-        "run.work": str(tmp_path / "work"),
-    }
-    recipe = load_recipe(recipe_file, changes)
-    model = starting_model(recipe.model)
-    material = prepare_material(recipe, model, make_tokenizer(), Silent())
-    # Documents of five chunks, divided into batches of 20: only the first and last of a batch may be incomplete.
-    assert len(set(material.stream.batch(0).siblings.tolist())) <= 6
-    train(recipe, Silent())
-    log = read_log(recipe.run.out)
-    assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
-
-
 @pytest.mark.slow
 def test_late_chunking_is_trained_on_windows_and_the_checkpoint_reads_them(recipe_file, tmp_path):
     changes = {
@@ -614,10 +469,6 @@ def test_preparing_data_leaves_the_model_in_its_mode(recipe_file, tmp_path, trai
     assert {name: module.training for name, module in model.named_modules()} == before
 
 
-def test_a_starting_model_is_ready_to_train(recipe_file):
-    assert all(module.training for module in starting_model(load_recipe(recipe_file).model).modules())
-
-
 def test_a_held_out_domain_is_watched_and_never_trained_on(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "data.held_out_domains": '["pairs"]'}
     pairs = json.dumps([str(recipe_file.with_name("pairs.jsonl")), str(tmp_path / "other.jsonl")])
@@ -628,13 +479,6 @@ def test_a_held_out_domain_is_watched_and_never_trained_on(recipe_file, tmp_path
     assert len(material.held_out) == 300 // 30
     assert material.stream.steps_per_epoch == 60 // 30  # the whole of the other domain: no share of it is held out
     assert all("moon bread" in text for text in material.texts)
-
-
-def test_a_held_out_domain_that_does_not_exist_is_named(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "data.held_out_domains": '["pears"]'}
-    with pytest.raises(InputError, match="names pears") as error:
-        check_named(load_recipe(recipe_file, changes))
-    assert "Name some of" in error.value.remedy
 
 
 def test_without_statistics_and_attention_the_context_changes_nothing(recipe_file, tmp_path):
@@ -648,17 +492,11 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
     np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))
 
 
-OBJECTIVES = {
-    "objective.query_negatives": "true",
-    "objective.margin": "0.1",
-    "objective.quantise": "'int8'",
-    "objective.matryoshka": "[4, 16]",
-}
-
-
 @pytest.mark.slow
 def test_all_objectives_together_are_trained_with_and_the_run_can_be_resumed(recipe_file, tmp_path):
-    changes = {**OBJECTIVES, "learning.steps": "40", "run.out": str(tmp_path / "out")}
+    objectives = {"query_negatives": "true", "margin": "0.1", "quantise": "'int8'", "matryoshka": "[4, 16]"}
+    changes = {f"objective.{name}": value for name, value in objectives.items()}
+    changes |= {"learning.steps": "40", "run.out": str(tmp_path / "out")}
     train(load_recipe(recipe_file, changes), Silent())
     losses = [row["loss"] for row in read_log(tmp_path / "out") if "loss" in row]
     assert sum(losses[-5:]) < sum(losses[:5])
@@ -694,19 +532,3 @@ def test_the_scores_of_pairs_are_what_the_model_learns(recipe_file, scored_pairs
         found = [row["accuracy"] for row in read_log(tmp_path / teacher) if "accuracy" in row]
         accuracies[teacher] = sum(found[-8:]) / 8
     assert accuracies["pairs"] < 0.1 < accuracies["surrogate"]
-
-
-def test_a_teacher_of_pairs_needs_scores(recipe_file, tmp_path):
-    changes = {"learning.teacher_weight": "0.5", "objective.teacher": "'pairs'", "run.out": str(tmp_path / "out")}
-    with pytest.raises(InputError, match="pairs has pairs without `scores`"):
-        train(load_recipe(recipe_file, changes), Silent())
-
-
-def test_surrogate_vectors_are_not_computed_if_nothing_reads_them(recipe_file, tmp_path):
-    stored = []
-    for clusters in ("none", "similar"):
-        out = tmp_path / clusters
-        changes = {"batches.clusters": clusters, "learning.steps": "1", "run.out": str(out)}
-        train(load_recipe(recipe_file, changes), Silent())
-        stored.append((out / "data" / "surrogate").exists())
-    assert stored == [False, True]

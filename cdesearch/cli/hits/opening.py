@@ -34,16 +34,17 @@ VIEWED = {
 }  # fmt: skip
 PACKED = {"bz2", "gz", "xz", "zst"}  # a copy of the contents is opened
 ANCHORED = {"htm", "html", "xhtml"}  # opened at the section of the hit
-# The forms in which editors accept a line. An editor that is in none of these sets opens the file at its start.
-_PLUS = {
-    "emacs", "emacsclient", "gedit", "gnome-text-editor", "gvim", "jed", "joe", "kak", "mg", "micro", "mvim", "nano",
-    "ne", "nvim", "pico", "vi", "view", "vim"
-}  # fmt: skip # +LINE FILE
-_COLON = {"helix", "hx", "subl", "sublime_text", "zed", "zeditor"}  # FILE:LINE
-_GOTO = {"code", "code-insiders", "codium", "cursor", "positron", "vscodium", "windsurf"}  # --goto FILE:LINE
-_LINE = {
-    "clion", "goland", "idea", "kate", "kwrite", "mate", "phpstorm", "pycharm", "rubymine", "webstorm"
-}  # fmt: skip # --line LINE FILE
+# The arguments with which editors open a file at a line. Other editors open it at its start.
+EDITORS = {
+    (
+        "+{line}",
+        "{file}",
+    ): "emacs emacsclient gedit gnome-text-editor gvim jed joe kak mg micro mvim nano ne nvim pico vi view vim",
+    ("--goto", "{file}:{line}"): "code code-insiders codium cursor positron vscodium windsurf",
+    ("--line", "{line}", "{file}"): "clion goland idea kate kwrite mate phpstorm pycharm rubymine webstorm",
+    ("{file}:{line}",): "helix hx subl sublime_text zed zeditor",
+    ("-n{line}", "{file}"): "notepad++",
+}
 # Windows runs a file of these types instead of showing it. A desktop may run a .desktop file.
 _RUN = {
     "app", "appref-ms", "bat", "cmd", "com", "command", "cpl", "desktop", "exe", "hta", "jar", "js", "jse", "lnk",
@@ -131,18 +132,8 @@ def open_place(place: HitPlace) -> None:
 def editor_command(editor: list[str], file: Path, line: int | None) -> list[str]:
     """Return the command that opens `file` in an editor, at `line` if the editor is known."""
     name = PurePath(editor[0]).name.lower().removesuffix(".exe").removesuffix(".cmd")
-    if line:
-        if name in _PLUS:
-            return [*editor, f"+{line}", str(file)]
-        if name in _GOTO:
-            return [*editor, "--goto", f"{file}:{line}"]
-        if name in _LINE:
-            return [*editor, "--line", str(line), str(file)]
-        if name in _COLON:
-            return [*editor, f"{file}:{line}"]
-        if name == "notepad++":
-            return [*editor, f"-n{line}", str(file)]
-    return [*editor, str(file)]
+    known = (form for form, names in EDITORS.items() if line and name in names.split())
+    return [*editor, *(part.format(file=file, line=line) for part in next(known, ("{file}",)))]
 
 
 def _editor() -> list[str] | None:

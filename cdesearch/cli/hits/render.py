@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cdesearch.cli.hits.grouping import HitGroup
@@ -15,6 +15,9 @@ from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import printable
+
+if TYPE_CHECKING:
+    from cdesearch.search.passages import Passage
 
 MOST_PLACES = 5  # that the line about further hits of a document names, those of the best hits
 MAX_LINE = 400  # characters of a line that are shown
@@ -125,18 +128,7 @@ def _url_as_json(hit: Hit, root: Path) -> dict[str, Any]:
     return {} if url is None else {"url": url}
 
 
-class _Place(Protocol):
-    """The properties of a location that chunks and passages have in common."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def document_id(self) -> str: ...
-    @property
-    def record(self) -> str | None: ...
-
-
-def shown_place(place: _Place, location: str, root: Path, cells: str | None = None) -> str:
+def shown_place(place: "Chunk | Passage", location: str, root: Path, cells: str | None = None) -> str:
     """Return a location such as `path:line`, relative to the working directory, with the name of a record.
 
     A file in a bucket has its URL. The cells of a row follow the name of their sheet.
@@ -146,7 +138,7 @@ def shown_place(place: _Place, location: str, root: Path, cells: str | None = No
     return shown + "".join(f" #{printable(name)}" for name in record_names(place, cells))
 
 
-def record_names(place: _Place, cells: str | None = None) -> list[str]:
+def record_names(place: "Chunk | Passage", cells: str | None = None) -> list[str]:
     """Return the names of the document and of the record in a file of records, or one name if it contains the other.
 
     The name of a sheet is followed by `cells`, such as Budget!A7:D7.

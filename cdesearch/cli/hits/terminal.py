@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -41,11 +41,7 @@ def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> 
     below += _passage(shown, lines, width)
     below += [Text(fitted(line, width), OTHER_STYLE) for line in further(shown, group)]
     for text in below:
-        console.print(_indented(text), soft_wrap=False)
-
-
-def _indented(text: Text) -> RenderableType:
-    return Padding(text, (0, 0, 0, INDENT))
+        console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
 
 
 def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:

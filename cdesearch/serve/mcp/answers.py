@@ -1,17 +1,14 @@
-"""Answers of tools within a budget of tokens, and cursors, which mark where the next part of an answer starts."""
+"""Answers of tools within a budget of tokens."""
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 from tokenizers import Tokenizer
 
 from cdesearch.errors import InputError
 from cdesearch.search.passages import count_tokens
-from cdesearch.serve.indexes import ServedIndex, ServedTogether
 
 # Clients refuse answers of more than 25,000 tokens, and some of them pass both forms of an answer to the model.
 MAX_TOKENS = 12_000
@@ -19,8 +16,6 @@ MIN_TOKENS = 250
 DEFAULT_TOKENS = 4_000
 # The tokenizer of the client's model is unknown. Its tokens are assumed to have at most this many characters.
 CHARACTERS_PER_TOKEN = 4
-
-_CURSOR = re.compile(r"(\d{1,9})-([0-9a-f]{8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,37 +28,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which part of an answer a caller wants: as much as fits into `max_tokens`, from a cursor on."""
+    """Which part of an answer a caller wants: as much as fits into `max_tokens`, after the first `offset` items."""
 
     max_tokens: int = DEFAULT_TOKENS
-    cursor: str | None = None
-
-    def start(self, served: ServedIndex | ServedTogether, call: tuple[object, ...]) -> int:
-        """The item at which the cursor continues `call`, counted from 0. Without a cursor, it is 0.
-
-        Raises InputError for a cursor of another call, or of an older state of the index.
-        """
-        if self.cursor is None:
-            return 0
-        match = _CURSOR.fullmatch(self.cursor)
-        if match is None:
-            raise InputError(f"{self.cursor!r:.60} is not a cursor.", "Copy it from the answer to be continued.")
-        if match[2] != _checksum(served, call):
-            raise InputError(
-                "The cursor belongs to a call with other arguments, or the index has been updated since.",
-                "Repeat the call without a cursor.",
-            )
-        return int(match[1])
-
-
-def make_cursor(served: ServedIndex | ServedTogether, call: tuple[object, ...], start: int) -> str:
-    """A cursor that continues `call` at the item `start`, counted from 0."""
-    return f"{start}-{_checksum(served, call)}"
-
-
-def _checksum(served: ServedIndex | ServedTogether, call: tuple[object, ...]) -> str:
-    state = (served.name, served.state, *call)
-    return blake2b(repr(state).encode(), digest_size=4).hexdigest()
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +50,12 @@ class Budget:
         """The number of tokens of the longer form of the answer."""
         return max(map(self._tokens, (answer.text, json.dumps(answer.data, ensure_ascii=False))))
 
-    def largest(self, build: Callable[[int], Answer], size: int) -> tuple[int, Answer]:
-        """The largest number up to `size` for which the answer of `build` fits, and that answer.
+    def largest(self, build: Callable[[int], Answer], size: int) -> Answer:
+        """The answer of `build` for the largest number up to `size` for which it fits.
 
-        The length of an answer must grow with the number. Raises InputError if not even the answer for zero fits.
+        The length of an answer must grow with the number. Raises InputError if not even the answer for one item fits.
         """
         low, high, best = 0, size, build(0)
-        if self.cost(best) > self.max_tokens:
-            raise self.too_small()
         while low < high:
             middle = (low + high + 1) // 2
             answer = build(middle)
@@ -97,7 +63,9 @@ class Budget:
                 high = middle - 1
             else:
                 low, best = middle, answer
-        return low, best
+        if self.cost(best) > self.max_tokens or (size and not low):
+            raise self.too_small()
+        return best
 
     def too_small(self) -> InputError:
         """The error for a budget that even the shortest answer exceeds."""

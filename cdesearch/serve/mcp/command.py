@@ -50,7 +50,7 @@ async def _serve(opened: "ServedIndexes") -> None:
     from cdesearch.serve.mcp.server import create_server
 
     settings = ServeSettings()
-    admission = Admission(settings.running, settings.waiting, settings.search_seconds, opened.buckets)
+    admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     warming = threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm")
     warming.start()
     try:

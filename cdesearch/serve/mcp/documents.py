@@ -136,13 +136,13 @@ def find_document(indexes: ServedIndexes, served: ServedIndex, path: str) -> Nam
 
 def entries_of(served: ServedIndex, path: str) -> list[DocumentEntry]:
     """The documents of a file, or of all files below a folder. The list is empty if the path is not indexed."""
-    return served.read(lambda index: DocumentReader(index).entries(path))
+    return served.searcher.read(lambda index: DocumentReader(index).entries(path))
 
 
 def _chunks(served: ServedIndex, path: str) -> tuple[Chunk, ...]:
     """The chunks of a file, or of one document in a file of records. Without such a document there are none."""
     try:
-        return served.read(lambda index: DocumentReader(index).file(path))
+        return served.searcher.read(lambda index: DocumentReader(index).file(path))
     except NotIndexedError:
         return ()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cdesearch.search.documents import DocumentEntry
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
-from cdesearch.serve.mcp.answers import Answer, Budget, Part, make_cursor
+from cdesearch.serve.mcp.answers import Answer, Budget, Part
 from cdesearch.serve.mcp.documents import entries_of, find_document, index_and_path
 from cdesearch.terminal import counted, printable
 
@@ -32,23 +32,17 @@ def outline(indexes: ServedIndexes, index: str | None, path: str, part: Part) ->
         about, items = f"{path}  {counted(len(entries), 'document')}", [_document(entry) for entry in entries]
     else:
         about, items = _sections(indexes, served, path)
-    call = "outline", path
-    start = part.start(served, call)
-    budget = Budget(part.max_tokens, served.tokenizer)
+    start, budget = part.offset, Budget(part.max_tokens, served.searcher.tokenizer)
 
     def answer(n_items: int) -> Answer:
         shown, end = items[start : start + n_items], start + n_items
-        cursor = make_cursor(served, call, end) if end < len(items) else None
-        more = f'{len(items) - end:,} more: the same call with cursor="{cursor}".' if cursor else ""
+        more = f"{len(items) - end:,} more: the same call with offset={end}." if end < len(items) else ""
         lines = "\n".join(item.text for item in shown)
         text = "\n\n".join(one for one in (printable(about), lines, more) if one)
         data = {"index": served.name, "path": path, "items": [item.data for item in shown], "total": len(items)}
-        return Answer(text, data | ({"cursor": cursor} if cursor else {}))
+        return Answer(text, data | ({"next_offset": end} if more else {}))
 
-    n_items, fitted = budget.largest(answer, min(len(items) - start, budget.max_tokens))
-    if not n_items and start < len(items):
-        raise budget.too_small()
-    return fitted
+    return budget.largest(answer, min(max(0, len(items) - start), budget.max_tokens))
 
 
 def _children(folder: str, entries: Sequence[DocumentEntry]) -> list[Item]:

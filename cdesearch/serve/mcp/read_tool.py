@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from cdesearch.cli.passage_text import readable, span
 from cdesearch.errors import InputError
-from cdesearch.search.fence import Fence
-from cdesearch.serve.indexes import ServedIndex, ServedIndexes
-from cdesearch.serve.mcp.answers import Answer, Budget, Part, make_cursor
+from cdesearch.search.passages import Fence
+from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.mcp.answers import Answer, Budget, Part
 from cdesearch.serve.mcp.documents import NamedDocument, Unit, find_document, index_and_path
 from cdesearch.terminal import printable
 
@@ -24,9 +24,8 @@ def read(indexes: ServedIndexes, index: str | None, path: str, ranges: Mapping[U
     document = find_document(indexes, served, path)
     ranges = ranges or document.ranges
     positions = _positions(document, ranges)
-    call = "read", document.path, *sorted(ranges.items())
-    positions = range(max(part.start(served, call), positions.start), positions.stop)
-    return _answer(served, document, call, positions, Budget(part.max_tokens, served.tokenizer))
+    budget = Budget(part.max_tokens, served.searcher.tokenizer)
+    return _answer(served.name, document, positions, part.offset, budget)
 
 
 def _positions(document: NamedDocument, ranges: Mapping[Unit, str]) -> range:
@@ -63,10 +62,9 @@ def _parsed(name: str, value: str) -> tuple[int, int]:
     return first, last
 
 
-def _answer(
-    served: ServedIndex, document: NamedDocument, call: tuple[object, ...], positions: range, budget: Budget
-) -> Answer:
-    """An answer with as many of the lines at `positions` as fit; raises InputError if not one fits."""
+def _answer(index: str, document: NamedDocument, requested: range, offset: int, budget: Budget) -> Answer:
+    """An answer with as many of the `requested` lines after the first `offset` as fit; InputError if not one fits."""
+    positions = requested[offset:]
     fence, unit, title = Fence(), document.unit, readable(document.chunks[0].title)
 
     def span_of(first: int, last: int) -> str:
@@ -78,7 +76,7 @@ def _answer(
         text = readable("".join(line.text for line in document.lines[start:following]).removesuffix("\n"))
         heading = printable(f"{document.path}  {unit} {shown} of {document.total}  {title}".rstrip())
         data = {
-            "index": served.name,
+            "index": index,
             "path": document.path,
             "title": title,
             unit: shown,
@@ -88,11 +86,8 @@ def _answer(
         whole = f"{fence.rule}\n\n{fence.around(1, heading, text)}"
         if following == positions.stop:
             return Answer(whole, data)
-        left, cursor = span_of(following, positions.stop - 1), make_cursor(served, call, following)
-        more = f'To read the rest, use {unit}="{left}", or the same call with cursor="{cursor}".'
-        return Answer(f"{whole}\n\n{more}", data | {"left": left, "cursor": cursor})
+        left, rest = span_of(following, positions.stop - 1), following - requested.start
+        more = f'To read the rest, use {unit}="{left}", or the same call with offset={rest}.'
+        return Answer(f"{whole}\n\n{more}", data | {"left": left, "next_offset": rest})
 
-    n_lines, fitted = budget.largest(answer, min(len(positions), budget.characters))
-    if positions and not n_lines:
-        raise budget.too_small()
-    return fitted
+    return budget.largest(answer, min(len(positions), budget.characters))

@@ -18,12 +18,13 @@ from cdesearch.search.options import with_options
 from cdesearch.search.request import request_of
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ALL, ServedIndexes
-from cdesearch.serve.mcp import outline_tool, read_tool, search_tool, status_tool
+from cdesearch.serve.mcp import outline_tool, read_tool, search_tool
 from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, Answer, Part
 from cdesearch.serve.mcp.documents import Unit
-from cdesearch.serve.mcp.search_tool import Detail
 from cdesearch.serve.options import parameters_of
 from cdesearch.serve.problems import sentence_of
+from cdesearch.store.copies import shown_source
+from cdesearch.terminal import printable
 
 INSTRUCTIONS = (
     "Searches the user's own documents, which are indexed on this computer. Start small: `search` with a specific"
@@ -53,12 +54,13 @@ STATUS = (
 )
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 MAX_QUERY = 4_000  # characters
+MAX_OFFSET = 10**9
 
 Result = Annotated[CallToolResult, dict[str, Any]]
 Range = Annotated[str | None, Field(coerce_numbers_to_str=True)]  # a model may write page=3
 Tokens = Annotated[int, Field(description="The maximum length of the answer.", ge=MIN_TOKENS, le=MAX_TOKENS)]
-Cursor = Annotated[
-    str | None, Field(description="Continues an earlier answer to the same call. Copy the cursor from that answer.")
+Offset = Annotated[
+    int, Field(description="Continues an earlier answer to the same call, which says from where.", ge=0, le=MAX_OFFSET)
 ]
 
 
@@ -91,21 +93,14 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
             str,
             Field(description="What to find: a question or a description in natural language.", max_length=MAX_QUERY),
         ],
-        detail: Annotated[
-            Detail,
-            Field(
-                description="low returns one sentence of each passage, for an overview. normal returns passages. full"
-                " returns passages with the text around them."
-            ),
-        ] = "normal",
         index: Annotated[str | None, Field(description=any_index if several else one_index)] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
-        cursor: Cursor = None,
+        offset: Offset = 0,
         **options: Any,
     ) -> Result:
         def find() -> Answer:
             request = replace(request_of(query, **options), is_typed=True)
-            return search_tool.search(indexes, index, request, detail, Part(max_tokens, cursor))
+            return search_tool.search(indexes, index, request, Part(max_tokens, offset))
 
         return await answer(find)
 
@@ -124,26 +119,26 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
         ] = None,
         index: Annotated[str | None, Field(description=one_index)] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
-        cursor: Cursor = None,
+        offset: Offset = 0,
     ) -> Result:
         units: dict[Unit, str | None] = {"lines": lines, "page": page, "part": part}
         ranges = {unit: value for unit, value in units.items() if value is not None}
-        return await answer(lambda: read_tool.read(indexes, index, path, ranges, Part(max_tokens, cursor)))
+        return await answer(lambda: read_tool.read(indexes, index, path, ranges, Part(max_tokens, offset)))
 
     @server.tool(title="Outline of a document or folder", description=OUTLINE + several, annotations=READ_ONLY)
     async def outline(
         path: Annotated[str, Field(description="The path of a document or folder. Default: the whole index.")] = "",
         index: Annotated[str | None, Field(description=one_index)] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
-        cursor: Cursor = None,
+        offset: Offset = 0,
     ) -> Result:
-        return await answer(lambda: outline_tool.outline(indexes, index, path, Part(max_tokens, cursor)))
+        return await answer(lambda: outline_tool.outline(indexes, index, path, Part(max_tokens, offset)))
 
     @server.tool(title="Status of the index", description=STATUS + several, annotations=READ_ONLY)
     async def status(
         index: Annotated[str | None, Field(description="The name of an index. Default: all indexes.")] = None,
     ) -> Result:
-        return await answer(lambda: status_tool.status(indexes, index))
+        return await answer(lambda: _status(indexes, index))
 
     return server
 
@@ -166,6 +161,21 @@ class _Server(MCPServer[Any]):
             if isinstance(error.__cause__, ValidationError):
                 return _failure(sentence_of(error.__cause__.errors()[0]))
             raise
+
+
+def _status(indexes: ServedIndexes, index: str | None) -> Answer:
+    """The status of the named index, or of all indexes if none is named."""
+    facts: list[dict[str, Any]] = []
+    for served in indexes if index is None else [indexes[index]]:
+        known, error = served.status()
+        problem = {} if error is None else {"problem": str(error)}
+        facts.append({"index": served.name, "root": shown_source(served.index.root), **known, **problem})
+    text = "\n\n".join("\n".join(f"{name}: {_shown(value)}" for name, value in one.items()) for one in facts)
+    return Answer(text, {"indexes": facts})
+
+
+def _shown(value: Any) -> str:
+    return printable(", ".join(value) or "none" if isinstance(value, list) else str(value))
 
 
 def _failure(message: str) -> CallToolResult:

@@ -17,15 +17,12 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
-from cdesearch.answer.answer import Answer, WrittenAnswer, quoted_answer
+from cdesearch.answer.answer import Answer, WrittenAnswer
 from cdesearch.answer.endpoint import Endpoint, chosen_endpoint
-from cdesearch.answer.extract import CorpusView
-from cdesearch.cli.answers import answer_as_json, passage_as_json
-from cdesearch.cli.hits.passage_lines import best_row, query_words
+from cdesearch.cli.answers import answer_as_json, found_answer, passage_as_json
 from cdesearch.errors import BusyError, CdesearchError, LanguageModelError
-from cdesearch.search.passages import Passage, fit_passages
+from cdesearch.search.passages import Passage
 from cdesearch.search.request import SearchRequest
-from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem_of
 from cdesearch.serve.routes.parameters import IndexName, PathGlobs, QueryText, State
 
@@ -65,22 +62,13 @@ async def ask(
     served = state.indexes[index]
     endpoint = chosen_endpoint(None, None)
     wanted = SearchRequest(q, HITS, path=tuple(path or ()))
-    asked = await state.admission.run(lambda: _gather(served, wanted, tokens, endpoint))
+    started = time.perf_counter()
+    passages, answer = await state.admission.run(
+        lambda: found_answer(served.searcher, wanted, tokens, is_written=endpoint is not None)
+    )
+    asked = _Asked(q, served.name, passages, answer, started)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_events(asked, endpoint), media_type="text/event-stream", headers=headers)
-
-
-def _gather(served: ServedIndex, wanted: SearchRequest, tokens: int, endpoint: Endpoint | None) -> _Asked:
-    started = time.perf_counter()
-    question, result = wanted.text, served.search(wanted)
-    encoder, index = served.searcher.encoder, served.index
-    words = query_words(question)
-    passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
-    answer = None
-    if endpoint is None or not passages:
-        corpus = CorpusView(encoder, index.context_for(encoder), index.vectors)
-        answer = quoted_answer(question, result, passages, corpus)
-    return _Asked(question, served.name, passages, answer, started)
 
 
 async def _events(asked: _Asked, endpoint: Endpoint | None) -> AsyncIterator[str]:

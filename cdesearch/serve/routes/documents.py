@@ -25,7 +25,11 @@ async def document(
 ) -> JSONResponse:
     """Return a chunk with its neighbours in the document, or without `chunk` the start of the document."""
     served = state.indexes[index]
-    chunks = await state.admission.run(lambda: served.read(lambda newest: DocumentReader(newest).document(document_id)))
+
+    def read() -> tuple[Chunk, ...]:
+        return served.searcher.read(lambda newest: DocumentReader(newest).document(document_id))
+
+    chunks = await state.admission.run(read)
     return JSONResponse({**_part(chunks, chunk, around), "index": served.name})
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from cdesearch.serve.indexes import ServedIndex, ServedTogether
+from cdesearch.serve.indexes import Selection
 from cdesearch.serve.routes.parameters import IndexName, State
 from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import FileRecord, Outcome
@@ -42,8 +42,11 @@ async def files(
         records = newest.file_records()
         return [file for file in records if (outcome is None or _is(file, outcome)) and needle in file.path.lower()]
 
-    found = await state.admission.run(lambda: served.read(matching))
-    shown = [_shown(file) for file in islice(found, offset, offset + limit)]
+    found = await state.admission.run(lambda: served.searcher.read(matching))
+    shown = [
+        {"path": file.path, "outcome": file.outcome, "reason": file.reason, "size": file.size}
+        for file in islice(found, offset, offset + limit)
+    ]
     return JSONResponse({"index": served.name, "total": len(found), "offset": offset, "files": shown})
 
 
@@ -53,14 +56,14 @@ async def facets(state: State, index: IndexName = None) -> JSONResponse:
 
     `*` stands for all indexes. They have types in common, but no folders.
     """
-    served = state.indexes.together([] if index is None else [index])
-    found = await state.admission.run(lambda: _facets_of(served))
-    return JSONResponse({"index": served.name, "indexes": list(state.indexes.names), **found})
+    chosen = state.indexes.together([] if index is None else [index])
+    found = await state.admission.run(lambda: _facets_of(chosen))
+    return JSONResponse({"index": chosen.name, "indexes": list(state.indexes.names), **found})
 
 
-def _facets_of(served: ServedIndex | ServedTogether) -> dict[str, Any]:
+def _facets_of(chosen: Selection) -> dict[str, Any]:
     """Return the facets of one index. Those of several have the types of all, and no folders, which differ."""
-    every = {member.name: member.read(_facets) for member in served.members}
+    every = {member.name: member.searcher.read(_facets) for member in chosen.members}
     if len(every) == 1:
         return next(iter(every.values()))
     types: Counter[str] = Counter()
@@ -98,7 +101,3 @@ def _facets(index: Index) -> dict[str, Any]:
 def _is(file: FileRecord, outcome: Outcome) -> bool:
     is_partly_read = file.outcome == "indexed" and bool(file.reason)
     return file.outcome == outcome or (outcome == "skipped" and is_partly_read)
-
-
-def _shown(file: FileRecord) -> dict[str, Any]:
-    return {"path": file.path, "outcome": file.outcome, "reason": file.reason, "size": file.size}

@@ -1,7 +1,7 @@
 """`GET /api/v1/search` returns the hits of a query, and `GET /api/v1/explain` says why a chunk is one of them."""
 
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -11,9 +11,10 @@ from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.hits.render import hit_as_json, result_as_json
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
-from cdesearch.serve.indexes import ServedIndex, ServedTogether
+from cdesearch.serve.indexes import Selection
 from cdesearch.serve.routes.documents import places_as_json
 from cdesearch.serve.routes.parameters import MAX_OFFSET, Asked, IndexName, IndexNames, State
+from cdesearch.service import root_of
 from cdesearch.store.schema import Hit
 
 router = APIRouter(tags=["search"])
@@ -31,9 +32,9 @@ async def search(
     Several indexes are searched as one. Each hit then has the name of its `index`, and `copies` with the places of the
     same text in the others.
     """
-    served = state.indexes.together(index or ())
-    result = await state.admission.run(lambda: served.search(asked.for_hits(offset + asked.k)))
-    return JSONResponse(_answer(served, asked, offset, result))
+    chosen = state.indexes.together(index or ())
+    result = await state.admission.run(lambda: chosen.service.search(asked.for_hits(offset + asked.k)))
+    return JSONResponse(_answer(chosen, asked, offset, result))
 
 
 @router.get("/explain")
@@ -54,23 +55,18 @@ async def explain(
     return JSONResponse({"query": asked.text, "index": served.name, **asdict(explained)})
 
 
-def _answer(
-    served: ServedIndex | ServedTogether, asked: SearchRequest, offset: int, result: SearchResult
-) -> dict[str, Any]:
-    def root_of(hit: Hit) -> Path:
-        return served.of(hit).index.root
-
-    query = asked.text
-    values = result_as_json(query, asked.mode, result, root_of)
+def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: SearchResult) -> dict[str, Any]:
+    query, root = asked.text, partial(root_of, chosen.service)
+    values = result_as_json(query, asked.mode, result, root)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown.update(_places(hit, query))
         if hit.index is not None:
-            shown["copies"] = [hit_as_json(copy, query, root_of) | _places(copy, query) for copy in hit.copies]
-    most = sum(member.index.manifest.n_chunks for member in served.members)
+            shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
+    most = sum(member.index.manifest.n_chunks for member in chosen.members)
     return {
         "query": query,
         "mode": asked.mode,
-        "index": served.name,
+        "index": chosen.name,
         "generation": result.generation,
         "stage": result.stage,
         "milliseconds": values["milliseconds"],

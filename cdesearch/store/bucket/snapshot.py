@@ -1,4 +1,4 @@
-"""The small files of one generation in a bucket, in the user's cache: its manifest, context, and Lance's manifests.
+"""The name of the live generation in a bucket, and its small files in the user's cache: manifest, context and so on.
 
 A generation never changes, so its files are downloaded once. A file with the same checksum in another generation, such
 as the context after an update, is not downloaded again.
@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
-from cdesearch.errors import IndexDamagedError, IndexNotFoundError
-from cdesearch.store.bucket.objects import Bucket
-from cdesearch.store.bucket.pointer import read_pointer
+from cdesearch.errors import IndexDamagedError, IndexNotFoundError, InputError
+from cdesearch.store.bucket.objects import Bucket, Versioned
 from cdesearch.store.checksums import (
     MANIFEST,
     MAX_BYTES,
@@ -27,7 +26,16 @@ from cdesearch.store.checksums import (
 )
 from cdesearch.store.copies import user_cache
 from cdesearch.store.filesystem import link_or_copy
-from cdesearch.store.layout import CHECKSUMS, GENERATIONS, lost_settings_remedy, rebuild_remedy
+from cdesearch.store.layout import (
+    CHECKSUMS,
+    CURRENT,
+    GENERATIONS,
+    MARK,
+    MARKER,
+    is_generation_name,
+    lost_settings_remedy,
+    rebuild_remedy,
+)
 from cdesearch.store.place import BucketAddress
 from cdesearch.store.write_errors import write_error
 
@@ -35,6 +43,50 @@ KEPT_SECONDS = 86_400.0  # for which the files of a generation stay in the cache
 VERSIONS = "/_versions/"  # in the names of Lance's manifests, which are checked before Lance opens a table
 AT_ONCE = 8  # files that are downloaded; an index of its own has five or so
 _SCRATCH = ".new-"
+FRESH_SECONDS = 5.0  # in which a process that has an index open does not ask for a newer generation again
+
+
+def read_pointer(bucket: Bucket, *, replaces: bool = False) -> tuple[str, Versioned | None]:
+    """The name of the live generation now, "" if there is none, and the object that holds it.
+
+    Raises BucketError, and IndexDamagedError for other content, unless the caller `replaces` it without regard to it.
+    Raises InputError for other content if the objects are not those of an index.
+    """
+    stored = bucket.read(CURRENT)
+    if stored is None:
+        return "", None
+    name = stored.content.decode("utf-8", "replace").removesuffix("\n")
+    if not is_generation_name(name):
+        check_marker(bucket)
+        if replaces:
+            return "", stored
+        raise IndexDamagedError(
+            f"{CURRENT} of {bucket.address} does not hold the name of a generation.",
+            lost_settings_remedy(bucket.address),
+        )
+    bucket.newest = time.monotonic(), name
+    return name, stored
+
+
+def check_marker(bucket: Bucket) -> None:
+    """Raise InputError if there are objects without the marker of an index, and BucketError."""
+    marker = bucket.read(MARKER)
+    if (marker is None or marker.content != MARK.encode()) and not bucket.is_empty():
+        raise InputError(f"{bucket.address} is not empty and is not an index of this format.", "Choose another prefix.")
+
+
+def newest_generation(bucket: Bucket) -> str | None:
+    """The live generation as it was at most FRESH_SECONDS ago; None if there is none. Raises what reading raises."""
+    read, name = bucket.newest
+    return name if name and time.monotonic() < read + FRESH_SECONDS else read_pointer(bucket)[0] or None
+
+
+def replace_pointer(bucket: Bucket, name: str, before: Versioned | None) -> bool:
+    """Make `name` the live generation unless CURRENT is no longer `before`; returns whether it was done."""
+    is_done = bucket.swap(CURRENT, f"{name}\n".encode(), before)
+    if is_done:
+        bucket.newest = time.monotonic(), name
+    return is_done
 
 
 def object_name(generation: str, file: str) -> str:

@@ -9,8 +9,15 @@ from typing import Any
 from cdesearch.errors import CdesearchError
 from cdesearch.store.bucket.connection import lance_options
 from cdesearch.store.bucket.objects import Bucket, bucket_at, repeated_if_cut
-from cdesearch.store.bucket.pointer import newest_generation
-from cdesearch.store.bucket.snapshot import VERSIONS, cache_of, download, fetch, object_name, open_newest
+from cdesearch.store.bucket.snapshot import (
+    VERSIONS,
+    cache_of,
+    download,
+    fetch,
+    newest_generation,
+    object_name,
+    open_newest,
+)
 from cdesearch.store.checksums import Checksums
 from cdesearch.store.damage import Checks, Damage, NeedsHash, damaged, smallest
 from cdesearch.store.guard import TABLES, check_tables

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +7,7 @@ import pytest
 
 from benchmarks.quality.choose import PLAN, Variant, WeightedZ, choose, compare_variants, read_grid
 from cdesearch.errors import InputError
-from cdesearch.search.fusion import Candidates, EvidenceFusion
+from cdesearch.search.fusion import Candidates
 
 ONE, OTHER = Variant("evidence", 9.0, 1.2, 0.75), Variant("z by context", 0.5, 0.9, 0.4)
 
@@ -38,64 +37,16 @@ def test_a_fixed_weight_adds_the_z_scores_of_words_to_those_of_the_context():
     np.testing.assert_allclose(by_candidates, [1.0, -1.0])
 
 
-def test_the_weights_of_a_variant_are_those_of_its_fusion():
-    assert ONE.make() == EvidenceFusion(text_weight=9.0)
-    assert OTHER.make() == WeightedZ(0.5)
-    null = np.linspace(-1.0, 1.0, 20)
-    candidates = Candidates(np.array([0.5, 0.1, 0.3]), np.array([2.0, 9.0, 1.0]), null)
-    evidence = EvidenceFusion(text_weight=18.0).evidence(candidates)
-    ratio = EvidenceFusion(text_weight=9.0).evidence(candidates).text_weight / evidence.text_weight
-    assert ratio == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("text", ["", "[baseline]\nfusion = 'evidence'\n", "[[grid]]\nk1 = [1.0]\n", "x = ["])
+@pytest.mark.parametrize("text", ["", "x = [", PLAN.read_text().replace("weight = 9.0", 'weight = "much"')])
 def test_a_file_that_is_not_a_grid_is_refused(tmp_path, text):
     (tmp_path / "grid.toml").write_text(text)
     with pytest.raises(InputError, match="is not a grid"):
         read_grid(tmp_path / "grid.toml")
 
 
-@pytest.mark.parametrize(("old", "new"), [('"z by candidates"', '"odd"'), ("weight = 9.0", 'weight = "much"')])
-def test_an_unknown_fusion_or_a_constant_that_is_no_number_is_refused(tmp_path, old, new):
-    (tmp_path / "grid.toml").write_text(PLAN.read_text().replace(old, new))
-    with pytest.raises(InputError, match="is not a grid"):
-        read_grid(tmp_path / "grid.toml")
-
-
-def test_a_variant_names_what_it_changes():
-    assert str(ONE) == "evidence, text weight 9, k1 1.2, b 0.75"
-    assert str(replace(ONE, document_weight=0.0)) == f"{ONE}, document weight 0"
-
-
 def test_one_set_alone_is_refused(tmp_path):
     with pytest.raises(InputError, match="no other set"):
         choose([tmp_path / "one.parquet"], folders=None)
-
-
-@pytest.mark.slow
-def test_document_context_is_a_variant(tmp_path, closed_checkpoint):
-    rows = [
-        {
-            "doc_id": name,
-            "title": name,
-            "chunks": [f"it is {number} of the cat" for number in range(20)],
-            "questions": [{"text": f"{name} {number}", "chunk": number} for number in range(20)],
-        }
-        for name in ("red", "blue", "green")
-    ]
-    files = [tmp_path / "colours.parquet", tmp_path / "two.parquet"]
-    for file, some in zip(files, (rows, rows[:2]), strict=True):
-        pq.write_table(pa.Table.from_pylist(some), file)
-    choose(files, PLAN, 60, 100, 20, None, closed_checkpoint, tmp_path / "work", tmp_path)
-    record = json.loads(next(tmp_path.glob("choose-fusion-*.json")).read_text())
-    scores = {name: score for name, (score, _) in record["settings"]["scores"].items()}
-    baseline, variants = read_grid(PLAN)
-    assert set(scores) == {str(one) for one in (baseline, *variants)} and record["settings"]["sets"] == [
-        "colours in chunks",
-        "two in chunks",
-    ]
-    with_weight = {one.document_weight: scores[str(one)] for one in variants if one.document_weight is not None}
-    assert len(set(with_weight.values())) > 1, "document context moves the vectors of chunks"
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.quality.confidence import area_under_roc, calibration_error, confidence, reliability
-from cdesearch.errors import InputError
 
 ANIMALS = ("cat", "dog", "horse", "cow", "hen", "goose", "sheep", "goat", "pig", "bee")
 METALS = ("iron", "gold", "tin", "lead", "zinc", "silver", "copper", "nickel", "cobalt", "mercury")
@@ -24,11 +23,6 @@ def test_the_calibration_error_is_the_weighted_difference_of_prediction_and_trut
     mean, share, weight = reliability(predicted, true, weights).T
     assert mean == pytest.approx([0.165, 0.975]) and share == pytest.approx([0.75, 1]) and weight == pytest.approx(0.5)
     assert calibration_error(predicted, true, weights) == pytest.approx((0.75 - 0.165 + 0.025) / 2)
-
-
-def test_one_data_set_alone_is_refused_in_one_line(tmp_path):
-    with pytest.raises(InputError, match="One data set"):
-        confidence([tmp_path])
 
 
 @pytest.mark.slow

@@ -5,14 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.quality.several import several
-from cdesearch.errors import InputError
 
 WORDS = {"animals": ("cat", "dog", "horse", "cow", "hen"), "metals": ("iron", "gold", "tin", "lead", "zinc")}
-
-
-def test_one_domain_alone_is_refused_in_one_line(tmp_path):
-    with pytest.raises(InputError, match="One domain is one index"):
-        several([tmp_path])
 
 
 @pytest.mark.slow

@@ -24,16 +24,12 @@ def test_a_random_part_and_a_part_about_one_subject():
 @pytest.mark.slow
 def test_indexes_that_grew_are_compared_with_a_new_one(tmp_path, closed_checkpoint):
     texts = [f"the {WORDS[number % 9]} and the {WORDS[number // 9]} {number}" for number in range(60)]
-    pairs = {"query": [text.rpartition(" ")[2] for text in texts], "document": texts, "group": ["a"] * 60}
-    pq.write_table(pa.table(pairs), tmp_path / "numbers.parquet")
-    places = [tmp_path / "work", closed_checkpoint, tmp_path / "out"]
-    other = {
-        "query": ["a"] * 60,
-        "document": [f"bread {number} and bread" for number in range(60)],
-        "group": ["a"] * 60,
-    }
-    pq.write_table(pa.table(other), tmp_path / "other.parquet")
+    other = [f"bread {number} and bread" for number in range(60)]
     files = [tmp_path / "numbers.parquet", tmp_path / "other.parquet"]
+    for file, documents in zip(files, (texts, other), strict=True):
+        pairs = {"query": [text.rpartition(" ")[2] for text in texts], "document": documents, "group": ["a"] * 60}
+        pq.write_table(pa.table(pairs), file)
+    places = [tmp_path / "work", closed_checkpoint, tmp_path / "out"]
     staleness(files, 60, 100, 20, "0.5", "random,topical,foreign", 2, *places)
     (file,) = (tmp_path / "out").glob("*numbers*.json")
     figures = {one["name"]: one for one in json.loads(file.read_text())["figures"]}

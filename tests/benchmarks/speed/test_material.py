@@ -44,10 +44,8 @@ def test_sentences_and_queries_come_from_every_document_once_and_each_domain_ali
 
 
 @pytest.mark.slow
-def test_drawn_texts_and_vectors_are_read_as_they_were_written(tmp_path):
-    rows = [{"_id": str(n), "title": "", "text": f"note {n} of the cat and the moon"} for n in range(20)]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    source = source_index(tmp_path, tmp_path / "source")
+def test_drawn_texts_and_vectors_are_read_as_they_were_written(corpus, tmp_path):
+    source = source_index(corpus, tmp_path / "source")
     write_drawn(Material(source), tmp_path / "drawn", 30)
     ((texts, vectors),) = Material(source).draw(30)
     ((same_texts, same_vectors),) = read_drawn(tmp_path / "drawn")

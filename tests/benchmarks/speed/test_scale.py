@@ -23,7 +23,7 @@ def test_every_stage_of_two_sizes_is_measured_with_the_sentences_of_pair_files(c
     assert large["texts and vectors, GB"] > small["texts and vectors, GB"] > 0
     for name in ("writing chunks, s", "indexing words, s", "hybrid p50, ms", "update of 1,000 files, s"):
         assert large[name] > 0
-    assert large["update by watch of 1,000 files, s"] > 0
+    assert large["update of neighbours of 1,000 files, s"] > 0
 
 
 @pytest.mark.slow
@@ -39,11 +39,7 @@ def test_vectors_may_resemble_those_of_an_index(corpus, tmp_path):
 def test_what_cannot_be_measured_is_refused_before_anything_is_measured(corpus, tmp_path):
     (tmp_path / "empty.jsonl").write_text('{"query": "cat", "document": "short"}')
     few = source_index(corpus, tmp_path / "few")
-    for vectors, pairs, like, named in (
-        ("int4", None, None, "int4"),
-        ("int8", tmp_path / "empty.jsonl", None, "has no pairs with sentences"),
-        ("int8", None, few, "has 20 chunks"),
-    ):
+    for pairs, like, named in ((tmp_path / "empty.jsonl", None, "has no pairs with s"), (None, few, "has 20 chunks")):
         with pytest.raises(InputError, match=named):
-            scale(corpus, "10", vectors, pairs, like, None, tmp_path / "out")
+            scale(corpus, "10", "int8", pairs, like, None, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,9 +1,8 @@
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from beir_folder import write_set
+from beir_folder import WORDS, write_set
 
 from benchmarks.datasets.dataset import read_dataset
 from benchmarks.systems.contextual import Contextual, corpus_context, vectors_in
@@ -12,9 +11,6 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
 from tests.conftest import TINY, make_checkpoint, make_model, make_tokenizer
 from trainer.export import export
-
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
-SHARED = replace(TINY, first_stage="shared", context_sink=True)
 
 
 @pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
@@ -53,14 +49,9 @@ def datasets(tmp_path_factory):
     found = []
     for seed in range(2):
         random = np.random.default_rng(seed)
-        folder = tmp_path_factory.mktemp("sets") / f"set{seed}"
-        (folder / "qrels").mkdir(parents=True)
         names = [f"book {number}::{chunk}" for number in range(4) for chunk in range(3)] + ["alone"]
-        texts = [" ".join(random.choice(WORDS, size=6)) for _ in names]
-        rows = [{"_id": name, "text": text} for name, text in zip(names, texts, strict=True)]
-        (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "the cat"}))
-        (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\talone\t1")
+        rows = [{"_id": name, "text": " ".join(random.choice(WORDS, size=6))} for name in names]
+        folder = write_set(tmp_path_factory.mktemp("sets") / f"set{seed}", corpus=rows, judged=["q0\talone\t1"])
         found.append(read_dataset(folder))
     return found
 

@@ -1,11 +1,10 @@
 import pytest
-from scripted_model import scripted, speaking
+from scripted_model import speaking
 
 import cdesearch
-from cdesearch.answer.answer import WrittenAnswer, quoted_answer
+from cdesearch.answer.answer import NOT_ANSWERED, WrittenAnswer, quoted_answer
 from cdesearch.answer.endpoint import Endpoint
 from cdesearch.answer.extract import MARGIN, MAX_COSINE, MAX_SENTENCES, CorpusView, extract
-from cdesearch.answer.prompt import NOT_ANSWERED
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import fit_passages
 from cdesearch.search.searcher import Searcher
@@ -112,13 +111,3 @@ def test_the_text_of_a_failing_model_is_kept(searcher):
         with pytest.raises(LanguageModelError, match="in the middle"):
             next(shown)
     assert answer.answer.text == "The moon pulls the sea [1]. And [no source]"
-
-
-def test_close_before_the_request_sends_nothing(searcher):
-    _, passages = found(searcher, "tides")
-    with scripted(lambda handler: handler.stream("late")) as model:
-        answer = WrittenAnswer("tides?", passages, Endpoint.parse(model.url, "tiny"))
-        answer.close()
-        with pytest.raises(LanguageModelError):
-            list(answer)
-        assert model.requests == []

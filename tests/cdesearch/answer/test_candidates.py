@@ -1,4 +1,4 @@
-from cdesearch.answer.candidates import MAX_CHARACTERS, candidates_of
+from cdesearch.answer.extract import MAX_CHARACTERS, candidates_of
 from cdesearch.search.passages import OMISSION, Passage
 
 

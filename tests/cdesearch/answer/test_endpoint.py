@@ -1,4 +1,3 @@
-import json
 import socket
 import threading
 import time
@@ -73,20 +72,13 @@ def test_an_unpaired_surrogate_in_the_answer_can_be_printed():
 @pytest.mark.parametrize(
     ("status", "content", "part"),
     [
-        (
-            401,
-            {"error": {"message": f"Incorrect key {SECRET}"}},
-            "refused the key (HTTP 401). Set a valid key in CDESEARCH_LLM_KEY",
-        ),
+        (401, {"error": {"message": f"Wrong key {SECRET}"}}, "refused the key (HTTP 401). Set a valid key in CDE"),
         (404, {"error": {"message": "model 'tiny' not found"}}, "(HTTP 404: model 'tiny' not found). Check --llm"),
         (429, {"error": "slow\ndown"}, "(HTTP 429: slow down). Wait some seconds"),
         (500, b"<html>", "(HTTP 500: Internal Server Error). Check the log"),
         (400, {"error": {"message": f"bad {SECRET}"}}, "(HTTP 400: bad ***)"),
-        (400, {"detail": [{"loc": 1}]}, "(HTTP 400: "),
         (307, b"", "redirects to another address (HTTP 307)"),
         (200, {"choices": "none"}, "sent no chat completion"),
-        (200, [], "sent no chat completion"),
-        (200, b"{", "sent a response that is not JSON"),
         (200, b"[" * 100_000, "sent a response that is not JSON"),
         (200, {"error": {"message": "out of memory"}}, "reports an error: out of memory."),
     ],
@@ -95,64 +87,44 @@ def test_each_refusal_is_one_line(status, content, part):
     assert part in failure_of(lambda handler: handler.reply(status, content))
 
 
-def test_a_page_instead_of_a_stream_is_a_failure():
-    assert "responded with text/html" in failure_of(lambda handler: handler.reply(200, b"<html>", "text/html"))
+def end(handler):
+    handler.close_connection = True
 
 
-def test_a_stream_that_is_cut_in_the_middle_is_a_failure_after_its_pieces():
-    with speaking("The cat", done=False) as server:
-        pieces = iter(ChatStream(Endpoint.parse(server.url, "tiny"), ASKED))
-        assert next(pieces) == "The cat"
-        with pytest.raises(LanguageModelError, match="stopped in the middle"):
-            next(pieces)
+def fail_in_the_stream(handler):
+    handler.begin_stream()
+    handler.event(delta("The"))
+    handler.event({"error": {"message": f"the context of 512 tokens is full {SECRET}"}})
+    end(handler)
 
 
-def test_a_stream_that_is_shorter_than_announced_is_a_failure():
-    def play(handler):
-        handler.reply(
-            200, b"data: " + json.dumps(delta("x")).encode(), "text/event-stream", **{"Content-Length": "500"}
-        )
-        handler.close_connection = True
-
-    assert "stopped in the middle" in failure_of(play) or "closed the connection" in failure_of(play)
+def stay_silent(handler):
+    handler.begin_stream()
+    time.sleep(1)
 
 
-def test_an_error_within_the_stream_is_reported():
-    def play(handler):
-        handler.begin_stream()
-        handler.event(delta("The"))
-        handler.event({"error": {"message": f"the context of 512 tokens is full {SECRET}"}})
-        handler.close_connection = True
-
-    assert "the context of 512 tokens is full ***" in failure_of(play)
-
-
-def test_a_connection_that_closes_without_an_answer_is_a_failure():
-    def play(handler):
-        handler.close_connection = True
-
-    assert "closed the connection" in failure_of(play)
+def ping(handler):
+    handler.begin_stream()
+    ends = time.monotonic() + 5
+    while time.monotonic() < ends:
+        handler.wfile.write(b": ping\n\n")
+        handler.wfile.flush()
+        time.sleep(0.02)
 
 
-def test_silence_ends_with_a_time_out():
-    def play(handler):
-        handler.begin_stream()
-        time.sleep(1)
-
-    assert "sent no text for 0.2 seconds" in failure_of(play, seconds=0.2)
-
-
-@pytest.mark.parametrize("line", [": ping\n\n", f"data: {json.dumps(delta(''))}\n\n", "x"])
-def test_bytes_without_text_are_silence(line):
-    def play(handler):
-        handler.begin_stream()
-        end = time.monotonic() + 5
-        while time.monotonic() < end:
-            handler.wfile.write(line.encode())
-            handler.wfile.flush()
-            time.sleep(0.02)
-
-    assert "sent no text for 0.3 seconds" in failure_of(play, seconds=0.3)
+@pytest.mark.parametrize(
+    ("play", "part"),
+    [
+        (lambda handler: handler.reply(200, b"<html>", "text/html"), "responded with text/html"),
+        (fail_in_the_stream, "the context of 512 tokens is full ***"),
+        (end, "closed the connection"),
+        (lambda handler: handler.stream("The cat", done=False), "stopped in the middle"),
+        (stay_silent, "sent no text for 0.3 seconds"),
+        (ping, "sent no text for 0.3 seconds"),
+    ],
+)
+def test_a_stream_that_does_not_end_as_it_should_is_a_failure(play, part):
+    assert part in failure_of(play, seconds=0.3)
 
 
 def test_the_time_that_the_reader_takes_is_no_silence():
@@ -162,21 +134,6 @@ def test_the_time_that_the_reader_takes_is_no_silence():
         assert next(pieces) == "a"
         time.sleep(1.5)
         assert list(pieces) == ["b"]
-
-
-def test_no_part_of_a_key_is_shown_where_a_reason_is_cut():
-    for blanks in (187, 193, 198):
-        content = {"error": {"message": f"{'x' * blanks} {SECRET}"}}
-        assert "sk-" not in failure_of(lambda handler, content=content: handler.reply(400, content))
-
-
-def test_a_chunk_of_negative_length_is_a_failure():
-    def play(handler):
-        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-        handler.wfile.write(f"{head}-5\r\nxx".encode())
-        handler.close_connection = True
-
-    assert "closed the connection (RemoteProtocolError)" in failure_of(play)
 
 
 def test_a_model_that_does_not_stop_is_stopped():
@@ -232,20 +189,7 @@ def test_a_url_is_divided_into_its_parts(url, server, path):
 
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "ftp://x",
-        "http://",
-        "http://a b",
-        "http://h:99999",
-        "http://h:0/v1",
-        "foo",
-        "192.168.0.2:8080",
-        "http://h/v\u00e9",
-        "http://me:sk-very-secret@h/v1",
-        "http://h/?k=sk-very-secret",
-    ],
+    "url", ["", "ftp://x", "http://", "http://h:0/v1", "foo", f"http://me:{SECRET}@h/v1", f"http://h/?k={SECRET}"]
 )
 def test_a_url_that_cannot_be_used_is_not_repeated(url):
     with pytest.raises(InputError) as error:

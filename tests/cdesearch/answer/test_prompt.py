@@ -1,6 +1,6 @@
 import re
 
-from cdesearch.answer.prompt import NOT_ANSWERED, messages_for
+from cdesearch.answer.answer import NOT_ANSWERED, messages_for
 from cdesearch.search.passages import Passage
 
 

@@ -9,12 +9,8 @@ SECRET = "sk-very-secret"
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    (folder / "pets.md").write_text(TEXT)
-    (folder / "evil\x1b[31m.txt").write_text("A whale \x1b[31msings a song at night.")
-    cdesearch("index", ".", cwd=folder)
-    return folder
+def indexed(index_of):
+    return index_of({"pets.md": TEXT, "evil\x1b[31m.txt": "A whale \x1b[31msings a song at night."})
 
 
 def ask(folder, *arguments, code=0):

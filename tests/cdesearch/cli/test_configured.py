@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from datetime import date, datetime
 
 import pytest
@@ -21,12 +19,9 @@ PAGES = {"cats.md": "# Cats\n\nA cat purrs.", "dogs.md": "# Dogs\n\nA cat and a 
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    for name, text in PAGES.items():
-        (folder / name).write_text(text)
+def indexed(index_of):
+    folder = index_of(PAGES)
     (folder / "sub").mkdir()
-    cdesearch("index", ".", cwd=folder)
     return folder
 
 
@@ -48,9 +43,8 @@ def user(tmp_path, monkeypatch):
 
 
 def n_hits(indexed, *arguments):
-    return len(
-        json.loads(cdesearch("query", "cat", "--json", "--mode", "text", *arguments, cwd=indexed).stdout)["hits"]
-    )
+    run = cdesearch("query", "cat", "--json", "--mode", "text", *arguments, cwd=indexed)
+    return len(json.loads(run.stdout)["hits"])
 
 
 @pytest.fixture
@@ -144,23 +138,16 @@ def test_every_option_of_every_command_can_be_set_and_is_shown(indexed):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[query]\nmodus = 3\n",
-            "sets modus in [query], which is not an option of `cdesearch query` (did you mean mode?)",
-        ),
+        ("[query]\nmodus = 3\n", "which is not an option of `cdesearch query` (did you mean mode?)"),
         ("[qurey]\nk = 3\n", "has a section [qurey], and there is no such command (did you mean query?)"),
         ("k = 3\n", "sets k outside a section"),
         ("[query]\nk = 0\n", "k in [query] is not accepted: -k must be at least 1, not 0"),
         ("[query]\nk = true\n", "k in [query] must be a text or a number"),
         ("[query]\nk = [3]\n", "k in [query] takes one value, not a list"),
-        ("[query]\nk = nan\n", "k in [query] is not accepted: -k must be a number, not nan"),
         ("[query]\nfull = 1\n", "full in [query] must be true or false"),
         ('[query]\nsince = ""\n', "since in [query] must not be empty"),
-        ('[query]\nsince = "a\\u0000"\n', "since in [query] contains a NUL character"),
         ('[query]\nmode = "best"\n', "mode in [query] is not accepted"),
-        ("[query\n", "is not valid TOML"),
         ("a = " + "[" * 5_000, "is not valid TOML"),
-        ("[query]\nk = " + "9" * 5_000, "is not valid TOML"),
         ("#" * 70_000, "cannot be read (it has more than 64,000 bytes)"),
     ],
 )
@@ -183,29 +170,11 @@ def test_a_mistake_in_the_section_of_another_command_does_not_stop_a_command(ind
     assert "port in [serve] is not accepted: --port must be at most 65,535, not 70000" in error("config")
 
 
-@pytest.mark.slow
-def test_the_globs_of_an_index_can_be_set_and_removed(indexed, project):
-    def n_documents():
-        return json.loads(cdesearch("index", ".", "--json", cwd=indexed).stdout)["documents"]
-
-    for globs, expected in (('["*.md"]', 2), ("[]", 3)):
-        project(f"[index]\ninclude = {globs}\n")
-        assert n_documents() == expected
-    project('[index]\nexclude = "*.md"\n')
-    assert n_documents() == 1
-    project("[index]\nexclude = []\n")
-    assert n_documents() == 3
-
-
 def test_an_option_name_is_written_as_on_the_command_line(indexed, project, error):
     project('[index]\nmax_file_size = "1KB"\n')
     assert "(did you mean max-file-size?)" in error("index", ".")
     project('[index]\nmax-file-size = "1KB"\n')
-    (indexed / "large.txt").write_text("The bird flies.\n" * 200)
-    try:
-        assert "larger than 1 kB (--max-file-size)" in cdesearch("index", ".", cwd=indexed).stderr
-    finally:
-        (indexed / "large.txt").unlink()
+    assert shown(indexed)["index", "max-file-size"][0] == "1KB"
 
 
 @pytest.mark.parametrize(
@@ -216,9 +185,7 @@ def test_an_option_name_is_written_as_on_the_command_line(indexed, project, erro
         ("index", 'model = "jxm/cde-small-v2"'),
         ("serve", 'host = "0.0.0.0"'),
         ("serve", 'token = "0123456789abcdef"'),
-        ("serve", 'socket = "x.sock"'),
         ("ask", 'llm = "http://example.org/v1"'),
-        ("ask", 'llm-model = "x"'),
         ("trust", "yes = true"),
         ("clear", "yes = true"),
         ("train", "set = [\"run.out='/tmp/x'\"]"),
@@ -230,16 +197,6 @@ def test_a_project_must_not_set_what_would_be_dangerous(error, project, section,
     assert f"in [{section}], which the file of a project must not do" in message
     assert "add it to trusted-projects in your own file" in message
     assert "must not do" in error(section, *(["cat"] if section in ("query", "ask", "train") else []))
-
-
-def test_the_user_may_set_what_a_project_must_not(indexed, user):
-    user(
-        '[query]\nmodel = "jxm/cde-small-v2"\n[serve]\nhost = "0.0.0.0"\n'
-        '[index]\nmodel = "./models/own"\n[clear]\nyes = true\n'
-    )
-    values = shown(indexed)
-    assert values["query", "model"][0] == "jxm/cde-small-v2" and values["clear", "yes"][0] is True
-    assert values["index", "model"][0].endswith("own") and "." not in values["index", "model"][0]
 
 
 def test_the_user_may_trust_a_project(indexed, project, user, error):
@@ -255,13 +212,6 @@ def test_the_user_may_trust_a_project(indexed, project, user, error):
     user("")
     project(f'trusted-projects = ["{indexed.as_posix()}"]\n')
     assert "sets trusted-projects outside a section" in error("config"), "a project cannot trust itself"
-
-
-def test_the_user_may_configure_an_index_in_a_bucket(indexed, user):
-    user('[query]\nindex = "s3://bucket/docs"\n[status]\nindex = "file:///data"\n')
-    values = shown(indexed)
-    assert values["query", "index"][0] == ["s3://bucket/docs"]
-    assert values["status", "index"][0] == "/data"
 
 
 def test_the_help_works_with_a_broken_file(indexed, project):
@@ -338,10 +288,6 @@ def test_config_path_names_the_files(indexed, project, user, tmp_path):
     assert str(indexed / ".cdesearch.toml") in cdesearch("config", "path", cwd=indexed).stdout
 
 
-def test_without_files_config_says_where_they_would_be(indexed, user):
-    assert cdesearch("config", cwd=indexed).stdout.startswith("No option differs from its default.")
-
-
 def test_processes_that_commands_start_read_no_configuration(indexed, project, monkeypatch):
     project("[query]\nk = 1\n")
     assert same_modules()["CDESEARCH_NO_CONFIG"] == "1"
@@ -359,37 +305,7 @@ def test_a_setting_updates_the_index_before_a_query(indexed, project):
     cdesearch("query", "quokka", cwd=indexed, code=1)
 
 
-@pytest.mark.slow
-def test_a_query_without_files_imports_no_parser_of_toml(indexed, project):
-    code = (
-        "import sys, atexit\nfrom cdesearch.cli import start\n"
-        "sys.argv = ['cdesearch', 'query', 'cat', '--mode', 'text']\n"
-        "late = {'tomllib', 'typer', 'cdesearch.cli.configured'}\n"
-        "atexit.register(lambda: print(late & set(sys.modules)))\nstart.main()\n"
-    )
-    for text, loaded in ((None, "set()"), ("[query]\nk = 1\n", "{'tomllib'}")):
-        if text:
-            project(text)
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=indexed)
-        assert run.stdout.splitlines()[-1] == loaded
-
-
-HOSTILE = [
-    10**30,
-    -1,
-    0,
-    1.5,
-    float("inf"),
-    True,
-    "",
-    " ",
-    "\x1b[31m",
-    "x" * 60_000,
-    "~nobody-at-all/x",
-    "../" * 99,
-    "-k",
-    "--",
-]
+HOSTILE = [10**30, -1, 0, 1.5, float("inf"), True, "", " ", "\x1b[31m", "x" * 60_000, "~nobody/x", "../" * 99]
 HOSTILE += [date(2026, 1, 1), datetime(2026, 1, 1), {}, {"a": 1}, [], [[]], [True], ["a", 1], ["\x07"], ["*" * 500]]
 
 
@@ -414,27 +330,5 @@ def test_a_project_chooses_how_its_index_stores_vectors(tmp_path):
     (tmp_path / ".cdesearch.toml").write_text('[index]\nvectors = "int8"\n')
     cdesearch("index", ".", cwd=tmp_path)
     assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["vectors_stored_as"] == "int8"
-    cdesearch("index", ".", cwd=tmp_path)
     refused = cdesearch("index", ".", "--vectors", "binary", cwd=tmp_path, code=2).stderr
     assert refused.count("\n") == 1 and "stores vectors as int8, not as binary" in refused and "--rebuild" in refused
-    assert "'float32', 'float16'" in cdesearch("index", ".", "--vectors", "int4", cwd=tmp_path, code=2).stderr
-    cdesearch("index", ".", "--vectors", "binary", "--rebuild", cwd=tmp_path)
-    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["vectors_stored_as"] == "binary"
-
-
-@pytest.mark.slow
-def test_a_project_chooses_the_dimension_of_the_vectors_of_its_index(tmp_path):
-    (tmp_path / "a.md").write_text("the cat")
-    (tmp_path / ".cdesearch.toml").write_text("[index]\ndimension = 64\n")
-    cdesearch("index", ".", cwd=tmp_path)
-    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["dimension"] == 64
-    for value, message in {
-        "0": "--dimension must be at least 1, not 0",
-        "many": "--dimension must be a whole number, not many",
-        "65": "stores vectors of 64 dimensions, not of 65. Leave out --dimension, or",
-    }.items():
-        refused = cdesearch("index", ".", "--dimension", value, cwd=tmp_path, code=2).stderr
-        assert refused.count("\n") == 1 and message in refused
-    refused = cdesearch("index", ".", "--dimension", "385", "--rebuild", cwd=tmp_path, code=2).stderr
-    assert "The vectors of this model have 384 dimensions, not 385. Choose a --dimension up to 384." in refused
-    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["dimension"] == 64

@@ -7,13 +7,9 @@ TOPICS = ("cat", "dog", "moon", "bread", "river", "engine", "stone")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    for topic in TOPICS:
-        parts = (f"# How a {topic} lives {n}\n\n" + f"the water of the {topic} has light {n} " * 8 for n in "abcd")
-        (folder / f"{topic}.md").write_text("\n\n".join(parts))
-    cdesearch("index", ".", cwd=folder)
-    return folder
+def folder(index_of):
+    part = "# How a {0} lives {1}\n\n" + "the water of the {0} has light {1} " * 8
+    return index_of({f"{topic}.md": "\n\n".join(part.format(topic, n) for n in "abcd") for topic in TOPICS})
 
 
 def test_eval_compares_the_rankings_on_questions_of_the_index(folder):

@@ -31,10 +31,6 @@ def test_bare_words_are_a_query(indexed):
     assert cdesearch("cat", "-k", "1", cwd=indexed).stdout.startswith(" 1 pets.md:1")
 
 
-def test_options_of_a_query_may_come_first(indexed):
-    assert cdesearch("-k", "1", "cat", cwd=indexed).stdout.startswith(" 1 pets.md:1")
-
-
 def test_options_may_precede_the_words_and_the_name_of_a_command(indexed):
     assert cdesearch("-k", "1", "how", "to", "index", "cat", cwd=indexed).stdout.startswith(" 1 ")
     assert cdesearch("--index", ".", "status", cwd=indexed).stdout.startswith("root ")
@@ -89,20 +85,6 @@ def test_a_shell_completes_commands_options_and_types(indexed):
     assert "--type" in cdesearch(cwd=indexed, _TYPER_COMPLETE_ARGS="cdesearch soup --typ", **environment).stdout
 
 
-def test_every_command_but_train_fits_its_line_of_the_help(tmp_path):
-    lines = cdesearch("--help", cwd=tmp_path).stdout.partition("Commands:")[2].splitlines()
-    assert [line.split()[0] for line in lines if line.endswith("...")] in ([], ["train"])
-
-
-def test_the_option_json_prints_one_json_object(indexed):
-    answer = json.loads(cdesearch("query", "whale", "--json", "--mode", "text", cwd=indexed).stdout)
-    assert answer["hits"][0]["text"] == "A whale sings." and answer["mode"] == "text"
-
-
-def test_a_file_name_cannot_send_commands_to_the_terminal(indexed):
-    assert "\x1b" not in cdesearch("whale", "-k", "1", cwd=indexed).stdout
-
-
 def test_no_hits_is_exit_code_1(indexed):
     cdesearch("query", "zebra", "--mode", "text", cwd=indexed, code=1)
 
@@ -137,12 +119,6 @@ def test_a_confidence_is_a_number_or_a_percentage():
             parse_probability(value)
 
 
-def test_a_confidence_that_is_no_probability_is_refused(indexed):
-    wrong = cdesearch("query", "dog", "--min-confidence", "30", cwd=indexed, code=2).stderr
-    assert wrong.startswith("error: Invalid value for '--min-confidence': must be a number from 0 to 1")
-    assert wrong.count("\n") == 1
-
-
 def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
     report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
     changes = ["new_files", "modified_files", "deleted_files"]
@@ -160,18 +136,15 @@ def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
     [
         (["query", " "], "The query is empty."),
         (["query", "cat", "--mode", "foo"], "error: Invalid value for '--mode': 'foo' is not one of"),
+        (["query", "dog", "--min-confidence", "30"], "Invalid value for '--min-confidence': must be a number from 0"),
         (["index", "nowhere"], "no folder or file"),
         (["index", ""], "An argument is empty."),
-        (["index", ".", "--model", ""], "The value of --model is empty."),
         (["index", ".", "--index="], "The value of --index is empty."),
-        (["index", "nowhere", "--include", "", "--exclude="], "no folder or file"),
         (["-k", "3"], "Missing argument 'words'. See `cdesearch query --help`."),
         (["index", ".", "--max-file-size", "big"], "not a file size"),
         (["index", ".", "--model", "nowhere"], "not a checkpoint"),
-        (
-            ["index", ".", "--model", "me/model"],
-            "On a computer with network, run `hf download me/model --local-dir model`",
-        ),
+        (["index", ".", "--model", "jxm"], "has the form ORG/NAME"),
+        (["index", ".", "--model", "me/model"], "run `hf download me/model --local-dir model`"),
     ],
 )
 def test_bad_input_is_one_line(indexed, arguments, message):
@@ -202,15 +175,7 @@ def test_command_names_of_other_programs_get_a_hint(indexed):
     assert "run `cdesearch query`" in cdesearch("search", "cat", cwd=indexed).stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "meant"),
-    [
-        (["search", "cat"], "query"),
-        (["serch"], "query"),
-        (["inde", "small"], "index"),
-        (["inde", "small", "--rebuild"], "index"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "meant"), [(["search", "cat"], "query"), (["inde", "a", "--rebuild"], "index")])
 def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, arguments, meant):
     error = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
     assert error.startswith(f"error: {arguments[0]} is not a command. Did you mean `cdesearch {meant}`? ")
@@ -236,11 +201,8 @@ def test_a_query_without_an_index(tmp_path):
 
 
 def test_unusual_queries_work(indexed):
-    for words in ["'; drop table --", "漢字", "🐈", "cat " * 10_000, 'a "quoted" (query) AND OR ~^:']:
+    for words in ["'; drop table --", "漢字", "🐈", 'a "quoted" (query) AND OR ~^:']:
         cdesearch("query", words, cwd=indexed)
-
-
-def test_a_query_of_10_000_words_is_reported_as_truncated(indexed):
     assert "longer than 512 tokens" in cdesearch("cat " * 10_000, cwd=indexed).stderr
 
 
@@ -268,21 +230,3 @@ def test_the_summary_shows_how_many_documents_have_no_text(tmp_path):
     (tmp_path / "a.txt").write_text("The bird flies.")
     (tmp_path / "empty.txt").write_text("")
     assert "2 documents (1 without text), 1 chunk (1 embedded)" in cdesearch("index", ".", cwd=tmp_path).stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("typed", "shown"), [("1KB", "1 kB"), ("1500", "1.5 kB"), ("500", "500 bytes")])
-def test_the_largest_file_size_is_shown_in_a_unit_that_fits(tmp_path, typed, shown):
-    (tmp_path / "a.txt").write_text("The bird flies.")
-    (tmp_path / "large.txt").write_text("The bird flies.\n" * 200)
-    run = cdesearch("index", ".", "--max-file-size", typed, cwd=tmp_path)
-    assert f"larger than {shown} (--max-file-size)" in run.stderr
-
-
-def test_the_error_for_a_model_folder_that_does_not_exist_shows_the_form_of_an_id(indexed):
-    assert "has the form ORG/NAME" in cdesearch("index", ".", "--model", "jxm", cwd=indexed, code=2).stderr
-
-
-def test_the_option_json_has_one_description(indexed):
-    for command in ("query", "status", "index", "doctor"):
-        assert "Print one JSON object." in cdesearch(command, "--help", cwd=indexed).stdout

@@ -84,11 +84,3 @@ def options(*, index=(), **fields):
 )
 def test_common_arguments_are_read_without_typer(arguments, expected):
     assert read_plain(arguments) == expected == read_by_typer(arguments)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["-k3", "cat"], ["cat", "--model", "x"], ["cat", "-k", "0"], ["cat", "--", "x"], ["cat", "-k"], ["\udcff"]],
-)
-def test_typer_reads_rare_and_invalid_arguments(arguments):
-    assert read_plain(arguments) is None

@@ -35,38 +35,12 @@ def drift_after(docs, checkpoint, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampled", [5000, 100])
-def test_a_corpus_of_duplicates_has_not_drifted_right_after_a_refresh(docs, tiny_checkpoint, monkeypatch, sampled):
-    monkeypatch.setattr(drift, "DRIFT_SAMPLE", sampled)
-    drift_after(docs, tiny_checkpoint)
-    assert "large" not in drift_after(docs, tiny_checkpoint, refresh_context=True)
-
-
-@pytest.mark.slow
 def test_a_corpus_that_changed_has_drifted_until_its_context_is_refreshed(docs, tiny_checkpoint):
     drift_after(docs, tiny_checkpoint)
     for number in range(200):
         (docs / f"new {number}.txt").write_text(f"stone engine light {number} stone engine light")
     assert "large" in drift_after(docs, tiny_checkpoint)
     assert "large" not in drift_after(docs, tiny_checkpoint, refresh_context=True)
-
-
-@pytest.mark.slow
-def test_a_corpus_that_has_grown_from_one_text_has_the_reason_and_the_command_beside_its_drift(docs, tiny_checkpoint):
-    (docs.parent / "small").mkdir()
-    (docs.parent / "small" / "first.txt").write_text("the moon")
-    assert drift_after(docs.parent / "small", tiny_checkpoint) == "none"
-    docs.rename(docs.parent / "small" / "docs")
-    said = drift_after(docs.parent / "small", tiny_checkpoint)
-    assert "the index had 1 chunks" in said and f"--index {docs.parent / 'small' / '.cdesearch'}` samples" in said
-
-
-def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
-    for file in docs.rglob("*.txt"):
-        file.write_text("the moon")
-    monkeypatch.setattr(drift, "DRIFT_SAMPLE", 1)
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    assert drift.measure_drift(Index.open(docs)).corpus_mean.shape == (16,)
 
 
 @pytest.mark.slow
@@ -102,16 +76,6 @@ def test_a_list_of_skipped_files_without_any_is_one_line_on_stderr(tmp_path):
     cdesearch("index", ".", cwd=tmp_path)
     run = cdesearch("status", "--files", "--skipped", cwd=tmp_path)
     assert (run.stdout, run.stderr) == ("", "No file was skipped.\n")
-
-
-def test_a_folder_without_an_index_is_named_as_it_was_typed(tmp_path):
-    (tmp_path / "a.txt").write_text("The bird flies.")
-    for command in (("status", tmp_path), ("query", "bird", "--index", tmp_path)):
-        assert f"There is no index in {tmp_path}. " in cdesearch(*command, cwd=tmp_path, code=2).stderr
-
-
-def test_the_help_lists_the_exit_codes(tmp_path):
-    assert "Exit codes: 0 success" in cdesearch("--help", cwd=tmp_path).stdout
 
 
 def test_where_a_folder_below_has_an_index_the_message_names_it(tmp_path):

@@ -2,20 +2,20 @@ import json
 
 import pytest
 from command import cdesearch
+from served_pages import write_pages
 
 import cdesearch as package
-from cdesearch.errors import QueryError
-from cdesearch.search.path_filter import globs_of, globs_of_typed
+from cdesearch.search.path_filter import globs_of
+
+OTHER = {"other/20.txt", "other/deep/21.txt"}
+ALL = {*OTHER, "guides/30.txt", "20.txt"}
 
 
 @pytest.fixture(scope="module")
 def parent(tmp_path_factory):
     """A folder that contains the indexed folder `two [2]`."""
     parent = tmp_path_factory.mktemp("parent")
-    for name in ("other/20.txt", "other/deep/21.txt", "guides/30.txt", "20.txt"):
-        file = parent / "two [2]" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"The owl of {name} hoots.")
+    write_pages(parent / "two [2]", {name: f"The owl of {name} hoots." for name in ALL})
     cdesearch("index", "two [2]", cwd=parent)
     return parent
 
@@ -33,31 +33,22 @@ def test_an_empty_pattern_is_refused(parent):
     assert run.stderr == "error: The pattern for paths is empty. Omit it to search all files.\n"
 
 
-OTHER = {"other/20.txt", "other/deep/21.txt"}
-ALL = {*OTHER, "guides/30.txt", "20.txt"}
-
-
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
         ("two */other/*", {"other/20.txt"}),  # relative to the working directory, as hits are printed
-        ("./two */other/*", {"other/20.txt"}),
         ("two */other/**", OTHER),
         ("*/other", OTHER),
         ("two */20.txt", {"20.txt"}),
         ("**/2?.txt", {*OTHER, "20.txt"}),
         (".", ALL),
-        ("./", ALL),
         ("two [[]2]/{other,guides}/*.txt", {"other/20.txt", "guides/30.txt"}),
         ("{parent}/two */{guides,other/deep}", {"guides/30.txt", "other/deep/21.txt"}),
-        ("{other/deep,guides}", {"guides/30.txt", "other/deep/21.txt"}),
         ("two [2]/other/20.txt", {"other/20.txt"}),  # as a hit shows it, although [2] is a set of characters
         ("{parent}/two [2]/other", OTHER),
         ("other/*", {"other/20.txt"}),  # relative to the indexed folder
         ("*.txt", ALL),
         ("{parent}/two */guides/*", {"guides/30.txt"}),  # absolute
-        ("{parent}/two */20.txt", {"20.txt"}),
-        ("{parent}", ALL),
         ("{parent}/**/other/*", {"other/20.txt"}),
     ],
 )
@@ -69,11 +60,10 @@ def test_a_pattern_matches_printed_paths_stored_paths_and_absolute_paths(parent,
     ("pattern", "expected"),
     [
         ("../guides/*", {"guides/30.txt"}),
-        ("*.txt", ALL),
+        (".", OTHER),
         ("deep/*", {"other/deep/21.txt"}),
         ("../20.txt", {"20.txt"}),
         ("..", ALL),
-        ("../..", ALL),
         ("guides/*", {"guides/30.txt"}),
     ],
 )
@@ -83,10 +73,6 @@ def test_a_pattern_may_be_typed_in_a_folder_below_the_indexed_one(parent, patter
 
 def test_of_several_patterns_one_must_match(parent):
     assert found(parent, "guides", "20.txt", "nowhere", cwd=parent) == {"guides/30.txt", "other/20.txt", "20.txt"}
-
-
-def test_the_working_directory_is_a_pattern(parent):
-    assert found(parent, ".", cwd=parent / "two [2]" / "other") == OTHER
 
 
 def test_an_absolute_pattern_may_lead_through_a_link(parent, tmp_path):
@@ -113,12 +99,7 @@ def test_a_pattern_that_matches_no_file_is_reported_with_the_folder_that_it_is_r
     assert run.stderr == "No hits.\n"
 
 
-def test_a_bracket_without_end_is_named_unless_a_file_has_this_name(parent, tmp_path):
-    arguments = ["owl", "--mode", "text", "--index", parent / "two [2]", "--path"]
-    run = cdesearch("query", *arguments, "gui[des/*", cwd=parent, code=2)
-    assert run.stderr == "error: No indexed file matches --path gui[des/*, whose [ has no ]. Add the ].\n"
-    run = cdesearch("query", *arguments, "gui[des/*", "--path", "guides", cwd=parent)
-    assert run.stderr == "The [ in --path gui[des/* has no ], so it stands for itself.\n"
+def test_a_bracket_without_end_stands_for_itself(tmp_path):
     (tmp_path / "a[1.txt").write_text("The owl hoots.")
     cdesearch("index", ".", cwd=tmp_path)
     assert "a[1.txt:1" in cdesearch("query", "owl", "--path", "a[1.txt", cwd=tmp_path).stdout
@@ -128,10 +109,3 @@ def test_a_pattern_with_many_double_stars_becomes_few_globs(parent):
     with package.open(parent / "two [2]") as opened:
         globs = globs_of("/" + "**/*/" * 40 + "*.txt", opened.index)
         assert 0 < len(globs) <= 2 * len(opened.index.root.parts)
-
-
-def test_more_patterns_than_a_search_can_use_are_refused(parent):
-    with package.open(parent / "two [2]") as opened:
-        assert len(globs_of_typed(["*"] * 1_000, opened.index)) >= 1_000
-        with pytest.raises(QueryError, match="There are 1,001 patterns for paths"):
-            globs_of_typed(["*"] * 1_001, opened.index)

@@ -1,13 +1,10 @@
 import math
-import random
 from collections import Counter
 from hashlib import blake2b
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.context import sample
 from cdesearch.context.sample import choose_chunks
 
 CHUNKS = [(f"long-{n}", "long", f"content {n}") for n in range(2000)]
@@ -40,23 +37,6 @@ def test_the_sample_follows_the_definition(chunks, size, seed):
     assert choose_chunks(iter(chunks), size, seed) == sampled_by_the_definition(chunks, size, seed)
 
 
-@given(corpora, st.integers(0, 15), st.randoms())
-def test_the_order_of_chunks_does_not_matter(chunks, size, order):
-    assert choose_chunks(order.sample(chunks, len(chunks)), size, 0) == choose_chunks(chunks, size, 0)
-
-
-@given(corpora, st.integers(0, 15))
-def test_a_larger_sample_contains_the_smaller_one(chunks, size):
-    assert set(choose_chunks(chunks, size, 0)) <= set(choose_chunks(chunks, size + 1, 0))
-
-
-@given(corpora, st.integers(0, 15))
-def test_the_sample_has_as_many_different_texts_as_exist_and_fit(chunks, size):
-    texts = {chunk: content for chunk, _, content in chunks}
-    taken = [texts[chunk] for chunk in choose_chunks(chunks, size, 0)]
-    assert len(taken) == len(set(taken)) == min(size, len(set(texts.values())))
-
-
 def test_a_document_is_drawn_from_in_proportion_to_the_square_root_of_its_chunks():
     lengths = {"one": 1, "four": 4, "sixteen": 16, "sixty-four": 64}
     chunks = [(f"{name}/{n}", name, f"{name} {n}") for name, length in lengths.items() for n in range(length)]
@@ -66,47 +46,6 @@ def test_a_document_is_drawn_from_in_proportion_to_the_square_root_of_its_chunks
     for name, length in lengths.items():
         share = math.sqrt(length) / whole
         assert abs(first[name] - draws * share) < 4 * math.sqrt(draws * share * (1 - share))
-
-
-@pytest.mark.parametrize(("byte", "expected"), [(b"\x00", 2.0**-64), (b"\xff", 1.0)])
-def test_the_random_number_of_a_text_is_never_zero_and_never_above_one(byte, expected, monkeypatch):
-    """The logarithm of the number is taken, so it must not be zero."""
-
-    class Digest:
-        def __init__(self, _text, digest_size):
-            self._size = digest_size
-
-        def digest(self):
-            return byte * self._size
-
-    monkeypatch.setattr(sample, "blake2b", Digest)
-    assert sample._uniform("text", 0) == expected
-
-
-def test_the_random_numbers_of_texts_are_spread_evenly():
-    numbers = sorted(sample._uniform(f"text {n}", 0) for n in range(4000))
-    assert all(abs(number - n / 4000) < 0.035 for n, number in enumerate(numbers))
-
-
-def test_one_long_file_does_not_dominate():
-    chosen = choose_chunks(CHUNKS, 100, seed=0)
-    assert len(chosen) == 100 and sum(chunk.startswith("long") for chunk in chosen) < 40
-
-
-def test_the_sample_depends_only_on_the_seed_and_the_chunks():
-    shuffled = random.Random(1).sample(CHUNKS, len(CHUNKS))
-    assert choose_chunks(CHUNKS, 100, 0) == choose_chunks(shuffled, 100, 0) != choose_chunks(CHUNKS, 100, 1)
-
-
-def test_a_corpus_smaller_than_the_sample_is_sampled_whole():
-    assert choose_chunks(CHUNKS[:3], 100, 0) == ["long-0", "long-1", "long-2"]
-
-
-def test_a_repeated_text_counts_once():
-    headers = [(f"header-{n}", f"file-{n}", "the licence") for n in range(500)]
-    chosen = choose_chunks(CHUNKS + headers, 1000, 0)
-    assert sum(chunk.startswith("header") for chunk in chosen) <= 1
-    assert len(choose_chunks(headers, 100, 0)) == 1
 
 
 def test_a_corpus_that_changes_a_little_keeps_most_of_its_sample():

@@ -3,7 +3,6 @@ import shutil
 
 import numpy as np
 import pytest
-from conftest import make_tokenizer
 from small_corpus import TEXTS, context_of
 
 from cdesearch.context.context import Context
@@ -52,13 +51,6 @@ def test_a_context_is_loaded_as_it_was_saved(name, request, tmp_path):
 def test_a_corpus_may_be_smaller_than_the_context(tiny_encoder, n_texts):
     context = context_of(tiny_encoder, TEXTS[:n_texts]) if n_texts else None
     assert np.isfinite(tiny_encoder.encode(["the cat"], "query", context)).all()
-
-
-def test_rare_tokens_weigh_more(tiny_encoder):
-    texts = ["the cat", "the dog", "the moon"]
-    weights = context_of(tiny_encoder, texts).inputs.token_weights
-    vocabulary = make_tokenizer().get_vocab()
-    assert weights[vocabulary["moon"]] > weights[vocabulary["the"]]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
-from indexer.warm import Given
+from indexer.warm import Fresh
 
 pytest.importorskip("transformers")
 pytest.importorskip("onnx")
@@ -73,7 +73,7 @@ def test_the_export_writes_nothing_to_the_terminal(bert, capfd):
 def test_a_model_that_is_loaded_already_continues_with_the_export(bert, documents):
     encoder = load_encoder(bert)
     encoder.encode_each(TEXTS, "query", None)
-    build([documents], Options(model=bert), Silent(), Given(encoder))
+    build([documents], Options(model=bert), Silent(), Fresh(encoder))
     assert encoder.precision == "int8" and encoder.unexported is None
     alone = [encoder.encode([text], "query", None)[0] for text in TEXTS]
     np.testing.assert_array_equal(encoder.encode_each(TEXTS, "query", None), alone)
@@ -136,36 +136,23 @@ def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["query", "index"])
-def test_without_its_export_and_torch_a_model_names_the_extra_that_runs_it(bert, documents, command):
+def test_without_torch_a_model_without_its_export_or_on_another_device_names_the_extra_that_runs_it(bert, documents):
     build([documents], Options(model=bert), Silent())
-    (place(bert) / GRAPH).unlink()
-    arguments = ("query", "--index", documents, "--mode", "dense", "water") if command == "query" else ("index",)
-    run = run_module_without("torch transformers onnx", "cdesearch", *arguments, cwd=documents)
-    assert run.returncode == 2 and "Traceback" not in run.stderr
-    assert (
-        "needs torch, which is not installed" in run.stderr and f"no ONNX export of it in {place(bert)}" in run.stderr
-    )
-    assert "pip install 'cdesearch[hub]'" in run.stderr
+    for words, named in (("index --device cuda", "the device cuda needs it"), ("query x --mode dense", "no ONNX")):
+        if "query" in words:
+            (place(bert) / GRAPH).unlink()
+        run = run_module_without("torch transformers onnx", "cdesearch", *words.split(), cwd=documents)
+        assert run.returncode == 2 and named in run.stderr and "Traceback" not in run.stderr
+        assert "pip install 'cdesearch[hub]'" in run.stderr
 
 
 @pytest.mark.slow
-def test_an_exported_model_on_another_device_names_the_extra_that_runs_it(bert, documents):
-    build([documents], Options(model=bert), Silent())
-    run = run_module_without("torch transformers onnx", "cdesearch", "index", "--device", "cuda", cwd=documents)
-    assert run.returncode == 2 and "the device cuda needs it" in run.stderr
-    assert "pip install 'cdesearch[hub]'" in run.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", ["truncated", "another graph", "no graph", "a link"])
+@pytest.mark.parametrize("damage", ["truncated", "no graph", "a link"])
 def test_a_damaged_export_is_not_used_and_is_made_again(bert, documents, tmp_path, damage):
     build([documents], Options(model=bert), Silent())
     folder = place(bert)
     if damage == "truncated":
         (folder / GRAPH).write_bytes((folder / GRAPH).read_bytes()[:5000])
-    elif damage == "another graph":
-        (folder / GRAPH).write_bytes((folder / GRAPH).read_bytes()[::-1])
     elif damage == "no graph":
         (folder / GRAPH).unlink()
     else:
@@ -177,18 +164,3 @@ def test_a_damaged_export_is_not_used_and_is_made_again(bert, documents, tmp_pat
         notes = Notes()
         build([documents], Options(model=bert, rebuild=True), notes)
         assert find_export(folder) is not None and not any("torch" in line for line in notes.lines)
-
-
-def test_an_export_that_another_process_has_finished_meanwhile_is_used(bert, documents, monkeypatch):
-    build([documents], Options(model=bert), Silent())
-    kept = place(bert).with_name("kept")
-    place(bert).rename(kept)
-    encoder = load_encoder(bert)
-
-    def written_meanwhile(*arguments):
-        write_biencoder(*arguments)
-        kept.rename(place(bert))
-
-    monkeypatch.setattr("cdesearch.encode.backends.onnx_export.write_biencoder", written_meanwhile)
-    assert exports.export(encoder, encoder.unexported, TEXTS) is None
-    assert encoder.precision == "int8" and [one.name for one in place(bert).parent.iterdir()] == [place(bert).name]

@@ -93,15 +93,6 @@ def test_chunks_of_several_documents_are_encoded_window_by_window(encoder):
             np.testing.assert_array_equal(found[[rows[place] for place in window]], wanted)
 
 
-def test_restarted_positions_make_the_first_layer_blind_to_the_place_of_a_chunk(tmp_path):
-    """With them, two equal chunks of a window have the same vector; with running positions they do not."""
-    for kind in ("running", "restarted"):
-        config = replace(TINY, first_stage="shared", window_tokens=32, window_positions=kind)
-        encoder = load_encoder(make_checkpoint(tmp_path / kind, config))
-        one, other = encoder.encode_window(["moon bread", "moon bread"], None)
-        assert np.allclose(one, other, atol=1e-5) == (kind == "restarted")
-
-
 def test_a_window_may_have_more_tokens_than_positions_only_if_they_restart(tmp_path):
     config = replace(TINY, first_stage="shared", window_tokens=4000, window_positions="restarted")
     encoder = load_encoder(make_checkpoint(tmp_path / "model", config))

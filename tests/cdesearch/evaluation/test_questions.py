@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import pytest
 
@@ -25,11 +24,6 @@ def test_a_text_may_contain_other_ends_of_lines(manual, tmp_path):
     file.write_text(json.dumps(GOOD | {"question": "how do\u2028I reset\u0085it"}, ensure_ascii=False))
     (question,) = read_questions(file, Index.open(manual))
     assert question.text == "how do\u2028I reset\u0085it"
-
-
-def test_a_device_without_an_end_is_refused(manual):
-    with pytest.raises(InputError, match="is larger than"):
-        read_questions(Path("/dev/zero"), Index.open(manual))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from conftest import TINY, make_model
+from conftest import TINY
 
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
@@ -68,10 +68,3 @@ def test_settings_that_contradict_each_other_are_refused(tmp_path, changes, reas
     replace(TINY, **changes).save(tmp_path)
     with pytest.raises(ModelError, match=reason):
         ModelConfig.load(tmp_path)
-
-
-def test_the_context_norm_has_the_eps_of_the_configuration():
-    own = make_model(replace(TINY, context_norm_eps=1e-5)).second_stage.context_norm
-    assert own.eps == 1e-5
-    backbones = replace(TINY.backbone, norm_eps=1e-7)
-    assert make_model(replace(TINY, backbone=backbones)).second_stage.context_norm.eps == 1e-7

@@ -12,17 +12,10 @@ def test_a_recorded_speed_is_read_again(tmp_path):
     assert read_speed(tmp_path) == 12.3
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "0", "[]", '"fast"', f"1{400 * '0'}", DEEP])
+@pytest.mark.parametrize("number", ["NaN", "-1", '"fast"', DEEP])
 def test_a_speed_that_is_none_is_not_shown(tmp_path, number):
     (tmp_path / SPEED).write_text(f'{{"texts_per_second": {number}}}')
     assert read_speed(tmp_path) is None
-
-
-def test_a_folder_in_the_place_of_a_file_is_ignored(tmp_path):
-    (tmp_path / GRAPH).write_bytes(b"a graph")
-    (tmp_path / CHECKSUM).mkdir()
-    (tmp_path / SPEED).mkdir()
-    assert find_export(tmp_path) is None and read_speed(tmp_path) is None
 
 
 @pytest.mark.parametrize("record", [DEEP, "[]", "{}", "null", '{"size": 7}'])

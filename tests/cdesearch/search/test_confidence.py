@@ -16,7 +16,7 @@ from cdesearch.search.confidence import (
     with_confidence,
 )
 from cdesearch.search.fusion import MIN_NULL_SIZE
-from cdesearch.search.result import ANSWERABLE, SearchResult
+from cdesearch.search.result import ANSWERABLE
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.word_forms import STEM, is_form_of
 from cdesearch.store.index import Index
@@ -98,13 +98,6 @@ def test_an_answer_is_confident_and_a_foreign_question_is_not_answered(searcher,
 def test_the_confidence_of_a_hit_does_not_depend_on_the_number_of_hits(searcher, mode):
     few, many = (searcher.search("the goose in the sun", k, mode) for k in (2, 12))
     assert [one.confidence for one in few] == pytest.approx([one.confidence for one in many[:2]])
-
-
-def test_hits_below_a_confidence_are_left_out_and_the_others_keep_their_ranks():
-    hits = tuple(Hit(rank, 1.0, hit().chunk, None, None, value) for rank, value in enumerate((0.1, 0.6, None, 0.3), 1))
-    result = SearchResult(hits)
-    assert [one.rank for one in result.confident(0.3)] == [2, 3, 4] and result.confident(0) == result
-    assert not SearchResult(()).seems_answered and not SearchResult(hits[:0]).confident(0.5).seems_answered
 
 
 def test_the_python_interface_leaves_out_hits_below_a_confidence(searcher):

@@ -10,8 +10,7 @@ import pytest
 import cdesearch
 from cdesearch.errors import QueryError
 from cdesearch.search.file_filter import TYPES, suffixes_of, time_of
-from cdesearch.search.path_filter import alternatives
-from cdesearch.search.request import SearchRequest, request_of
+from cdesearch.search.request import request_of
 
 DAY = 24 * 3600
 AGES = {"a.md": 1, "b.PY": 3, "sub/c.py": 10, "sub/d's.md": 30, "e.txt": 400}  # days
@@ -78,11 +77,6 @@ def test_a_script_without_a_suffix_has_the_type_of_its_interpreter(tmp_path, tin
         assert found(index._searcher, type="ruby") == set()
 
 
-def test_what_is_not_the_end_of_a_name_is_refused():
-    with pytest.raises(QueryError, match="not the end"):
-        SearchRequest("owl", type=(".p|.*",))
-
-
 def test_ages_and_dates_become_times():
     now = time.time()
     for text, seconds in (("30min", 1800), ("12h", DAY / 2), ("7d", 7 * DAY), ("2w", 14 * DAY)):
@@ -113,11 +107,3 @@ def test_the_names_and_the_suffixes_of_formats_are_types(tmp_path, tiny_checkpoi
         (tmp_path / name).write_bytes(gzip.compress(page) if name.endswith(".gz") else page)
     with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
         assert found(index._searcher, type="man") == {"cat.1", "tcl.3tcl.gz"}
-
-
-def test_braces_are_alternatives():
-    assert alternatives("{a,b}/*.{md,rst}") == ("a/*.md", "a/*.rst", "b/*.md", "b/*.rst")
-    assert alternatives("x{a,{b,c}d}y") == ("xay", "xbdy", "xcdy")
-    assert alternatives("{a}") == ("{a}",) and alternatives("{a,b") == ("{a,b",) and alternatives("a,b}") == ("a,b}",)
-    with pytest.raises(QueryError, match="more than 1,000 alternatives"):
-        alternatives("{a,b}" * 40)

@@ -16,7 +16,6 @@ from cdesearch.search.fusion import (
     MIN_NULL_SIZE,
     MIN_RATIO,
     NOISE_RANK,
-    OVERSAMPLE,
     RARITY,
     TEXT_WEIGHT,
     Candidates,
@@ -103,14 +102,6 @@ def test_the_best_dense_z_counts_as_at_least_the_minimum(best, monkeypatch):
     np.testing.assert_allclose(fused, [best, -1.0 + TEXT_WEIGHT * evidence**2 / max(0.5, best)])
 
 
-@given(scores, st.randoms())
-def test_order_of_candidates_does_not_matter(pair, random):
-    dense, text = pair
-    order = list(range(len(dense)))
-    random.shuffle(order)
-    np.testing.assert_allclose(fuse(dense, text, NULL)[order], fuse(dense[order], text[order], NULL), atol=1e-6)
-
-
 @given(scores)
 def test_better_on_both_sides_is_never_worse(pair):
     dense, text = pair
@@ -119,51 +110,9 @@ def test_better_on_both_sides_is_never_worse(pair):
     assert (fused[:, None] - fused >= -1e-6)[better].all()
 
 
-@pytest.mark.parametrize("name", sorted(FUSIONS))
-def test_candidates_without_vectors_are_ranked_by_words(name):
-    text = np.array([3.0, 9.0, 1.0, 6.0])
-    found = FUSIONS[name].scores(Candidates(np.full(4, np.nan), text, NULL))
-    np.testing.assert_array_equal(np.argsort(-found), np.argsort(-text))
-
-
-def test_a_candidate_without_a_vector_keeps_its_place_among_those_whose_vectors_agree_with_their_words():
-    text = np.array([27.0, 9.0, 3.0, 1.0])
-    dense = np.array([0.4, 0.3, 0.2, 0.1])
-    for without in range(4):
-        part = np.where(np.arange(4) == without, np.nan, dense)
-        assert np.argsort(-fuse(part, text, NULL)).tolist() == [0, 1, 2, 3]
-
-
-def test_a_candidate_that_text_did_not_find_has_no_text_evidence():
-    fused = fuse(np.array([0.5, 0.5, 0.5]), np.array([4.0, np.nan, 2.0]), NULL)
-    assert fused[0] > fused[2] > fused[1]
-
-
-def test_the_only_chunk_with_a_rare_word_comes_first():
-    dense = np.array([0.25, 0.2, 0.1])
-    assert fuse(dense, np.array([np.nan, np.nan, 9.0]), NULL).argmax() == 2
-
-
 def test_words_that_many_chunks_share_do_not_change_the_dense_ranking():
     dense, text = np.linspace(0.2, 0.5, 150), np.linspace(5.2, 5.0, 150)
     np.testing.assert_array_equal(np.argsort(fuse(dense, text, NULL)), np.argsort(dense))
-
-
-def test_text_counts_less_the_higher_the_best_dense_z_is():
-    def bonus(best):
-        dense, text = np.array([best, 0.1, 0.1]), np.array([np.nan, 6.0, 3.0])
-        fused = fuse(dense, text, NULL)
-        return fused[1] - fuse(dense, np.full(3, np.nan), NULL)[1]
-
-    assert bonus(0.3) > bonus(0.6) > bonus(0.9) > 0
-
-
-def test_half_of_the_text_evidence_is_that_of_the_document():
-    dense, text = np.full(4, 0.2), np.array([9.0, np.nan, np.nan, 3.0])
-    alone = fuse(dense, text, NULL, ["a", "b", "c", "d"])
-    shared = fuse(dense, text, NULL, ["a", "a", "c", "d"])
-    np.testing.assert_allclose(shared[1] - alone[1], (alone[0] - alone[1]) / 2)
-    np.testing.assert_array_equal(shared[[0, 2, 3]], alone[[0, 2, 3]])
 
 
 def test_the_evidence_names_the_null_distribution_and_the_noise_on_which_it_rests():
@@ -183,16 +132,6 @@ def test_the_only_chunk_with_a_word_is_before_all_that_are_merely_similar(others
     assert fused[0] > fused[1:].max()
 
 
-def test_a_side_without_evidence_does_not_change_the_ranking():
-    assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
-    np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])
-
-
-def test_a_context_of_one_chunk_still_ranks_by_the_vectors():
-    dense = np.array([0.1, 0.9, 0.4])
-    np.testing.assert_array_equal(np.argsort(fuse(dense, np.full(3, np.nan), np.array([0.2]))), np.argsort(dense))
-
-
 @given(st.integers(1, 4), st.integers(2, 40), st.integers(0, 1000))
 def test_z_score_fusion_adds_the_z_scores_of_both_sides_of_each_query(n_queries, n, seed):
     random = np.random.default_rng(seed)
@@ -204,27 +143,6 @@ def test_z_score_fusion_adds_the_z_scores_of_both_sides_of_each_query(n_queries,
     np.testing.assert_allclose(found, expected, atol=1e-9)
     of_first = FUSIONS["z-score"].scores(Candidates(dense[0], text[0], np.empty(0)))
     np.testing.assert_allclose(of_first, zscore(dense[0]) + zscore(text[0]), atol=1e-9)
-
-
-def test_a_side_of_equal_scores_adds_nothing_to_the_z_scores():
-    dense, none = np.array([0.1, 0.2, 0.6]), np.full(3, np.nan)
-    np.testing.assert_allclose(FUSIONS["z-score"].scores(Candidates(dense, none, np.empty(0))), zscore(dense))
-    np.testing.assert_array_equal(
-        FUSIONS["z-score"].scores(Candidates(np.full(3, 0.25), none, np.empty(0))), np.zeros(3)
-    )
-
-
-def test_scores_that_differ_by_a_rounding_error_have_small_z_scores():
-    dense = np.array([0.5, 0.5 + 1e-9])
-    found = FUSIONS["z-score"].scores(Candidates(dense, np.full(2, np.nan), np.empty(0)))
-    np.testing.assert_allclose(found, (dense - dense.mean()) / 1e-6)
-
-
-@pytest.mark.parametrize("k", [1, NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1, 1000])
-def test_a_fusion_requests_as_many_candidates_as_its_scores_need(k):
-    evidence, z_score = FUSIONS["evidence"], FUSIONS["z-score"]
-    assert evidence.dense_depth(k) == OVERSAMPLE * k
-    assert evidence.text_depth(k) == z_score.dense_depth(k) == z_score.text_depth(k) == (k if k > 100 else 100)
 
 
 def test_the_weight_of_vectors_falls_continuously_to_its_minimum_with_the_blindness():

@@ -1,11 +1,8 @@
-from dataclasses import replace
-
-import pytest
 from conftest import make_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.search.passages import OMISSION, count_tokens, fit_passages, tokens_of
+from cdesearch.search.passages import OMISSION, fit_passages, tokens_of
 from cdesearch.store.schema import Chunk, Hit
 
 TOKENIZER = make_tokenizer()
@@ -48,11 +45,6 @@ def test_chunks_that_follow_each_other_become_one_passage():
     assert joined.chunk_ids == ("a.md 3", "a.md 4", "a.md 5", "a.md 6")
 
 
-def test_pages_of_a_joined_passage_are_those_of_its_ends():
-    (joined,) = fitted(hit(1, "water", ordinal=1, page=4), hit(2, "moon", ordinal=0, page=3))
-    assert (joined.text, joined.page, joined.page_end, joined.location) == ("moon\nwater", 3, 4, "a.md#page=3")
-
-
 def test_chunks_that_are_not_neighbours_stay_separate_in_the_order_of_scores():
     found = fitted(hit(1, "water", ordinal=4), hit(2, "moon", ordinal=5, path="b.md"), hit(3, "stone", ordinal=6))
     assert [passage.text for passage in found] == ["water", "moon", "stone"]
@@ -86,26 +78,10 @@ def test_the_last_passage_is_cut_after_a_sentence():
     assert (passage.line_start, passage.line_end) == (7, 8)
 
 
-def test_a_passage_that_is_cut_has_the_indentation_of_its_first_line_once():
-    whole = hit(1, "The cat sat. " + "The water of the river is light. " * 20)
-    (passage,) = fitted(replace(whole, chunk=replace(whole.chunk, indent="    ")), tokens=20)
-    assert passage.text.startswith("    The cat sat. The water") and passage.text.endswith(OMISSION)
-
-
 def test_a_first_sentence_that_is_too_long_is_cut_after_a_word():
     first, *others = fitted(hit(1, "the water of the river " * 50), hit(2, "moon", path="b.md"), tokens=20)
     assert first.text.endswith(OMISSION) and set(first.text.split()) <= {"the", "water", "of", "river", "…"}
     assert not others and len(first.text) > 20
-
-
-def test_a_long_word_counts_as_several_tokens():
-    assert count_tokens("a" * 8000, TOKENIZER) == 1000
-    assert not fitted(hit(1, "a" * 8000), tokens=100)
-
-
-@pytest.mark.parametrize("tokens", [0, 1, 3])
-def test_a_budget_that_is_too_small_for_a_word_yields_no_passage(tokens):
-    assert fitted(hit(1, "the cat"), tokens=tokens) == ()
 
 
 bodies = st.lists(st.sampled_from([*WORDS, "The", "end.", "\n", "\n\n", "- ", "xyzzy", "(", "…", "ß"]), min_size=1)

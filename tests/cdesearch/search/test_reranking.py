@@ -6,7 +6,6 @@ import pytest
 import cdesearch
 from cdesearch.cli.hits.passage_lines import query_words, shown_lines
 from cdesearch.encode.token_states import TokenStates
-from cdesearch.errors import ModelError
 from cdesearch.search.reranking import INTERACTION_WEIGHT, RERANKED, interaction, passage_line, rerank
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -133,22 +132,3 @@ def test_the_tokens_of_a_vector_make_the_vector(tiny_encoder):
         assert found.vectors.shape == (n_tokens, tiny_encoder.dimension)
         assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(1)
         assert found.weights == pytest.approx(1)  # the null context has equal weights
-
-
-def test_an_export_without_states_of_tokens_is_named(tiny_encoder, monkeypatch):
-    runtime = tiny_encoder._runtime
-    kept = [value for value in runtime._second.get_outputs() if value.name != "states"]
-    monkeypatch.setattr(runtime, "_second", _Older(runtime._second, kept))
-    with pytest.raises(ModelError, match="older version"):
-        tiny_encoder.token_states(["a cat"], "document", None)
-
-
-class _Older:
-    def __init__(self, session, outputs):
-        self._session, self._outputs = session, outputs
-
-    def __getattr__(self, name):
-        return getattr(self._session, name)
-
-    def get_outputs(self):
-        return self._outputs

@@ -1,7 +1,6 @@
 import shutil
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -86,11 +85,6 @@ def test_hybrid_fuses_the_scores_of_both_sides(searcher):
     assert {hit.chunk.path: hit.text_score for hit in hits if hit.text_score} == pytest.approx(text)
 
 
-def test_the_context_changes_the_query(searcher):
-    own, null = (searcher.encoder.encode(["how to cook"], "query", one) for one in (searcher.index.context, None))
-    assert not np.allclose(own, null, atol=1e-3)
-
-
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
 def test_a_path_is_filtered_before_ranking(searcher, mode):
     assert set(paths(searcher.search("cat dough onions moon", 2, mode, path="kitchen/"))) == {
@@ -169,40 +163,11 @@ def test_a_text_query_does_not_load_the_model(folder):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-class DenseOnly:
-    """A fusion that ignores words."""
-
-    def dense_depth(self, k):
-        return k
-
-    def text_depth(self, k):
-        return 1
-
-    def scores(self, candidates):
-        return candidates.dense
-
-
-def test_a_fusion_that_is_added_to_the_registry_ranks(folder, monkeypatch):
-    monkeypatch.setitem(FUSIONS, "dense-only", DenseOnly())
-    with Searcher(Index.open(folder), fusion="dense-only") as searcher:
-        for query in ("cat", "rising dough", "tides"):
-            assert paths(searcher.search(query)) == paths(searcher.search(query, mode="dense"))
-
-
 def test_a_closed_searcher_says_that_it_is_closed(folder):
     with Searcher(Index.open(folder)) as searcher:
         searcher.search("cat")
     with pytest.raises(QueryError, match=r"has been closed\. Open it again\."):
         searcher.search("cat")
-
-
-def test_a_closed_searcher_has_ended_its_threads(folder):
-    before = set(threading.enumerate())
-    with Searcher(Index.open(folder)) as searcher:
-        searcher.search("cat")
-        own = {thread for thread in threading.enumerate() if thread.name.startswith("cdesearch-text")} - before
-        assert own
-    assert not own & set(threading.enumerate())
 
 
 def test_several_threads_load_the_model_once_and_get_the_same_hits(folder, monkeypatch):
@@ -216,9 +181,3 @@ def test_several_threads_load_the_model_once_and_get_the_same_hits(folder, monke
     with Searcher(Index.open(folder)) as searcher, ThreadPoolExecutor(8) as threads:
         results = list(threads.map(searcher.search, ["rising dough"] * 16))
     assert len(loaded) == 1 and all(result == results[0] for result in results)
-
-
-def test_the_index_of_a_file_is_opened_by_the_name_of_the_file(tmp_path):
-    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "The moon pulls the tides."}\n')
-    cdesearch.build(tmp_path / "corpus.jsonl")
-    assert cdesearch.open(tmp_path / "corpus.jsonl").search("tides")[0].chunk.record == "a"

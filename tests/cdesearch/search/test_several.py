@@ -1,6 +1,5 @@
 """Several indexes that are searched as one."""
 
-import json
 import shutil
 from collections import Counter
 from contextlib import closing
@@ -73,14 +72,6 @@ def test_one_index_has_the_hits_that_it_has_alone(whole, tiny_checkpoint, mode, 
     found = search([whole], tiny_checkpoint, query, mode=mode)
     assert tuple(replace(hit, index=None) for hit in found) == expected.hits
     assert all(hit.index == "docs" for hit in found)
-
-
-def test_shards_in_the_same_context_have_nearly_the_hybrid_hits_of_one_index(whole, shards, tiny_checkpoint):
-    for query in QUERIES[:3]:
-        with cdesearch.open(whole, model=tiny_checkpoint) as alone:
-            expected = [hit.chunk.path for hit in alone.search(query, k=10)]
-        found = [hit.chunk.path for hit in search(shards, tiny_checkpoint, query, k=10)]
-        assert len(set(found) & set(expected)) >= 8  # the frequencies of words differ
 
 
 def test_hits_are_ranked_by_one_score_and_confidences_by_the_common_rank(whole, other, tiny_checkpoint):
@@ -163,19 +154,6 @@ def test_a_filter_holds_in_each_index_and_an_update_is_noticed(shards, tmp_path,
         assert [len(result) for result in opened.search_many(["the cat", "moon"], k=3)] == [3, 3]
     with pytest.raises(QueryError, match="closed"):
         opened.search("the cat")
-
-
-def test_records_with_documents_share_evidence_only_within_their_index(tmp_path, whole, tiny_checkpoint):
-    folder = tmp_path / "records"
-    folder.mkdir()
-    rows = [{"id": f"{n}", "document": f"d{n // 2}", "text": f"the {WORDS[n % 9]} record {n}"} for n in range(20)]
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    cdesearch.build(folder, model=tiny_checkpoint, text_column="text", document_column="document").close()
-    query = "the record 7 of the cat"
-    found = search([folder, whole], tiny_checkpoint, query, k=60)
-    (alone,) = search([folder], tiny_checkpoint, query, k=1)
-    assert len(found) == 60
-    assert next(hit for hit in found if hit.index == "records").chunk == alone.chunk
 
 
 def test_names_are_unique_and_an_index_is_opened_once(whole, other):

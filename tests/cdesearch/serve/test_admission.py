@@ -6,33 +6,35 @@ import pytest
 from running_server import running_server, wait_until
 
 from cdesearch.errors import BusyError
+from cdesearch.search.searcher import Searcher
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.settings import ServeSettings
+from cdesearch.store.index import Index
 
 
-class Held(ServedIndex):
+class Held(Searcher):
     """An index whose searches wait until an event is set."""
 
-    def __init__(self, served):
-        super().__init__(served.name, served.searcher)
+    def __init__(self, index):
+        super().__init__(index)
         self.event, self.n_running = threading.Event(), 0
 
-    def search(self, *arguments, **options):
+    def answers(self, requests):
         self.n_running += 1
         assert self.event.wait(60)
-        return super().search(*arguments, **options)
+        return super().answers(requests)
 
 
 @pytest.fixture
 def held(pages):
-    with ServedIndexes.open([pages]) as opened:
-        yield Held(opened[None])
+    with Held(Index.open(pages)) as searcher:
+        yield searcher
 
 
 def test_searches_beyond_the_queue_are_refused_and_the_others_are_answered(held):
     settings = ServeSettings(running=2, waiting=3)
-    with running_server(ServedIndexes([held]), settings) as server, ThreadPoolExecutor(8) as pool:
+    with running_server(ServedIndexes([ServedIndex("held", held)]), settings) as server, ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(server.get, "search?q=cat") for _ in range(8)]
         wait_until(lambda: sum(one.done() for one in asked) == 3)
         assert held.n_running == 2
@@ -46,7 +48,7 @@ def test_searches_beyond_the_queue_are_refused_and_the_others_are_answered(held)
 
 def test_a_search_that_takes_too_long_fails_and_its_thread_is_free_when_it_ends(held):
     settings = ServeSettings(running=1, waiting=0, search_seconds=0.2)
-    with running_server(ServedIndexes([held]), settings) as server:
+    with running_server(ServedIndexes([ServedIndex("held", held)]), settings) as server:
         late = server.get("search?q=cat")
         assert late.status_code == 429
         assert "not finished after 0.2 seconds" in late.json()["detail"]
@@ -54,18 +56,6 @@ def test_a_search_that_takes_too_long_fails_and_its_thread_is_free_when_it_ends(
         assert "Too many searches are waiting" in server.get("search?q=cat").json()["detail"]
         held.event.set()
         wait_until(lambda: server.get("search?q=cat").status_code == 200)
-
-
-def test_the_error_of_a_search_is_raised_and_its_thread_is_free():
-    async def run():
-        admission = Admission(1, 0, 10)
-        for _ in range(3):
-            with pytest.raises(ZeroDivisionError):
-                await admission.run(lambda: 1 // 0)
-            await asyncio.sleep(0.01)
-        admission.close()
-
-    asyncio.run(run())
 
 
 def test_a_waiting_search_that_exceeds_the_time_limit_never_runs():

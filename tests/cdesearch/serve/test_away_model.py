@@ -2,7 +2,7 @@
 
 import pytest
 from embedding_server import serving
-from running_server import running_server, wait_until
+from running_server import running_server
 
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Silent
@@ -33,12 +33,3 @@ def test_words_are_searched_while_the_model_is_away_and_vectors_when_it_is_back(
         assert "search with --mode text" in failed.json()["remedy"]
         model.misbehave = lambda handler, texts: False
         assert server.json("search", q="cat")["hits"]
-
-
-def test_an_update_is_picked_up_although_the_model_is_away(away):
-    folder, model = away
-    with running_server([folder]) as server:
-        (folder / "late.md").write_text("the late bread")
-        build([], Options(index=folder / ".cdesearch"), Silent())
-        model.misbehave = lambda handler, texts: handler.reply(401, {})
-        wait_until(lambda: server.json("search", q="bread", mode="text")["hits"])

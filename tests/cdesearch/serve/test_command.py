@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import signal
@@ -11,7 +10,7 @@ import httpx
 import pytest
 from background_server import runtime_folder
 from command import cdesearch
-from hidden_libraries import run_code_without, run_module_without
+from hidden_libraries import run_module_without
 from running_server import wait_until
 
 from cdesearch.errors import InputError
@@ -98,15 +97,3 @@ def test_without_the_extra_the_command_names_it(library, tmp_path):
     run = run_module_without(library, "cdesearch", "serve", cwd=tmp_path)
     assert run.returncode == 2
     assert run.stderr == f"error: {library} is not installed. Run `pip install 'cdesearch[serve]'`.\n"
-
-
-def test_help_imports_no_web_library(tmp_path):
-    code = (
-        "import contextlib, io, sys\nfrom cdesearch.__main__ import main\n"
-        "with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit): main()\n"
-        "import json; print(json.dumps([out.getvalue(), sorted(sys.modules)]))"
-    )
-    run = run_code_without("", code, "--help", cwd=tmp_path)
-    text, modules = json.loads(run.stdout)
-    assert "serve" in text
-    assert not {"fastapi", "starlette", "uvicorn", "mcp", "lancedb"}.intersection(modules)

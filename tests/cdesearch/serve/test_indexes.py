@@ -8,7 +8,6 @@ from served_pages import damage, update
 
 import cdesearch
 from cdesearch.errors import IndexNotFoundError
-from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.store.index import Index
@@ -24,7 +23,7 @@ def served(own_pages):
 
 
 def n_hits(served):
-    return len(served.search(SearchRequest("the engine", 100)))
+    return len(served.searcher.search("the engine", 100))
 
 
 def test_indexes_of_the_same_model_share_the_loaded_model(pages, own_pages):
@@ -34,26 +33,6 @@ def test_indexes_of_the_same_model_share_the_loaded_model(pages, own_pages):
         assert indexes.names == ("pages", "own")
         assert indexes[None] is first
         assert indexes["own"] is second
-
-
-def test_an_unexpected_error_does_not_end_the_search_for_new_generations(
-    own_pages, tiny_checkpoint, monkeypatch, caplog
-):
-    refresh, errors = Searcher.refresh, [OSError("too many open files")]
-
-    def failing_once(searcher):
-        if errors:
-            raise errors.pop()
-        return refresh(searcher)
-
-    monkeypatch.setattr(Searcher, "refresh", failing_once)
-    monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 0.01)
-    with ServedIndexes.open([own_pages]) as indexes:
-        before = indexes[None].index.generation
-        update(own_pages, tiny_checkpoint, 1)
-        wait_until(lambda: indexes[None].index.generation != before)
-    assert not errors
-    assert "too many open files" in caplog.text
 
 
 def test_an_index_is_opened_once_and_equal_names_get_a_number(pages, own_pages, tmp_path):
@@ -67,51 +46,21 @@ def test_a_folder_without_an_index_is_an_error(pages, tmp_path):
         ServedIndexes.open([pages, tmp_path])
 
 
-def test_a_new_generation_answers_after_a_refresh(served, own_pages, tiny_checkpoint):
-    before, refresh = n_hits(served), served.searcher.refresh
-    assert not refresh()
-    update(own_pages, tiny_checkpoint, 1)
-    assert n_hits(served) == before and refresh()
-    assert n_hits(served) == before + 1 and not refresh()
-
-
 @pytest.mark.slow
 def test_a_damaged_generation_is_tried_once_while_the_old_one_answers(served, own_pages, tiny_checkpoint):
     before, index, refresh = n_hits(served), served.index, served.searcher.refresh
     update(own_pages, tiny_checkpoint, 1)
     damage(own_pages)
-    assert not refresh() and "damaged" in served.problem.cause
-    problem = served.problem
-    assert not refresh() and served.problem is problem  # the generation was not opened a second time
+    assert not refresh() and "damaged" in served.status()[1].cause
+    refused = served.searcher.refused
+    assert not refresh() and served.searcher.refused is refused  # the generation was not opened a second time
     assert served.index is index and n_hits(served) == before
     cdesearch.build(own_pages, model=tiny_checkpoint, rebuild=True).close()
-    assert refresh() and served.problem is None
-
-
-def test_an_unreadable_file_current_is_reported_until_it_is_repaired(served, own_pages):
-    current = own_pages / ".cdesearch" / "CURRENT"
-    text = current.read_text()
-    current.write_text("nonsense")
-    assert not served.searcher.refresh()
-    assert "CURRENT does not hold the name of a generation" in served.problem.cause
-    assert n_hits(served)
-    current.write_text(text)
-    assert not served.searcher.refresh()
-    assert served.problem is None
-
-
-def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, closed_checkpoint):
-    before = served.searcher.encoder.fingerprint
-    cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
-    assert n_hits(served)  # the old generation and the old model
-    assert served.searcher.refresh()
-    assert served.searcher.encoder.fingerprint == served.index.manifest.model_fingerprint != before
-    with Searcher(Index.open(own_pages)) as fresh:
-        assert served.search(SearchRequest("moon river")).hits == fresh.search(SearchRequest("moon river")).hits
+    assert refresh() and served.status()[1] is None
 
 
 def n_files(served):
-    return served.read(lambda index: len(list(index.file_records())))
+    return served.searcher.read(lambda index: len(list(index.file_records())))
 
 
 @pytest.mark.slow
@@ -158,8 +107,8 @@ def test_a_generation_is_opened_when_the_user_confirms_its_model(served, own_pag
     request = newest.trust_request
     confirm(newest.folder, TrustRequest())
     assert not served.searcher.refresh()
-    assert "which nobody has confirmed" in served.problem.cause
+    assert "which nobody has confirmed" in served.status()[1].cause
     assert not served.searcher.refresh()
     confirm(newest.folder, request)
     assert served.searcher.refresh()
-    assert served.problem is None
+    assert served.status()[1] is None

@@ -99,15 +99,6 @@ def test_a_second_server_for_the_same_index_is_refused_and_the_first_keeps_runni
     assert running_server(docs / ".cdesearch") == first
 
 
-def test_a_server_of_several_indexes_says_that_another_serves_one_of_them(docs, runtime, start, tmp_path):
-    (tmp_path / "notes.md").write_text("A dog barks.")
-    cdesearch("index", ".", cwd=tmp_path)
-    start()
-    both = ("--background", "--port", "0", str(docs), str(tmp_path))
-    assert "cannot listen on the socket" in serve(*both, runtime=runtime, cwd=docs, code=2).stderr
-    assert running_server(tmp_path / ".cdesearch") is None
-
-
 def test_a_killed_server_leaves_files_that_the_next_one_replaces(docs, runtime, start):
     start()
     record = running_server(docs / ".cdesearch")
@@ -116,14 +107,6 @@ def test_a_killed_server_leaves_files_that_the_next_one_replaces(docs, runtime, 
     assert socket_of(docs / ".cdesearch").exists() and record_of(docs / ".cdesearch").exists()
     assert start().startswith("Serving")
     assert running_server(docs / ".cdesearch").pid != record.pid
-
-
-def test_a_server_with_a_named_socket_is_found_by_commands(docs, runtime, start):
-    start("--socket", str(runtime / "mine.sock"))
-    assert running_server(docs / ".cdesearch").socket == str(runtime / "mine.sock")
-    assert not socket_of(docs / ".cdesearch").exists()
-    assert serve("--stop", runtime=runtime, cwd=docs).stdout.startswith("Stopped")
-    assert not (runtime / "mine.sock").exists()
 
 
 def test_one_server_of_two_indexes_is_found_for_both(docs, runtime, tmp_path):

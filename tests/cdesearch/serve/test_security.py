@@ -1,4 +1,5 @@
 import http.client
+from itertools import product
 from pathlib import Path
 
 import httpx
@@ -30,16 +31,16 @@ def assert_problem(response, status, words):
     assert values["status"] == status and words in values["detail"] and values["remedy"]
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.1:1234", "LOCALHOST", "localhost.", "[::1]:7878"])
-def test_a_request_with_a_local_host_name_is_answered(server, host):
-    assert server.get("healthz", headers={"Host": host}).status_code == 200
+LOCAL = ("localhost", "127.0.0.1", "127.0.0.1:1234", "LOCALHOST", "localhost.", "[::1]:7878")
+FOREIGN = ("evil.example", "localhost.evil.example", "evil.example:7878", "192.168.1.7", "", "localhost@evil", "[::1")
+OTHER_SITES = ("http://evil.example", "null", "http://localhost:1", "http://[::1", "")
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "evil.example:7878", "192.168.1.7", "", "localhost@evil", "[::1"]
-)
-def test_a_request_with_a_foreign_host_name_is_refused(server, host):
-    assert_problem(server.get("search?q=cat", headers={"Host": host}), 403, "does not answer for the host")
+def test_only_requests_with_a_local_host_name_are_answered(server):
+    for host in LOCAL:
+        assert server.get("healthz", headers={"Host": host}).status_code == 200
+    for host in FOREIGN:
+        assert_problem(server.get("search?q=cat", headers={"Host": host}), 403, "does not answer for the host")
 
 
 def test_a_public_server_accepts_only_addresses_and_its_own_name_as_host(pages):
@@ -48,19 +49,13 @@ def test_a_public_server_accepts_only_addresses_and_its_own_name_as_host(pages):
             assert other.get("healthz", headers={"Host": host}).status_code == status
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "http://[::1", ""])
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_a_request_from_a_page_of_another_site_is_refused(server, origin, method):
-    for path in ("search?q=cat", "updates"):
+def test_a_request_from_a_page_of_another_site_is_refused(server, method):
+    for path, origin in product(("search?q=cat", "updates"), OTHER_SITES):
         response = server.client.request(method, f"/api/v1/{path}", headers={"Origin": origin})
         assert_problem(response, 403, "another web site")
-
-
-def test_a_request_from_the_page_of_the_server_is_answered(server):
-    headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
-    response = server.get("search?q=cat", headers=headers)
-    assert response.status_code == 200
-    assert not any(name.startswith("access-control-") for name in response.headers)
+    own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
+    assert server.get("search?q=cat", headers=own).status_code == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -112,11 +107,6 @@ def test_every_response_has_the_headers_that_protect_a_browser(server, path):
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert headers["cache-control"] == ("no-store" if path.startswith("/api/") else "no-cache")
     assert "server" not in headers
-
-
-def test_the_policy_allows_no_inline_script_and_no_other_server():
-    assert "unsafe" not in CONTENT_SECURITY_POLICY and "http" not in CONTENT_SECURITY_POLICY
-    assert "default-src 'none'" in CONTENT_SECURITY_POLICY and "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
 
 
 @pytest.mark.parametrize(

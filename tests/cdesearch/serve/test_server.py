@@ -1,16 +1,14 @@
 """Sockets, limits of clients, and how a server stops."""
 
-import asyncio
 import socket
 import time
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 from running_server import running_server
 
 from cdesearch.errors import InputError
-from cdesearch.serve.server import listening, stop_when_idle
+from cdesearch.serve.server import listening
 from cdesearch.serve.settings import ServeSettings, seconds_of
 
 LOCAL = ("127.0.0.1", 0)
@@ -48,40 +46,11 @@ def test_what_another_program_has_at_the_path_of_the_socket_is_kept(tmp_path):
         assert path.is_socket() and notes.read_text() == "mine"
 
 
-@pytest.mark.parametrize(("typed", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1s", 1)])
-def test_a_duration_has_a_number_and_a_unit(typed, seconds):
-    assert seconds_of(typed) == seconds
-
-
-@pytest.mark.parametrize("typed", ["", "30", "m", "-1m", "1.5h", "0s", "1d", "1 m", "9999999s", "1m30s"])
-def test_other_durations_are_refused_in_one_line(typed):
-    with pytest.raises(InputError, match="90s, 30m or 2h"):
-        seconds_of(typed)
-
-
-@pytest.mark.parametrize(
-    ("requests", "limit", "least"), [([], 0.2, 0.2), ([(0.1, 0.4)], 0.2, 0.7), ([(0.1, 0.1), (0.3, 0.1)], 0.3, 0.7)]
-)
-def test_a_server_stops_after_the_limit_without_a_request(requests, limit, least):
-    state = SimpleNamespace(tasks=set(), total_requests=0)
-    server = SimpleNamespace(server_state=state, should_exit=False)
-
-    async def request(begin, length):
-        await asyncio.sleep(begin)
-        state.tasks.add(begin)
-        await asyncio.sleep(length)
-        state.tasks.remove(begin)
-        state.total_requests += 1
-
-    async def run():
-        others = [asyncio.create_task(request(*times)) for times in requests]
-        started = time.monotonic()
-        await stop_when_idle(server, limit)
-        ended = time.monotonic() - started
-        await asyncio.gather(*others)
-        return ended
-
-    assert least <= asyncio.run(run()) < 5 and server.should_exit
+def test_a_duration_has_a_number_and_a_unit():
+    assert [seconds_of(typed) for typed in ("90s", "30m", "2h", "1s")] == [90, 1800, 7200, 1]
+    for typed in ("", "30", "m", "-1m", "1.5h", "0s", "1d", "1 m", "9999999s", "1m30s"):
+        with pytest.raises(InputError, match="90s, 30m or 2h"):
+            seconds_of(typed)
 
 
 def sent(server, parts, *, before=b""):
@@ -129,16 +98,3 @@ def test_a_client_that_does_not_read_its_answers_is_disconnected(impatient):
             while time.monotonic() < started + 10:
                 connection.sendall(b"\r\n")
                 time.sleep(0.05)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 200_000,
-        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1e9",
-        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"9" * 15,
-    ],
-)
-def test_a_request_that_is_too_large_is_refused(impatient, head):
-    answer, _ = sent(impatient, [head + b"\r\n\r\n"])
-    assert answer[9:12] in (b"", b"400", b"413")  # or a reset while it is still being sent

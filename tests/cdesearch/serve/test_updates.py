@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from running_server import running_server, wait_until
-from served_pages import damage, update
 
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.serve import updates
@@ -120,26 +119,6 @@ def test_the_process_ends_when_a_killed_server_leaves_it_alone(own_pages):
         assert process.poll() is None
         process.stdin.close()
         assert process.wait(20) == 0
-
-
-@pytest.mark.slow
-def test_an_index_that_cannot_be_updated_is_reported_once(own_pages, tiny_checkpoint, monkeypatch, capfd):
-    monkeypatch.setattr(updates, "RETRY_SECONDS", 0.05)
-    with ServedIndexes.open([own_pages]) as indexes:
-        update(own_pages, tiny_checkpoint, 1)
-        damage(own_pages)
-        watcher = Watcher(indexes)
-        shown = ""
-
-        def is_shown():
-            nonlocal shown
-            shown += capfd.readouterr().err
-            return "doctor" in shown
-
-        wait_until(is_shown)
-        time.sleep(3 * PATIENCE)
-        watcher.close()
-    assert (shown + capfd.readouterr().err).count("doctor") == 1
 
 
 @pytest.mark.slow

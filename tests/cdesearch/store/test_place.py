@@ -45,10 +45,6 @@ def test_a_file_url_is_a_path():
         parse_place("file://host/data")
 
 
-def test_the_case_of_a_scheme_does_not_matter():
-    assert parse_place("S3://bucket/docs") == parse_place("s3://bucket/docs")
-
-
 def test_the_root_of_files_in_buckets_is_in_the_cache_of_this_user():
     copies = copies_of(parse_place("s3://bucket/docs"))
     assert on_this_computer(Path("/home/ann/.cache/cdesearch/sources") / copies.name, ["."]) == copies
@@ -68,14 +64,10 @@ def test_a_copied_file_is_shown_as_the_object():
     "text",
     [
         "s3://",
-        "s3://ab",
         "s3://Bucket/docs",
-        "s3://bucket//docs",
         "s3://bucket/../docs",
         "s3://key:secret@bucket/docs",
         "s3://bucket/docs?token=secret",
-        "s3://bucket/a b",
-        "s3://bucket/" + "a" * 250,
         "http://host/docs",
         "file:///tmp/secret%00x",
     ],

@@ -14,14 +14,6 @@ def test_a_line_of_a_chunk_has_its_number_in_the_file():
     assert CHUNK.location == "a.txt:11" and CHUNK.location_at(3) == "a.txt:14"
 
 
-def test_a_line_after_the_end_of_a_chunk_is_its_last_line():
-    assert CHUNK.line_at(9) == 14
-
-
-def test_rows_with_gaps_between_them_have_the_number_of_the_first():
-    assert replace(CHUNK, line_end=40).line_at(3) == 11
-
-
 def test_the_location_names_a_page_or_an_anchor_if_there_are_no_lines():
     without_lines = replace(CHUNK, line_start=None, line_end=None)
     assert without_lines.location == "a.txt" and without_lines.line_at(2) is None

@@ -144,25 +144,3 @@ def test_ctrl_c_ends_the_application_while_words_are_selected(drive):
         assert app._exit and app.return_code == 130
 
     drive(steps)
-
-
-@pytest.mark.slow
-def test_hits_of_earlier_words_are_not_shown(drive):
-    async def steps(app, pilot):
-        await typed(app, pilot, "owl hoots")
-        before = hits(app)
-        app._show("earlier words", [])
-        assert before and hits(app) == before and app._query == "owl hoots"
-
-    drive(steps)
-
-
-@pytest.mark.slow
-def test_words_without_hits_say_so(drive):
-    async def steps(app, pilot):
-        await typed(app, pilot, "owl")
-        await pilot.press(*["backspace"] * 3)
-        await typed(app, pilot, " ")
-        assert hits(app) == [] and preview(app) == ""
-
-    drive(steps)

@@ -12,14 +12,11 @@ from contextlib import contextmanager
 import numpy as np
 import psutil
 import pytest
-from built import WORDS, assert_same, contents
+from built import WORDS, assert_same, contents, make_index
 
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.vocabulary import VOCABULARY
-from indexer.build import build
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray")
@@ -42,27 +39,23 @@ cluster.shutdown()
 """
 
 
-def write_records(folder, n_records):
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
     """JSONL files of records, some of which have the same text."""
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("records")
     generator = np.random.default_rng(0)
     for number in range(4):
         lines = [
             json.dumps({"id": f"{number}-{row}", "text": " ".join(generator.choice(WORDS, 12)) + f" {row % 1_000}"})
-            for row in range(n_records // 4)
+            for row in range(N_CHUNKS // 4)
         ]
         (folder / f"{number}.jsonl").write_text("\n".join(lines))
     return folder
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return write_records(tmp_path_factory.mktemp("records") / "docs", N_CHUNKS)
-
-
-@pytest.fixture(scope="module")
 def expected(records, tiny_checkpoint):
-    build([records], Options(model=tiny_checkpoint), Silent())
+    make_index([records], model=tiny_checkpoint)
     found = contents(records), hits(records)
     shutil.rmtree(records / ".cdesearch")
     return found
@@ -174,12 +167,33 @@ def test_a_cluster_of_one_run_listens_at_127_0_0_1_only(docs, tiny_checkpoint):
     assert listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"} and listening
 
 
-def test_the_cluster_of_another_run_is_not_used(docs, tiny_checkpoint, tmp_path):
-    (tmp_path / "note.md").write_text("A note about bread.")
-    command = [sys.executable, "-m", "cdesearch", "index", tmp_path, "--engine", "ray", "--address", "auto"]
-    with indexing(docs, tiny_checkpoint, "--workers", "1") as process:
-        wait_for(lambda: vector_files(docs), process)
-        other = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-        finished(process)
-    assert other.returncode == 2
-    assert other.stderr.splitlines()[-1].startswith("error: There is no Ray cluster on this machine.")
+TASK_OF_A_CLUSTER_WHOSE_HEAD_ENDS = """
+import os, sys, threading, time
+import psutil
+from cdesearch.errors import ClusterError
+from indexer.cluster.engine import results
+from indexer.cluster.session import connected
+
+def end_head():
+    [head] = [one for one in psutil.Process().children(recursive=True) if one.name().startswith("gcs_server")]
+    head.kill()
+
+with connected(None, 1):
+    import ray
+    task = ray.remote(lambda seconds: time.sleep(seconds))
+    assert list(results(task.remote, [0, 0, 0], 2)) == [(0, None)] * 3
+    threading.Timer(1, end_head).start()
+    try:
+        list(results(task.remote, [300], 1))
+    except ClusterError as error:
+        print(error.cause, flush=True)
+        os._exit(0)  # to disconnect from a cluster without a head takes a minute
+"""
+
+
+def test_a_task_fails_within_seconds_when_the_head_of_its_cluster_ends():
+    started = time.monotonic()
+    command = [sys.executable, "-c", TASK_OF_A_CLUSTER_WHOSE_HEAD_ENDS]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "does not answer any more" in run.stdout, run.stderr[-2000:]
+    assert time.monotonic() - started < 50

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from read_bytes import read_bytes
 
-from indexer.documents import parsing, splitters
 from indexer.documents.chunk import Chunker, _cuts_of_long_lines
 from indexer.formats.format import Anchor, Document, Heading
 
@@ -49,9 +48,10 @@ def test_markdown_chunks_have_their_headings_and_lines():
     assert last.location == "guide.md:7"
 
 
-def test_a_short_document_is_one_chunk():
+def test_a_short_document_is_one_chunk_and_an_empty_one_none():
     (chunk,) = CHUNKER.split(document_of("a.txt", "the cat\n\nthe dog\n"))
     assert chunk.body == "the cat\n\nthe dog" and (chunk.line_start, chunk.line_end) == (1, 3)
+    assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []
 
 
 def test_functions_that_fit_are_kept_whole():
@@ -59,11 +59,6 @@ def test_functions_that_fit_are_kept_whole():
     chunks = list(CHUNKER.split(document_of("a.py", "\n\n".join(functions))))
     for function in functions:
         assert any(function.strip() in chunk.body for chunk in chunks)
-
-
-def test_a_chunk_does_not_cross_a_page():
-    document = Document("d.pdf", "d.pdf", "", "the cat\n\nthe dog", "text", pages=(0, 9))
-    assert [(chunk.page, chunk.body) for chunk in CHUNKER.split(document)] == [(1, "the cat"), (2, "the dog")]
 
 
 @pytest.mark.parametrize("text", ["x" * 60_000, "word " * 12_000, "a,b;c" * 12_000])
@@ -90,40 +85,11 @@ def test_a_long_line_is_cut_at_the_end_of_a_sentence_and_its_heading_stays_with_
     assert len(cuts) == 2 and text[: cuts[0]].endswith("ran. ") and text[cuts[1] - 1 : cuts[1] + 1] == "xx"
 
 
-def test_empty_text_has_no_chunks():
-    assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []
-
-
 def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():
     """The parser tries every interpretation, in a step that cannot be interrupted."""
     text = "int main() { return 0; }\n" * 100 + "x=>\n" * 7500
     chunks = list(CHUNKER.split(Document("a.c", "a.c", "", text, "code", language="c", has_lines=True)))
     assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
-
-
-def test_code_whose_parts_are_each_just_fast_enough_is_split_as_text_in_time(monkeypatch):
-    """A part of 2,000 characters takes the parser some hundredths of a second: 300 of them take a dozen seconds."""
-    monkeypatch.setattr(parsing, "PARSE_SECONDS", 0.2)
-    monkeypatch.setattr(parsing, "PARSE_SECONDS_A_BYTE", 0)
-    text = (("x=>" * 270).ljust(parsing.SMALL - 1) + "\n") * 300
-    started = time.thread_time()
-    assert splitters.splitter_for(text, "code", "c")(1000).chunks(text[:2000])
-    assert time.thread_time() - started < 2
-
-
-def test_a_chunk_of_a_page_has_the_nearest_anchor_above_its_start():
-    sections = [f'<section id="s{n}"><h2>Part {n}</h2><p>{"the cat sat. " * 12}</p></section>' for n in range(3)]
-    document = document_of("a.html", f"<p>{'the dog ran. ' * 12}</p>{''.join(sections)}")
-    assert [document.text[anchor.offset :][:9] for anchor in document.anchors] == [f"## Part {n}" for n in range(3)]
-    start, found = 0, set()
-    for chunk in CHUNKER.split(document):
-        start = document.text.index(chunk.body, start)
-        names = [anchor.name for anchor in document.anchors if anchor.offset <= start]
-        assert chunk.anchor == (names[-1] if names else None)
-        assert chunk.location == (f"a.html#{chunk.anchor}" if names else "a.html")
-        found.add(chunk.anchor)
-        start += 1
-    assert {None, "s2"} < found
 
 
 def test_a_chunk_of_code_keeps_the_indentation_of_its_first_line():

@@ -2,7 +2,7 @@ import pytest
 from conftest import make_tokenizer
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.definitions import with_definitions
+from indexer.documents.parsing import with_definitions
 from indexer.formats.format import Document
 
 PYTHON = '''import os
@@ -60,20 +60,15 @@ def trails(text, language):
     return found
 
 
-def test_a_line_of_python_is_in_its_class_and_functions_until_they_end():
+def test_a_line_of_python_is_in_the_class_and_functions_that_enclose_it():
     serve = ("class Café(Base)", "def serve( self, guests: int ) -> None")
     found = trails(PYTHON, "python")
-    assert found["wait()"] == serve
+    assert found["wait()"] == found["def inner():"] == serve
     assert found["pass"] == (*serve, "def inner()")
-    assert found["import os"] == found["TABLES = 3"] == ()
-    assert found["lock()"] == ("async def close(reason)",)
-
-
-def test_the_line_that_begins_a_definition_is_in_what_encloses_it():
-    found = trails(PYTHON, "python")
-    assert found["class Café(Base):"] == found["async def close(reason):"] == ()
     assert found["def serve("] == ("class Café(Base)",)
-    assert found["def inner():"] == ("class Café(Base)", "def serve( self, guests: int ) -> None")
+    for line in ("import os", "TABLES = 3", "class Café(Base):", "async def close(reason):"):
+        assert found[line] == ()
+    assert found["lock()"] == ("async def close(reason)",)
 
 
 def test_other_languages_have_definitions_too():

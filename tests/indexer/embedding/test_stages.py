@@ -5,23 +5,18 @@ import sys
 
 import numpy as np
 import pytest
-from built import contents, write_documents
-from staged import EVERY_WINDOW, WINDOW, Told, publish_often, stop_at_stage
+from built import contents, make_index
+from staged import EVERY_WINDOW, WINDOW, Told, publish_often
 
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexStateError
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
 from indexer.embedding import spool, stages
 from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
-from indexer.settings import Options
 
 QUERIES = ["the moon", "About bread 5", "engine", "river stone house", "nothing of this"]
 
@@ -46,14 +41,14 @@ def undisturbed(dated, tmp_path, tiny_checkpoint, monkeypatch):
     copy = shutil.copytree(dated, tmp_path / "undisturbed" / "docs")
     with monkeypatch.context() as patched:
         patched.setattr(spool, "WINDOW", WINDOW)
-        build([copy], Options(model=tiny_checkpoint), Silent())
+        make_index([copy], model=tiny_checkpoint)
     return copy
 
 
 def staged(docs, model, observe):
     """Build in stages; returns the results of `observe` for each stage and for the complete index."""
     seen = []
-    build([docs], Options(model=model), Told(lambda _: seen.append(observe())))
+    make_index([docs], Told(lambda _: seen.append(observe())), model=model)
     return [*seen, observe()]
 
 
@@ -122,62 +117,6 @@ def test_a_stage_has_the_newest_files_vectors_in_a_context_of_its_own(dated, oft
         np.testing.assert_array_equal(context.sample_vectors, to_unit(np.stack(expected)))
 
 
-@pytest.mark.slow
-def test_a_stage_finds_chunks_with_and_without_vectors(dated, often, tiny_checkpoint, tiny_encoder):
-    def observe():
-        index = Index.open(dated)
-        if not index.manifest.n_vectors:
-            return None
-        with Searcher(index, tiny_encoder) as searcher:
-            vector = tiny_encoder.encode(["the cat is in the house"], "query", index.context)[0]
-            stored = {row["id"]: np.array(row["vector"], np.float32) for row in index.chunks.to_arrow().to_pylist()}
-            found = searcher.search("the cat is in the house", 50)
-            for hit in found:
-                own = stored[hit.chunk.id]
-                assert (hit.dense_score is None) == (not own.any())
-                if hit.dense_score is not None:
-                    assert hit.dense_score == pytest.approx(own @ vector / np.linalg.norm(own), abs=1e-5)
-            explained = [searcher.explain(hit.chunk.id, "the cat is in the house", 50) for hit in found]
-            assert [one.score for one in explained] == pytest.approx([hit.score for hit in found])
-            assert [one.dense.cosine is None for one in explained] == [hit.dense_score is None for hit in found]
-            dense = searcher.search("the cat is in the house", 50, "dense")
-            assert {hit.chunk.id for hit in dense} == {chunk for chunk, own in stored.items() if own.any()}
-        return [hit.dense_score is None for hit in found]
-
-    for without in staged(dated, tiny_checkpoint, observe)[1:-1]:
-        assert any(without) and not all(without)
-
-
-@pytest.mark.slow
-def test_doctor_finds_every_stage_sound_and_repairs_one_that_is_damaged(dated, often, tiny_checkpoint, tiny_encoder):
-    for stop_at in (1, 2):
-        stop_at_stage(dated, tiny_checkpoint, stop_at)
-        folder = dated / ".cdesearch"
-        assert diagnose(folder).is_sound
-        before = Index(folder)
-        shutil.rmtree(before.generation / "tables" / "chunks.lance" / "_indices")
-        assert not diagnose(folder).is_sound
-        repair(folder, False, Silent(), lambda _: None)
-        assert diagnose(folder).is_sound
-        assert Index(folder).manifest.n_vectors == before.manifest.n_vectors
-        with Searcher(Index(folder), tiny_encoder) as searcher:
-            assert searcher.search("bread")[0].chunk.path in ("05.md",)
-        shutil.rmtree(folder)
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_a_stage_and_the_next_run_embeds_only_the_rest(
-    dated, undisturbed, often, tiny_checkpoint, tiny_encoder
-):
-    stop_at_stage(dated, tiny_checkpoint, 2)
-    assert Index.open(dated).manifest.n_vectors == WINDOW
-    with Searcher(Index.open(dated), tiny_encoder) as searcher:
-        assert searcher.search("bread")
-    report = build([dated], Options(model=tiny_checkpoint), Silent())
-    assert report.embedded == report.n_chunks - WINDOW, "nothing is embedded twice"
-    assert_equal(dated, undisturbed, tiny_encoder)
-
-
 KILLED = """
 import os, signal, sys
 from cdesearch.__main__ import main
@@ -220,25 +159,12 @@ def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
     assert diagnose(dated / ".cdesearch").is_sound
     with Searcher(Index.open(dated), tiny_encoder) as searcher:
         assert searcher.search("bread")
-    report = build([dated], Options(model=tiny_checkpoint), Silent())
+    report = make_index([dated], model=tiny_checkpoint)
     assert report.embedded == report.n_chunks - n_vectors
     assert_equal(dated, undisturbed, tiny_encoder)
     generations = dated / ".cdesearch" / "generations"
     assert len(list(generations.iterdir())) <= 2, "the live one and the one before"
     assert not list(generations.rglob("plan.json")) and not list(generations.rglob("spool.arrow"))
-
-
-@pytest.mark.slow
-def test_a_continued_build_publishes_its_next_stage_with_the_vectors_of_the_stopped_one(
-    dated, often, tiny_checkpoint, monkeypatch
-):
-    monkeypatch.setattr(OnnxRuntime, "tokens_per_batch", 128)
-    stop_at_stage(dated, tiny_checkpoint, 2)
-    (dated / "new.md").write_text("# New\n\nthe lighthouse keeper")
-    seen = staged(dated, tiny_checkpoint, lambda: Index.open(dated))
-    counts = [index.manifest.n_vectors for index in seen]
-    assert counts[0] >= WINDOW and counts == [*sorted(counts[:-1]), None]
-    assert all(Searcher(index).search("lighthouse", mode="text") for index in seen)
 
 
 def test_a_small_build_has_no_stages_and_one_generation(dated, tiny_checkpoint):
@@ -253,19 +179,12 @@ def test_a_large_build_publishes_words_once_and_vectors_only_after_a_while(dated
 
 
 @pytest.mark.slow
-def test_stages_take_a_bounded_share_of_the_time(dated, often, tiny_checkpoint, monkeypatch):
-    monkeypatch.setattr(stages, "COST_SHARE", 1e-6)
-    manifests = staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)
-    assert [one.n_vectors for one in manifests] == [0, None], "the next would be due after days"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"rebuild": True}, {"refresh_context": True}])
 def test_a_complete_index_answers_until_the_next_one_is_complete(options, dated, often, tiny_checkpoint):
-    build([dated], Options(model=tiny_checkpoint), Silent())
+    make_index([dated], model=tiny_checkpoint)
     published = []
     (dated / "05.md").write_text("# Changed\n\nthe lighthouse keeper")
-    build([dated], Options(model=tiny_checkpoint, **options), Told(published.append))
+    make_index([dated], Told(published.append), model=tiny_checkpoint, **options)
     assert not published and Index.open(dated).manifest.is_complete
 
 
@@ -281,19 +200,6 @@ def test_a_text_that_occurs_in_many_files_is_embedded_once(dated, tiny_checkpoin
         return real(self, asked, *arguments)
 
     monkeypatch.setattr(Encoder, "stream", counted)
-    build([dated], Options(model=tiny_checkpoint), Silent())
+    make_index([dated], model=tiny_checkpoint)
     assert len(texts) == len(set(texts)) > WINDOW
     assert sum("terms" in text for text in texts) == 1
-
-
-@pytest.mark.slow
-def test_a_stage_of_two_large_documents_has_the_vectors_of_parts_of_them(tmp_path, often, tiny_checkpoint):
-    docs = write_documents(tmp_path / "two")
-    texts = [file.read_text() for file in sorted(docs.iterdir())]
-    for file in docs.iterdir():
-        file.unlink()
-    for place in ("house", "garden"):
-        (docs / f"{place}.md").write_text("\n\n".join(texts).replace("house", place))
-    manifests = staged(docs, tiny_checkpoint, lambda: Index.open(docs).manifest)
-    assert manifests[0].n_documents == 2
-    assert all(0 < one.n_vectors < one.n_chunks for one in manifests[1:-1]) and len(manifests) > 2

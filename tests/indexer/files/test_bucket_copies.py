@@ -1,15 +1,14 @@
 import json
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from urllib.parse import unquote
 from urllib.request import Request, urlopen
 
 import boto3
 import pytest
+from built import make_index
 from notes import Notes
-from object_server import SECRET, object_server, store  # noqa: F401 (fixtures)
+from object_server import SECRET
 from running_server import running_server
 
 import cdesearch
@@ -22,7 +21,6 @@ from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import address_of_copies, copies_of
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
-from cdesearch.store.named_indexes import open_each
 from cdesearch.store.place import BucketAddress, parse_place
 from cdesearch.store.trust import confirm
 from indexer.build import build
@@ -31,7 +29,7 @@ from indexer.settings import Options
 
 
 @pytest.fixture
-def files(store):  # noqa: F811 (the fixture)
+def files(store):
     """The address of files, and a bucket to write them."""
     address = BucketAddress("s3", store.bucket, "files")
     bucket = bucket_at(address)
@@ -45,17 +43,17 @@ def run(files, tmp_path, tiny_checkpoint):
     """Build or update an index of the files in the bucket."""
 
     def run(*paths):
-        build(list(paths), Options(index=tmp_path / "index", model=tiny_checkpoint), Silent())
+        make_index(list(paths), index=tmp_path / "index", model=tiny_checkpoint)
         return {row["path"] for row in Index(tmp_path / "index").chunks.to_arrow().to_pylist()}
 
     return run
 
 
-def downloads(store):  # noqa: F811
+def downloads(store):
     return [one for one in store.requests if one.startswith("GET") and "/files/" in one]
 
 
-def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_changed(store, files, run):  # noqa: F811
+def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_changed(store, files, run):
     source = copies_of(files)
     assert address_of_copies(source) == files
     assert run(files) == {"moon.md", "deep/er/bread.md"}
@@ -70,30 +68,7 @@ def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_change
     assert "stem" in (source / "moon.md").read_text() and not (source / "deep").exists()
 
 
-def test_an_update_that_is_told_which_files_have_changed_sends_no_request(store, files, run, tmp_path):  # noqa: F811
-    source = copies_of(files)
-    run(files)
-    store.requests.clear()
-    bucket_at(files).write("new.md", b"A new file in the house.")
-    (source / "moon.md").write_text("# Moon\nThe moon is a stem.")
-    written = len(store.requests)
-    build([], Options(index=tmp_path / "index", changed=frozenset([source / "moon.md"])), Silent())
-    assert len(store.requests) == written
-    assert "stem" in str(Index(tmp_path / "index").chunks.to_arrow()["text"].to_pylist())
-
-
-def test_a_file_that_grows_after_the_listing_is_copied_by_the_next_run(store, files, run):  # noqa: F811
-    def grow(method, path):
-        if method == "GET" and path.endswith("moon.md"):
-            store.before = None
-            bucket_at(files).write("moon.md", b"# Moon\nThe moon is a stone." * 1000)
-
-    store.before = grow
-    assert run(parse_place(str(files))) == {"deep/er/bread.md"}
-    assert run() == {"moon.md", "deep/er/bread.md"}
-
-
-def test_the_python_function_and_the_command_take_an_address(store, files, tmp_path, tiny_checkpoint):  # noqa: F811
+def test_the_python_function_and_the_command_take_an_address(store, files, tmp_path, tiny_checkpoint):
     index = cdesearch.build(str(files), index=tmp_path / "python", model=tiny_checkpoint)
     assert index.search("the moon", k=1)[0].chunk.path == "moon.md"
     assert SECRET not in (Index(tmp_path / "python").generation / "manifest.json").read_text()
@@ -101,10 +76,10 @@ def test_the_python_function_and_the_command_take_an_address(store, files, tmp_p
 
 def test_an_index_of_files_in_a_bucket_needs_a_place(files, tiny_checkpoint):
     with pytest.raises(InputError, match="needs a place"):
-        build([parse_place(str(files))], Options(model=tiny_checkpoint), Silent())
+        make_index([parse_place(str(files))], model=tiny_checkpoint)
 
 
-def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_nothing(store, files, run):  # noqa: F811
+def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_nothing(store, files, run):
     with pytest.raises(SourceError, match=r"There are no files below s3://.*/nothing"):
         run(parse_place(f"s3://{store.bucket}/nothing"))
     before = run(parse_place(str(files)))
@@ -115,14 +90,14 @@ def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_not
     assert run() == before
 
 
-def test_downloads_continue_after_requests_that_fail(store, files, run):  # noqa: F811
+def test_downloads_continue_after_requests_that_fail(store, files, run):
     for number in range(20):
         bucket_at(files).write(f"{number}.md", f"The light {number} is in the river.".encode())
     store.failing, store.cut = 0.05, 0.05
     assert len(run(parse_place(str(files)))) == 22
 
 
-def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_followed(store, files, tmp_path):  # noqa: F811
+def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_followed(store, files, tmp_path):
     bucket_at(files).write("moon.md/part.md", b"An object below an object.")
     folder = copies_of(files)
     folder.mkdir(parents=True)
@@ -140,21 +115,11 @@ def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_f
     assert (tmp_path / "foreign.md").read_text() == "foreign" and not (folder / "linked").exists()
 
 
-@pytest.mark.parametrize("name", ["files//double.md", "files/%2E%2E/up.md", "files/tab%09.md"])
-def test_an_object_whose_name_is_not_a_path_is_named(store, files, run, name):  # noqa: F811
-    client = boto3.client("s3", endpoint_url=store.url)
-    client.put_object(Bucket=store.bucket, Key=unquote(name), Body=b"text")
+@pytest.mark.parametrize("name", ["files//double.md", "files/../up.md"])
+def test_an_object_whose_name_is_not_a_path_is_named(store, files, run, name):
+    boto3.client("s3", endpoint_url=store.url).put_object(Bucket=store.bucket, Key=name, Body=b"text")
     with pytest.raises(BucketError, match=r"whose name is not a path: files/"):
         run(parse_place(str(files)))
-
-
-def test_runs_with_the_same_files_in_a_bucket_wait_for_each_other(store, files, monkeypatch):  # noqa: F811
-    for number in range(20):
-        bucket_at(files).write(f"{number}/light.md", b"The light is in the river.")
-    with ThreadPoolExecutor() as threads:
-        for one in [threads.submit(copied, files, Silent()) for _ in range(3)]:
-            one.result()
-    assert len(downloads(store)) == 22
 
 
 def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, run, tmp_path, monkeypatch, capsys):
@@ -170,23 +135,18 @@ def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, 
     assert hit["url"] == f"{files}/moon.md"
 
 
-def test_a_source_in_a_bucket_can_be_added_and_removed(files, tmp_path, tiny_checkpoint, monkeypatch):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "cat.md").write_text("The cat is in the house.")
-    build([tmp_path / "docs"], Options(index=tmp_path / "index", model=tiny_checkpoint), Silent())
-    for action, indexed in (("add", 3), ("remove", 1)):
-        arguments = ["sources", action, str(files), "--index", str(tmp_path / "index")]
-        monkeypatch.setattr(sys, "argv", ["cdesearch", *arguments])
+def test_a_source_in_a_bucket_can_be_added_and_removed(docs, files, tmp_path, tiny_checkpoint, monkeypatch):
+    make_index([docs], index=tmp_path / "index", model=tiny_checkpoint)
+    for action, indexed in (("add", 14), ("remove", 12)):
+        monkeypatch.setattr(
+            sys, "argv", ["cdesearch", "sources", action, str(files), "--index", str(tmp_path / "index")]
+        )
         assert not main.run()
         assert Index(tmp_path / "index").manifest.n_documents == indexed
 
 
 def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_bucket(
-    store,  # noqa: F811
-    files,
-    tmp_path,
-    tiny_checkpoint,
-    monkeypatch,
+    store, files, tmp_path, tiny_checkpoint, monkeypatch
 ):
     others = BucketAddress("s3", store.bucket, "others")
     bucket_at(others).write("river.md", b"# River\nThe river is in the house.")
@@ -213,12 +173,12 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
         assert (report.embedded, report.n_documents) == (1, n_documents + 1)
 
 
-def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_checkpoint):  # noqa: F811
+def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_checkpoint):
     source, place = parse_place(str(files)), parse_place(f"{files}/index")
     notes = Notes()
     for number, new in enumerate(("The cat is in the house.", "The dog is in the house.")):
         bucket_at(files).write(f"indexes/{number}.md", new.encode())
-        build([source], Options(index=place, model=tiny_checkpoint), notes)
+        make_index([source], notes, index=place, model=tiny_checkpoint)
         assert Index(place).manifest.n_documents == 3 + number
     assert f"The index in {files}/index is not indexed itself." in notes.lines
     bucket_at(files).write("index/beside.md", b"A file beside the objects of an index.")
@@ -226,7 +186,7 @@ def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_
     assert [path.name for path in copies.iterdir()] == ["beside.md"]
 
 
-def test_empty_objects_are_not_downloaded(store, files):  # noqa: F811
+def test_empty_objects_are_not_downloaded(store, files):
     for name in ("files/", "files/deep/", "files/lone/"):
         urlopen(Request(f"{store.url}/{store.bucket}/{name}", b"", method="PUT")).close()
     notes = Notes()
@@ -234,21 +194,3 @@ def test_empty_objects_are_not_downloaded(store, files):  # noqa: F811
         folder = copied(files, notes)
     assert not notes.lines and len(downloads(store)) == 2
     assert (folder / "lone").read_bytes() == b""
-
-
-def test_the_last_source_of_an_index_in_a_bucket_is_not_removed(store, files, tiny_checkpoint, monkeypatch):  # noqa: F811
-    place = f"s3://{store.bucket}/index"
-    build([parse_place(str(files))], Options(index=parse_place(place), model=tiny_checkpoint), Silent())
-    monkeypatch.setattr(sys, "argv", ["cdesearch", "sources", "remove", str(files), "--index", place])
-    with pytest.raises(InputError, match=f"delete all objects below {place}"):
-        main.run()
-
-
-def test_hits_show_the_address_of_a_file_and_an_index_has_the_name_of_its_prefix(files, run, tmp_path, capsys):
-    run(parse_place(str(files)))
-    named = open_each([tmp_path / "index"])
-    assert list(named) == ["files"]
-    (index,) = named.values()
-    with Searcher(index) as searcher:
-        chunk = searcher.search("moon", mode="text")[0].chunk
-    assert shown_place(chunk, chunk.location, index.root) == f"{files}/moon.md:1"

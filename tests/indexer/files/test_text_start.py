@@ -7,11 +7,9 @@ import string
 
 import pytest
 from read_bytes import read_bytes
+from walked import found, left_out
 
-from indexer.files.outcome import Ignored, Skipped, Source
-from indexer.files.selection import Selection
-from indexer.files.text_start import MOST_BYTES, reads_as_text
-from indexer.files.walk import find_sources
+from indexer.files.outcome import MOST_BYTES, reads_as_text
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
 CODE = 'sub greet {\n    my ($name) = @_;\n    print "Hello, $name\\n" if defined $name;\n}\n' * 40
@@ -76,12 +74,8 @@ def test_the_walk_finds_texts_with_an_unknown_suffix_and_names_what_it_leaves_ou
     (tmp_path / "CHANGES.gz").write_bytes(gzip.compress(PROSE.encode()))
     (tmp_path / "table.dat").write_text(NUMBERS)
     (tmp_path / "id_rsa").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n")
-    found = list(find_sources([tmp_path], tmp_path, Selection(10**6)))
-    assert [item.path for item in found if isinstance(item, Source)] == ["CHANGES.gz", "README.examples"]
-    assert [item for item in found if not isinstance(item, Source)] == [
-        Ignored("id_rsa", "key or certificate"),
-        Skipped("table.dat", "unknown format .dat"),
-    ]
+    assert found(tmp_path) == ["CHANGES.gz", "README.examples"]
+    assert left_out(tmp_path) == {"id_rsa": "key or certificate", "table.dat": "unknown format .dat"}
 
 
 def test_the_contents_of_such_files_are_plain_text_or_a_script():

@@ -5,7 +5,7 @@ from read_bytes import read_bytes
 from tree_sitter_language_pack import get_parser
 
 from indexer.formats.code import INTERPRETERS, LANGUAGES, LANGUAGES_BY_NAME
-from indexer.formats.unreadable import GeneratedError
+from indexer.formats.format import GeneratedError
 
 WITHOUT_GRAMMAR = {"awk", "batch", "vb"}  # they are split as plain text
 

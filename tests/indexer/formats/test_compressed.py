@@ -10,9 +10,8 @@ from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.formats import compressed
-from indexer.formats.format import LeftOut
-from indexer.formats.registry import format_of, is_known
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
+from indexer.formats.registry import is_known
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard}
 
@@ -48,11 +47,6 @@ def test_a_compressed_file_is_read_like_the_file_itself(name, data, suffix):
 
 
 @pytest.mark.parametrize("suffix", PACK)
-def test_several_compressed_files_one_after_the_other_are_one(suffix):
-    assert documents(f"a.txt{suffix}", PACK[suffix](b"one ") + PACK[suffix](b"two"))[0].text == "one two"
-
-
-@pytest.mark.parametrize("suffix", PACK)
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
 def test_a_damaged_file_is_refused(name, suffix):
     packed = PACK[suffix](b"text\n" + b"".join(b"the cat %d\n" % number for number in range(999)))
@@ -69,17 +63,6 @@ def test_a_file_that_unpacks_to_too_much_is_refused(suffix, monkeypatch):
         documents(f"a.txt{suffix}", PACK[suffix](b"x" * 1001))
 
 
-def test_records_are_read_piece_by_piece_and_other_files_whole():
-    assert format_of("a.csv.zst").streams and format_of("a.mbox.gz").streams
-    assert not format_of("a.pdf.gz").streams
-
-
 @pytest.mark.parametrize("name", ["a.png.gz", "a.gz", ".gz", "a.md.gz.gz", "a.parquet.gz", "a.tar.gz", "gz"])
 def test_a_compressed_file_of_no_known_format_is_not_read(name):
     assert not is_known(name)
-
-
-def test_lines_that_are_left_out_are_counted():
-    left_out = LeftOut()
-    documents("a.jsonl.bz2", bz2.compress(b'{"text": "a"}\noops\n'), left_out)
-    assert str(left_out).startswith("1 line left out: line 2 is not JSON")

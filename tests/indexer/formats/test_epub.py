@@ -2,10 +2,9 @@
 
 import pytest
 from read_bytes import read_bytes
-from sample_files import FILES, bears, book, zipped
+from sample_files import bears, book, zipped
 
-from indexer.formats.format import LeftOut
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import LeftOut, UnreadableError
 
 
 def read_book(parts, left_out=None):
@@ -45,12 +44,6 @@ def test_a_broken_chapter_is_left_out_and_counted():
     assert str(left_out) == "1 chapter left out: chapter 2 cannot be read: HTML that is nested too deep"
 
 
-def test_a_chapter_is_read_once_though_it_is_listed_twice():
-    parts = bears()
-    parts["OEBPS/book.opf"] = parts["OEBPS/book.opf"].replace(b"</spine>", b'<itemref idref="z.xhtml"/></spine>')
-    assert read_book(parts).text.count("They sleep.") == 1
-
-
 @pytest.mark.parametrize("hidden", ["a.xhtml", "font.otf"])
 def test_a_book_is_encrypted_only_if_a_chapter_is(hidden):
     parts = book({"a.xhtml": "<p>text"}, {})
@@ -61,12 +54,6 @@ def test_a_book_is_encrypted_only_if_a_chapter_is(hidden):
     else:
         with pytest.raises(UnreadableError, match="encrypted EPUB"):
             read_book(parts)
-
-
-def test_a_book_is_one_document():
-    data = FILES["a.epub"]
-    (document,) = read_bytes("b/a.epub", data)
-    assert (document.id, document.path) == ("b/a.epub", "b/a.epub")
 
 
 def test_an_anchor_names_the_chapter_and_the_element_in_it():

@@ -7,8 +7,7 @@ from conftest import make_tokenizer
 from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
-from indexer.formats.format import Document
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Document, UnreadableError
 
 N_CHARACTERS = 100_000
 SECONDS = 3.0  # of the processor; quadratic time takes ten seconds and more, and linear time less than half a second

@@ -156,10 +156,6 @@ The end.'''
     assert "printed" not in page
 
 
-def test_thousands_of_conditions_in_one_line_are_not_followed():
-    assert page_of(".TH FOO 1\n" + ".if n " * 50_000 + "deep\nThe end.").endswith("The end.")
-
-
 def page_of(text):
     (document,) = read_bytes("foo.1", text.encode())
     return document.text

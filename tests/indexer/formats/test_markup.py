@@ -77,13 +77,6 @@ def test_asciidoc_is_read_without_attributes_comments_and_macros():
     ]
 
 
-def test_a_link_of_asciidoc_whose_address_is_an_attribute_becomes_its_text():
-    assert lines("a.adoc", "See {uri-bears}[the bears] and {uri-x}/y[z], +\n{version}.\n") == [
-        (1, "See the bears and z,"),
-        (2, "{version}."),
-    ]
-
-
 def test_at_most_two_empty_lines_are_kept_in_a_row():
     found = document("a.adoc", "one\n// a\n// b\n// c\ntwo\n\nthree\n")
     assert found.text == "one\n\n\ntwo\n\nthree\n"
@@ -113,11 +106,6 @@ def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
     ]
 
 
-@pytest.mark.parametrize("text", ["\\[" * 200_000, "$" * 200_001, "%$\n" * 50_000, "\\emph{" * 50_000, "{" * 200_000])
-def test_latex_with_unclosed_formulas_is_read_in_time(text):
-    document("a.tex", text)
-
-
 def test_cues_are_joined_to_units_whose_time_is_in_the_trail():
     found = document("a.srt", FILES["a.srt"])
     assert [one.title for one in found.headings] == ["0:00:00-0:00:29", "0:00:30-0:00:59"]
@@ -141,7 +129,3 @@ def test_a_unit_ends_with_a_minute_although_no_sentence_does():
         "0:01:00-0:01:59",
         "0:02:00-0:02:59",
     ]
-
-
-def test_subtitles_without_cues_are_read_as_they_are():
-    assert document("a.srt", "no cues\n").text == "no cues\n"

@@ -10,9 +10,8 @@ from pdf_pages import Line, pdf_of
 from PIL import Image, ImageDraw, ImageFont
 
 from cdesearch.store.index import Index
-from indexer.documents.read import read
-from indexer.formats.format import Columns, LeftOut, OpenFile
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import Columns, LeftOut, OpenFile, UnreadableError
+from indexer.formats.registry import read
 
 
 def drawn(*lines):
@@ -77,22 +76,11 @@ def test_an_index_keeps_the_choice_of_text_recognition(tmp_path, tiny_checkpoint
     cdesearch("index", docs, "--ocr", cwd=tmp_path)
     assert Index.open(docs).manifest.has_ocr
     (docs / "scan.pdf").write_bytes(saved(drawn("The moon is bright."), "PDF", resolution=150))
-    report = json.loads(cdesearch("status", "--json", "--index", docs, cwd=tmp_path).stdout)
-    assert (report["documents"], report["new_files"], report["modified_files"]) == (2, 1, 0)
     assert "3 documents" in cdesearch("index", docs, cwd=tmp_path).stderr
     found = json.loads(cdesearch("query", "moon", "--mode", "text", "--json", "--index", docs, cwd=tmp_path).stdout)
-    (hit,) = found["hits"]
-    assert (hit["path"], hit["page"]) == ("scan.pdf", 1) and hit["text"].startswith("The moon is")
+    assert [(hit["path"], hit["page"]) for hit in found["hits"]] == [("scan.pdf", 1)]
     assert "1 document" in cdesearch("index", docs, "--no-ocr", cwd=tmp_path).stderr
     assert not Index.open(docs).manifest.has_ocr
-
-
-@pytest.mark.slow
-def test_the_choice_is_stored_even_if_no_file_needs_it(tmp_path, tiny_checkpoint):
-    (tmp_path / "note.md").write_text("the cat")
-    cdesearch("index", tmp_path, "--model", tiny_checkpoint, cwd=tmp_path)
-    cdesearch("index", tmp_path, "--ocr", cwd=tmp_path)
-    assert Index.open(tmp_path).manifest.has_ocr
 
 
 def test_text_recognition_that_is_not_installed_is_refused_in_one_line(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from read_bytes import read_bytes
 from sample_files import RICH_TEXT
 
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.format import UnreadableError
 
 
 def read_rtf(data):
@@ -42,10 +42,6 @@ def test_a_file_becomes_markdown_with_its_title_headings_and_tables():
 )
 def test_coded_characters_are_decoded(coded, text):
     assert read_rtf(rb"{\rtf1\ansi{\fonttbl{\f1\fcharset128 x;}}" + coded + b"}").text == text
-
-
-def test_what_follows_the_outermost_group_is_not_read():
-    assert read_rtf(rb"{\rtf1 a}b{c}").text == "a"
 
 
 def test_a_file_of_another_kind_is_refused():

@@ -8,32 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.search import nearest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
-from cdesearch.store.vector_format import VectorFormat, is_rotated
-from indexer.generations import segments
+from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import tables as module
-from indexer.generations.segments import has_deleted_rows, segments_to_join
-from indexer.generations.tables import Tables, sampled_per_part
+from indexer.generations.tables import Tables, segments_to_join
 
 DIMENSION = 64
 
 
 def chunk(number):
-    return Chunk(
-        id=f"{number:032x}",
-        document_id=f"{number}.md",
-        record=None,
-        ordinal=0,
-        path=f"{number}.md",
-        title="",
-        trail=(),
-        text=f"text {number}",
-        body_start=0,
-        line_start=1,
-        line_end=1,
-        page=None,
-    )
+    name, text = f"{number}.md", f"text {number}"
+    return Chunk(f"{number:032x}", name, None, 0, name, "", (), text, 0, line_start=1, line_end=1, page=None)
 
 
 def vector(number):
@@ -61,19 +46,17 @@ def segment_files(tables, folder):
     return {file.parent.name: file.stat().st_size for file in folder.rglob("auxiliary.idx")}
 
 
-@pytest.fixture(params=["a graph", "signs", "rotated signs"])
+@pytest.fixture(params=["a graph", "signs"])
 def vectors(request, monkeypatch):
     """The format of vectors whose index, from 300 chunks on, is of the kind that the parameter names."""
     for name in ("VECTOR_INDEX_FROM", "BITS_INDEX_FROM"):
         monkeypatch.setattr(module, name, 300)
-    if request.param == "rotated signs":
-        monkeypatch.setattr(module, "ROTATED_FROM", 300)
     return VectorFormat("int8" if request.param == "signs" else "float16", DIMENSION)
 
 
 @pytest.fixture
 def tables(tmp_path, monkeypatch, vectors):
-    monkeypatch.setattr(segments, "JOIN_RATIO", 3)
+    monkeypatch.setattr(module, "JOIN_RATIO", 3)
     tables = Tables(tmp_path, vectors)
     add(tables, range(400))
     tables.finish()
@@ -113,104 +96,11 @@ def test_the_largest_segment_is_built_again_when_a_fifth_of_the_chunks_is_new(ta
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
 
 
-def test_an_index_of_several_fragments_is_built_again_only_when_a_fifth_of_the_chunks_is_new(
-    tmp_path, monkeypatch, vectors
-):
-    """Compaction leaves a fragment for every million chunks, and the first index covers all of them."""
-    monkeypatch.setattr(module, "_compact", lambda table: table.to_lance().optimize.optimize_indices())
-    tables = Tables(tmp_path, vectors)
-    for start in (0, 150, 300):
-        add(tables, range(start, start + 150))
-    tables.finish()
-    built = []
-    monkeypatch.setattr(Tables, "_index_vectors", lambda *_: built.append(1))
-    tables.delete(f"{number:032x}" for number in range(90))
-    add(tables, [1000])
-    tables.finish()
-    assert not built
-    add(tables, range(2000, 2100))
-    tables.finish()
-    assert built
-
-
 def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     tables.delete(f"{number:032x}" for number in range(400))
     add(tables, range(1000, 1350))
     tables.finish()
     assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
-
-
-@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
-def test_updates_leave_the_parts_of_an_index_of_signs_as_they_are(tmp_path, monkeypatch, vectors):
-    """Lance would join small parts if their number was given, and a search would read more chunks."""
-    monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
-    tables = Tables(tmp_path, vectors)
-    add(tables, range(1000))
-    tables.finish()
-    parts = len(part_sizes(tables))
-    assert parts == 20
-    for update in range(3):
-        tables.delete(f"{number:032x}" for number in range(5 * update, 5 * update + 5))
-        add(tables, range(2000 + 5 * update, 2005 + 5 * update))
-        tables.finish()
-        assert len(part_sizes(tables)) == parts
-
-
-@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
-def test_large_parts_of_a_new_index_are_split_before_its_first_update(tmp_path, monkeypatch, vectors):
-    """Lance would split them in the first update and write the whole index again."""
-    monkeypatch.setattr(nearest, "SMALLEST_PART", 50)
-
-    def in_groups(number):
-        """The vector of a chunk, of which half are near to each other."""
-        drawn = vector(0) + 0.7 * vector(number) if number % 2 else vector(number)
-        return drawn / np.linalg.norm(drawn)
-
-    tables = Tables(tmp_path, vectors)
-    add(tables, range(2000), in_groups)
-    tables.finish()
-    assert min(part_sizes(tables)) >= 8 and max(part_sizes(tables)) <= 200
-    (large,) = segment_files(tables, tmp_path)
-    add(tables, range(3000, 3010), in_groups)
-    tables.finish()
-    assert large in segment_files(tables, tmp_path)
-
-
-@pytest.mark.parametrize("vectors", ["signs", "rotated signs"], indirect=True)
-def test_an_index_of_signs_is_built_on_a_table_without_deleted_rows(tmp_path, vectors):
-    """Lance samples a table with deleted rows very slowly."""
-    tables = Tables(tmp_path, vectors)
-    add(tables, range(280))
-    tables.finish()
-    tables.delete([f"{number:032x}" for number in (3, 7, 100)])
-    tables.finish()
-    assert has_deleted_rows(tables.chunks)
-    updated = Tables(tmp_path, vectors)
-    add(updated, range(1000, 1060))
-    updated.finish()
-    assert not has_deleted_rows(updated.chunks)
-    present = sorted({*range(280), *range(1000, 1060)} - {3, 7, 100})
-    found = updated.chunks.search().limit(1000).to_arrow()
-    assert sorted(int(name, 16) for name in found["id"].to_pylist()) == present
-    expected = vectors.rounded(np.stack([vector(int(name, 16)) for name in found["id"].to_pylist()]))
-    np.testing.assert_array_equal(vectors.decode(found), expected)
-    for name in ("vector_idx", "text_idx"):
-        assert updated.chunks.index_stats(name).num_indexed_rows == len(present)
-    (folder,) = tmp_path.rglob("chunks.lance")
-    assert len([*(folder / "_versions").iterdir()]) <= 3 and len([*(folder / "data").iterdir()]) == 1
-
-
-@pytest.mark.parametrize("vectors", ["rotated signs"], indirect=True)
-def test_an_index_of_rotated_signs_is_replaced_when_few_of_its_chunks_are_left(tables, monkeypatch):
-    """Its parts stay as many, and a search would read too small a share of them."""
-    monkeypatch.setattr(module, "VECTOR_INDEX_FROM", 100)
-    tables.delete(f"{number:032x}" for number in range(250))
-    tables.finish()
-    assert is_rotated(tables.chunks.list_indices())
-    tables.delete(f"{number:032x}" for number in range(250, 260))
-    tables.finish()
-    assert not is_rotated(tables.chunks.list_indices())
-    assert tables.chunks.index_stats("vector_idx").num_indexed_rows == 140
 
 
 @given(added=st.lists(st.integers(1, 60), max_size=300))
@@ -222,11 +112,6 @@ def test_there_are_never_many_segments(added):
         kept = sorted(sizes)
         assert all(kept[at] >= 4 * sum(kept[:at]) for at in range(1, len(kept)))
     assert len(sizes) <= 5 and sum(sizes) == 20_000 + sum(added)
-
-
-@pytest.mark.parametrize(("parts", "sampled"), [(1, 256), (1_000, 256), (2_000, 256), (10_000, 51), (100_000, 48)])
-def test_the_parts_of_an_index_of_signs_are_found_by_fewer_chunks_if_they_are_many(parts, sampled):
-    assert sampled_per_part(parts) == sampled
 
 
 def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables, vectors):
@@ -241,60 +126,27 @@ def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(t
         assert [int(row["id"], 16) for row in found] == [number]
 
 
-def test_chunks_that_were_added_together_keep_their_order_when_they_are_moved(tables):
-    for update in range(9):
-        add(tables, [1000 + 5 * update + more for more in range(5)])
-        tables.finish()
-    rows = tables.chunks.search().select(["id"]).with_row_id(True).limit(10_000).to_arrow().sort_by("_rowid")
-    numbers = [int(name, 16) for name in rows["id"].to_pylist()]
-    places = [numbers.index(number) for number in range(1000, 1045)]
-    assert all(places[at + 1] == places[at] + 1 for at in range(44) if (at + 1) % 5)
-
-
 def found_by_words(tables, words):
     rows = tables.chunks.search(words, query_type="fts").select(["path"]).limit(9).to_list()
     return [row["path"] for row in rows]
 
 
-def add_text(tables, number, text):
-    row = chunk_to_row(replace(chunk(number), text=text))
-    tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(number)]))
-
-
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "words"),
     [
-        ("東京都に住んでいます。検索エンジン", "検索"),
-        ("我们喜欢搜索引擎和人工智能", "人工智能"),
-        ("ภาษาไทยง่ายมาก", "ไทย"),
+        ("東京都に住んでいます。検索エンジン", ["検索"]),
+        ("我们喜欢搜索引擎和人工智能", ["人工智能"]),
+        ("ภาษาไทยง่ายมาก", ["ไทย"]),
+        ("version 3.14 of C", ["3", "C"]),
+        ("the cat feeds 7 dogs in 東京都", ["cat", "dog", "7", "東京"]),
     ],
 )
-def test_words_of_scripts_without_spaces_are_found_even_if_an_update_adds_the_first(tmp_path, text, word):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add(tables, range(3))
-    tables.finish()
-    updated = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(updated, 3, text)
-    updated.finish()
-    assert found_by_words(updated, word) == ["3.md"]
-    assert found_by_words(updated, "text 2") and "2.md" in found_by_words(updated, "text 2")
-    again = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add(again, [4])
-    again.finish()
-    assert found_by_words(again, word) == ["3.md"]
-
-
-def test_a_corpus_with_spaces_keeps_single_letters_and_numbers(tmp_path):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(tables, 0, "version 3.14 of C")
-    tables.finish()
-    assert found_by_words(tables, "3") == found_by_words(tables, "C") == ["0.md"]
-
-
-def test_a_word_in_another_script_hides_no_word_and_no_number(tmp_path):
-    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-    add_text(tables, 0, "the cat feeds 7 dogs in 東京都")
-    tables.finish()
-    for word in ("cat", "dog", "7", "東京"):
-        assert found_by_words(tables, word) == ["0.md"], word
-    assert not found_by_words(tables, "the")
+def test_words_of_every_script_and_numbers_are_found_even_if_an_update_adds_the_first(tmp_path, text, words):
+    for update, added in enumerate(({0: "text 0", 2: "text 2"}, {30: text}, {4: "text 4"})):
+        tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
+        rows = [chunk_to_row(replace(chunk(number), text=own)) for number, own in added.items()]
+        tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), np.stack([*map(vector, added)]))
+        tables.finish()
+        for word in words if update else []:
+            assert found_by_words(tables, word) == ["30.md"], word
+    assert "2.md" in found_by_words(tables, "text 2") and not found_by_words(tables, "the")

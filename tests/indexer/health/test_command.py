@@ -8,7 +8,6 @@ from damage import flip_a_byte, overwrite
 from typer import Typer
 from typer.testing import CliRunner
 
-from cdesearch.store.checksums import read_checksums
 from indexer.health.command import doctor
 from indexer.health.doctor import diagnose
 
@@ -44,14 +43,3 @@ def test_a_repair_shows_its_stages_and_is_stopped_with_one_line(sound, number, c
     assert lines[-2:] == ["The previous generation is whole, and is live again.", "Looking for files"]
     assert rest.splitlines()[-1].startswith("Stopped. ") and "Traceback" not in rest
     assert diagnose(sound.index).is_sound
-
-
-def test_doctor_shows_how_many_files_it_has_checked(sound, monkeypatch):
-    monkeypatch.setattr("cdesearch.progress.SECONDS", 0.0)  # every step is shown
-    app = Typer()
-    app.command()(doctor)
-    lines = CliRunner().invoke(app, ["--index", str(sound.index)]).stderr.splitlines()
-    for generation in (sound.kept, sound.live):
-        n = len(read_checksums(sound.index / "generations" / generation))
-        assert f"Checking files of generation {generation}: {n:,}" in lines
-        assert f"Checking files of generation {generation}: {n:,} of {n:,}" in lines

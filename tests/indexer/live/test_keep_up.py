@@ -8,23 +8,17 @@ import threading
 import time
 
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, make_index
 from lancedb.index import FTS
-from object_server import object_server, store  # noqa: F401 (fixtures)
 
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import copies_of
 from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress, parse_place
-from indexer import build as building
-from indexer.build import build
-from indexer.generations.removal import remove_index
 from indexer.live import keep_up as module
 from indexer.live import watched
 from indexer.live.keep_up import keep_up
-from indexer.settings import Options
 from indexer.warm import Warm
 
 
@@ -54,38 +48,6 @@ class Keeping:
 
 
 @pytest.mark.slow
-def test_a_change_without_an_event_is_found_when_all_folders_are_walked_again(docs, run, monkeypatch):
-    for name in ("lost", "seen"):
-        (docs / name).mkdir()
-        (docs / name / "first.md").write_text("the river")
-    folder = run().folder
-    events = watched.Watched._events
-
-    def without_lost(self, *inputs):
-        return {path for path in events(self, *inputs) if path.parent.name != "lost"}
-
-    def paths():
-        return contents(docs)[0]["path"].to_pylist()
-
-    monkeypatch.setattr(watched.Watched, "_events", without_lost)
-    with Keeping(folder) as keeping:
-        (docs / "lost" / "a.md").write_text("xylophone")
-        (docs / "seen" / "a.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/a.md" in paths())  # by the first update, which may be before the events
-        (docs / "lost" / "b.md").write_text("xylophone")
-        (docs / "seen" / "b.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/b.md" in paths())
-        (docs / "lost" / "c.md").write_text("xylophone")
-        (docs / "seen" / "c.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/c.md" in paths())
-        assert "lost/c.md" not in paths()
-        monkeypatch.setattr(watched, "WHOLE_SECONDS", 0.0)
-        (docs / "seen" / "d.md").write_text("zither")
-        keeping.wait_for(lambda: "seen/d.md" in paths())
-        assert "lost/c.md" in paths()
-
-
-@pytest.mark.slow
 def test_saved_moved_and_deleted_files_are_followed(docs, run, tiny_checkpoint, tmp_path):
     folder = run().folder
     with Keeping(folder) as keeping:
@@ -97,18 +59,18 @@ def test_saved_moved_and_deleted_files_are_followed(docs, run, tiny_checkpoint, 
         keeping.wait_for(lambda: "moved.md" in contents(docs)[0]["path"].to_pylist())
         keeping.wait_for(lambda: "the stone is in the river." in str(contents(docs)[0]["text"].to_pylist()))
         assert all(line.startswith("Updated: ") for line in keeping.lines)
-    build([docs], Options(index=tmp_path / "same", model=tiny_checkpoint), Silent())
+    make_index([docs], index=tmp_path / "same", model=tiny_checkpoint)
     assert contents(docs)[0].drop_columns("place").equals(contents(tmp_path / "same")[0].drop_columns("place"))
 
 
 @pytest.mark.slow
-def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_path, tiny_checkpoint, monkeypatch):  # noqa: F811
+def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_path, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(watched, "WHOLE_SECONDS", 0.0)
     address = BucketAddress("s3", store.bucket, "files")
     bucket_at(address).write("moon.md", b"The moon is a stone.")
     folder = tmp_path / "index"
-    build([parse_place(str(address))], Options(index=folder, model=tiny_checkpoint), Silent())
+    make_index([parse_place(str(address))], index=folder, model=tiny_checkpoint)
     with Keeping(folder) as keeping:
         bucket_at(address).write("new.md", b"xylophone")
         keeping.wait_for(lambda: "new.md" in contents(folder)[0]["path"].to_pylist())  # perhaps by the first update
@@ -135,31 +97,6 @@ def test_the_documents_of_a_folder_that_disappears_stay_in_the_index(docs, run, 
         shutil.move(docs.parent / "away", docs)
         keeping.wait_for(lambda: any(line.endswith("exists again.") for line in keeping.lines))
         keeping.wait_for(lambda: Index(folder).manifest.n_documents == 13)
-
-
-@pytest.mark.slow
-def test_an_update_that_failed_because_the_folder_was_moved_away_does_not_delay_the_next_one(docs, run, monkeypatch):
-    folder = run().folder
-    away = docs.parent / "away"
-    find = building.find_sources
-
-    def find_then_move(*inputs):
-        monkeypatch.setattr(building, "find_sources", find)
-        found = list(find(*inputs))
-        docs.rename(away)
-        return found
-
-    with Keeping(folder) as keeping:
-        monkeypatch.setattr(building, "find_sources", find_then_move)
-        (docs / "new.md").write_text("xylophone")
-        keeping.wait_for(away.exists)
-        time.sleep(0.5)
-        (away / "later.md").write_text("zither")
-        away.rename(docs)
-        returned = time.monotonic()
-        keeping.wait_for(lambda: Index(folder).manifest.n_documents == 14)
-        assert time.monotonic() - returned < 15
-    assert not any("error" in line for line in keeping.lines)
 
 
 @pytest.mark.slow
@@ -247,66 +184,3 @@ def _hits(index, encoder, mode):
         return [
             [(hit.chunk.id, round(hit.score, 5)) for hit in searcher.search(query, 10, mode).hits] for query in queries
         ]
-
-
-@pytest.mark.slow
-def test_an_index_that_was_removed_with_its_source_is_not_reported_as_an_error(docs, run, monkeypatch):
-    monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(watched, "MISSING_SECONDS", 0.2)
-    folder = run().folder
-    with Keeping(folder) as keeping:
-        time.sleep(1)
-        docs.rename(docs.with_name("away"))
-        keeping.wait_for(lambda: any("does not exist" in line for line in keeping.lines))
-        docs.with_name("away").rename(docs)
-        keeping.wait_for(lambda: any("exists again" in line for line in keeping.lines))
-        assert not any(line.startswith("error") for line in keeping.lines)
-
-
-@pytest.mark.slow
-def test_an_index_that_is_cleared_is_reported_and_a_new_one_is_followed(docs, run, monkeypatch):
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.2)
-    folder = run().folder
-    with Keeping(folder) as keeping:
-        (docs / "00.md").write_text("xylophone")
-        keeping.wait_for(lambda: keeping.lines)
-        remove_index(folder)
-        keeping.wait_for(lambda: len(keeping.lines) > 1)
-        run()
-        (docs / "01.md").write_text("lighthouse")
-        keeping.wait_for(lambda: len(keeping.lines) > 2)
-    assert keeping.lines[1] == f"The index in {folder} was removed. The watch waits for a new one."
-    assert keeping.lines[2].startswith("Updated")
-
-
-@pytest.mark.slow
-def test_a_git_checkout_of_two_thousand_files_is_one_update(docs, run):
-    def git(*arguments):
-        identity = ("-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "core.autocrlf=false")
-        subprocess.run(["git", "-C", str(docs), *identity, *arguments], check=True, capture_output=True)
-
-    def write(word):
-        for number in range(2000):
-            folder = docs / f"{number % 40:02}"
-            folder.mkdir(exist_ok=True)
-            (folder / f"{number:04}.txt").write_text(f"the {word} of number {number}")
-
-    git("init", "--initial-branch=one")
-    (docs / ".gitignore").write_text(".cdesearch\n")
-    for word in ("river", "lighthouse"):
-        write(word)
-        git("add", ".")
-        git("commit", "--message", word)
-        git("branch", word)
-    git("checkout", "river")
-    folder = run().folder
-    with Keeping(folder, "off") as keeping:
-        (docs / "00.md").write_text("xylophone")
-        keeping.wait_for(lambda: keeping.lines)  # from now on, all changes are followed
-        keeping.lines.clear()
-        git("checkout", "lighthouse")
-        keeping.wait_for(lambda: keeping.lines)
-        time.sleep(2)  # long enough for another update to begin and end
-    assert len(keeping.lines) == 1 and "(2,000 embedded)" in keeping.lines[0], keeping.lines
-    texts = contents(docs)[0]["text"].to_pylist()
-    assert sum("lighthouse" in text for text in texts) == 2000 and not any("river of" in text for text in texts)

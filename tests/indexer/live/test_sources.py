@@ -4,20 +4,16 @@ import shutil
 import sys
 
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, make_index
 from notes import Notes
 
 from cdesearch.cli.main import run as run_command
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
-from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import Globs
-from indexer.build import build
 from indexer.files.walk import concerns_walk
 from indexer.plan import count_changes
-from indexer.settings import Options
 
 
 @pytest.fixture
@@ -26,7 +22,7 @@ def two(tmp_path, tiny_checkpoint):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.md").write_text(f"the cat is in house {name}")
-    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint), Silent())
+    make_index([tmp_path / "one", tmp_path / "two"], model=tiny_checkpoint)
     return tmp_path
 
 
@@ -43,12 +39,12 @@ def test_a_source_that_is_gone_keeps_its_documents_until_it_is_removed(two, monk
     before = contents(two)
     shutil.rmtree(two / "two")
     notes = Notes()
-    build([], Options(index=two), notes)
+    make_index([], notes, index=two)
     (line,) = notes.lines
     assert str(two / "two") in line and "sources remove" in line
     assert_same(contents(two), before)
     (two / "one" / "b.md").write_text("the dog")
-    build([], Options(index=two), Silent())
+    make_index([], index=two)
     assert paths(two) == ["one/a.md", "one/b.md", "two/a.md"]
     command(monkeypatch, "sources", "list", "--index", two)
     assert capsys.readouterr().out.splitlines() == [str(two / "one"), f"{two / 'two'}  (does not exist)"]
@@ -60,14 +56,7 @@ def test_a_run_that_would_have_to_read_a_missing_source_is_refused(two):
     shutil.rmtree(two / "two")
     for options in ({"rebuild": True}, {"refresh_context": True}):
         with pytest.raises(SourceError, match="sources remove"):
-            build([], Options(index=two, **options), Silent())
-
-
-def test_a_source_is_added(two, monkeypatch):
-    (two / "three").mkdir()
-    (two / "three" / "c.md").write_text("the moon")
-    command(monkeypatch, "sources", "add", two / "three", "--index", two)
-    assert paths(two) == ["one/a.md", "three/c.md", "two/a.md"]
+            make_index([], index=two, **options)
 
 
 @pytest.mark.slow
@@ -82,23 +71,6 @@ def test_after_a_source_elsewhere_is_added_and_removed_the_index_is_as_before(do
     assert Index.open(docs).root == root and Index.open(docs).manifest.root == ".."
     assert_same(contents(docs), before)
     assert not any(count_changes(Index.open(docs)).values())
-
-
-def test_an_index_of_two_folders_keeps_its_root_if_one_is_removed(two, monkeypatch):
-    command(monkeypatch, "sources", "remove", two / "two", "--index", two)
-    assert paths(two) == ["one/a.md"]
-
-
-def test_an_empty_folder_is_added_and_removed_even_if_no_document_changes(docs, run, tmp_path_factory, monkeypatch):
-    run()
-    for file in docs.glob("*.md"):
-        file.unlink()
-    run()
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    command(monkeypatch, "sources", "add", elsewhere, "--index", docs)
-    assert Index.open(docs).sources == (docs, elsewhere)
-    command(monkeypatch, "sources", "remove", elsewhere, "--index", docs)
-    assert (Index.open(docs).sources, Index.open(docs).root) == ((docs,), docs)
 
 
 def test_only_a_source_can_be_removed_and_not_the_last_one(two, monkeypatch):
@@ -149,66 +121,12 @@ def test_clear_asks_and_refuses_a_folder_without_the_marker(docs, run, tmp_path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["{", "missing"])
-def test_clear_removes_an_index_whose_list_of_generations_is_damaged(docs, run, monkeypatch, capsys, damage):
-    folder = run().folder
-    (docs / "new.md").write_text("the moon")
-    run()
-    file = folder / "generations.json"
-    file.unlink() if damage == "missing" else file.write_text(damage)
-    (docs / "newer.md").write_text("the river")
-    run()
-    assert len(list((folder / "generations").iterdir())) == 2  # the oldest one is removed
-    command(monkeypatch, "clear", docs, "--yes")
-    assert not folder.exists() and capsys.readouterr().out == f"Removed the index {folder}.\n"
-    assert run().n_documents == 14
-
-
-def test_next_steps_are_named_only_for_an_index_with_chunks(docs, run, monkeypatch, capsys):
-    run()
-    command(monkeypatch, "index", "--index", docs)
-    assert "Next: cdesearch query" in capsys.readouterr().err
-    for file in docs.glob("*.md"):
-        file.unlink()
-    command(monkeypatch, "index", "--index", docs)
-    assert "Next:" not in capsys.readouterr().err
-
-
-def test_the_progress_counts_only_the_texts_that_are_embedded(docs, run, tmp_path):
-    class Stages(Silent):
-        def __init__(self):
-            self.totals, self.done = {}, {}
-
-        def stage(self, name, total):
-            self.totals[name], self.done[name] = total, 0
-
-            def advance(n):
-                self.done[name] += n
-
-            return advance
-
-    run()
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "a.md").write_text("the xylophone")  # the common folder changes, so all files are read again
-    stages = Stages()
-    report = build([tmp_path / "other"], Options(index=docs), stages)
-    assert report.n_documents == 13 and stages.totals["Embedding"] == stages.done["Embedding"] == report.embedded == 1
-
-
-def test_a_new_index_inside_another_one_says_which_answers(two, tiny_checkpoint):
-    notes = Notes()
-    build([two / "one"], Options(model=tiny_checkpoint), notes)
-    (line,) = notes.lines
-    assert str(two / ".cdesearch") in line and f"queries in {two / 'one'} are answered by the new index" in line
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["query", "cat", "--mode", "text"], ["status"]])
 def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_the_other(
     two, tiny_checkpoint, monkeypatch, capsys, arguments
 ):
     inner, outer = two / "one" / ".cdesearch", two / ".cdesearch"
-    build([two / "one"], Options(model=tiny_checkpoint), Silent())
+    make_index([two / "one"], model=tiny_checkpoint)
     (two / "one" / "deep").mkdir()
     monkeypatch.chdir(two / "one" / "deep")
     command(monkeypatch, *arguments)
@@ -216,50 +134,6 @@ def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_th
     assert capsys.readouterr().err.splitlines() == [line]
     command(monkeypatch, *arguments, "--index", outer)
     assert capsys.readouterr().err == ""
-
-
-def test_an_index_further_up_that_does_not_cover_the_folder_is_not_mentioned(two, tiny_checkpoint, monkeypatch, capsys):
-    (two / "three").mkdir()
-    (two / "three" / "a.md").write_text("the cat")
-    build([two / "three"], Options(model=tiny_checkpoint), Silent())
-    monkeypatch.chdir(two / "three")
-    command(monkeypatch, "status")
-    assert capsys.readouterr().err == ""
-
-
-def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoint):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.md").write_text("the cat")
-    build([tmp_path / "one"], Options(model=tiny_checkpoint), Silent())
-    notes = Notes()
-    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint), notes)
-    assert notes.lines == [
-        f"Queries in {tmp_path / 'one'} are still answered by its own index, {tmp_path / 'one' / '.cdesearch'}."
-    ]
-
-
-@pytest.mark.slow
-def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed(tmp_path, tiny_checkpoint):
-    inner = [tmp_path / "all" / "deep" / name for name in "abcde"]
-    for folder in (*inner, tmp_path / "other" / "f"):
-        folder.mkdir(parents=True)
-        (folder / "a.md").write_text("the cat")
-        build([folder], Options(model=tiny_checkpoint), Silent())
-    first, then, again = Notes(), Notes(), Notes()
-    build([tmp_path / "all"], Options(model=tiny_checkpoint), first)
-    assert first.lines == [
-        *(f"Queries in {folder} are still answered by its own index, {folder / '.cdesearch'}." for folder in inner[:3]),
-        "Queries in 2 other folders are answered by their own indexes as well.",
-    ]
-    build([tmp_path / "other"], Options(index=tmp_path / "all" / ".cdesearch"), then)
-    inner_of_new = tmp_path / "other" / "f"
-    assert then.lines[-1:] == [
-        f"Queries in {inner_of_new} are still answered by its own index, {inner_of_new / '.cdesearch'}."
-    ]
-    assert not any(str(folder) in line for folder in inner for line in then.lines)
-    build([], Options(index=tmp_path / "all" / ".cdesearch"), again)
-    assert not again.lines
 
 
 @pytest.mark.slow
@@ -278,29 +152,9 @@ def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     (two / "three" / "d.md").write_text("the dog")
     assert not any(count_changes(index).values())
     assert not concerns_walk(two / "three", [two / "three" / "d.md"], index.source_globs[two / "three"])
-    build([], Options(index=two), Silent())
+    make_index([], index=two)
     assert "three/d.md" not in paths(two)
     command(monkeypatch, "sources", "add", two / "three", "--include=", "--exclude", "old/", "--index", two)
     assert paths(two) == ["one/a.md", "one/old/c.md", "three/a.md", "three/b.txt", "three/d.md", "two/a.md"]
     command(monkeypatch, "sources", "add", two / "three", "--exclude=", "--index", two)
     assert Index.open(two).source_globs == {} and "three/old/c.md" in paths(two) and "three/b.txt" not in paths(two)
-
-
-def test_globs_of_a_source_go_with_it(two, monkeypatch):
-    command(monkeypatch, "sources", "add", two / "two", "--exclude", "b.*", "--index", two)
-    (two / "other").mkdir()
-    (two / "other" / "a.md").write_text("the moon")
-    build([two / "other"], Options(index=two), Silent())
-    assert Index.open(two).source_globs == {two / "two": Globs((), ("b.*",))}
-    command(monkeypatch, "sources", "remove", two / "two", "--index", two)
-    assert Index.open(two).source_globs == {}
-
-
-def test_globs_are_refused_where_they_would_have_no_effect(two, monkeypatch):
-    with pytest.raises(InputError, match="takes no globs"):
-        command(monkeypatch, "sources", "list", "--include", "*.md", "--index", two)
-    with pytest.raises(InputError, match="inside another source"):
-        command(monkeypatch, "sources", "add", two / "one" / "a.md", "--include", "*.md", "--index", two)
-    (two / "note.md").write_text("the moon")
-    with pytest.raises(InputError, match="is a file"):
-        command(monkeypatch, "sources", "add", two / "note.md", "--include", "*.md", "--index", two)

@@ -1,10 +1,9 @@
 import io
-import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.workers.messages import MOST_BYTES, Message, receive, send
+from indexer.workers.messages import Message, receive, send
 
 messages = st.builds(
     Message,
@@ -25,14 +24,3 @@ def test_messages_arrive_as_they_were_sent_and_one_that_breaks_off_ends_the_stre
     whole = [message for message, end in zip(sent, ends, strict=True) if end <= stop]
     assert [receive(part) for _ in whole] == whole
     assert receive(part) is None
-
-
-@given(st.binary(max_size=200))
-def test_noise_is_a_message_or_the_end_of_the_stream(noise):
-    found = receive(io.BytesIO(noise))
-    assert found is None or isinstance(found.header, dict)
-
-
-def test_a_part_that_claims_more_than_the_limit_is_not_read():
-    stream = io.BytesIO(struct.pack(">III", MOST_BYTES + 1, 0, 0) + b"{}")
-    assert receive(stream) is None and stream.tell() == struct.calcsize(">III")

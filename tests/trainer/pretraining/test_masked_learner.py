@@ -1,16 +1,8 @@
 import pytest
 import torch
-from conftest import make_checkpoint
-from random_texts import documents, masking_tokenizer, recipe_of
+from random_texts import documents, recipe_of
 
 from trainer.pretraining.condenser import MaskedLearner, contrast_spans
-
-
-@pytest.fixture(scope="module")
-def start(tmp_path_factory):
-    folder = make_checkpoint(tmp_path_factory.mktemp("start") / "model")
-    masking_tokenizer().save(str(folder / "tokenizer.json"))
-    return folder
 
 
 def make_learner(folder, start, **changes):

@@ -28,10 +28,6 @@ def test_a_word_that_exceeds_the_share_is_chosen_if_it_is_alone():
     assert choose_words(ids, vocabulary(), np.random.default_rng(0)).tolist() == [False, *[True] * 6, False]
 
 
-def test_a_text_without_tokens_has_nothing_to_choose():
-    assert not choose_words(framed(""), vocabulary(), np.random.default_rng(0)).any()
-
-
 def test_of_chosen_tokens_eight_in_ten_are_masked_one_is_another_and_one_is_kept():
     known = vocabulary()
     ids = np.full(40_000, masking_tokenizer().token_to_id("cat"))

@@ -16,7 +16,6 @@ from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.contextual.second_stage import SecondStage
 from trainer.loss.contrastive import contrastive
 from trainer.step import cached_pass, gradcache
-from trainer.step.cached_pass import TIDY_EVERY
 from trainer.step.gradcache import GradCache
 
 TESTS = Path(__file__).parents[2]
@@ -97,15 +96,6 @@ def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(variant,
     assert cached(model, head, make_batch(), 5)[0] != pytest.approx(results[1][0], abs=1e-4)
 
 
-def test_a_batch_without_context_trains_the_null_vector_and_not_the_first_stage():
-    batch = make_batch()
-    batch = replace(batch, is_null=torch.ones_like(batch.is_null))
-    model, head = make_student()
-    _, found = cached(model, head, batch, 4)
-    assert found["0.second_stage.null"].abs().sum() > 0
-    assert not any(name.startswith("0.own_first_stage") for name in found)
-
-
 def test_with_every_gate_zero_the_gradient_is_the_plain_biencoders_and_the_whitening_still_learns():
     batch = make_batch()
     results = []
@@ -135,7 +125,7 @@ def test_two_processes_with_batches_of_their_own_compute_the_mean_gradient(tmp_p
     # The tested package is used, not an installed one.
     paths = [TESTS, TESTS / "trainer", Path(trainer.__file__).parents[1], *os.environ.get("PYTHONPATH", "").split(":")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
-    words = [sys.executable, TESTS / "trainer" / "two_processes.py"]
+    words = [sys.executable, "-P", TESTS / "trainer" / "two_processes.py"]
     arguments = [tmp_path / "store", tmp_path / "out", *variants]
     processes = [subprocess.Popen([*words, str(rank), *arguments], env=environment) for rank in range(2)]
     assert [process.wait(240) for process in processes] == [0, 0]
@@ -214,24 +204,6 @@ def test_texts_that_see_the_context_in_their_own_rows_are_never_packed(monkeypat
     assert_same(*results)
 
 
-def test_the_packed_kernel_is_chosen_by_the_precision_of_the_run(monkeypatch):
-    tensors = []
-    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.dtype) or False)
-    GradCache(*make_student(), 4, precision=torch.bfloat16)
-    assert tensors == [torch.bfloat16]
-
-
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_weights_are_cast_once_a_step(precision):
-    model, head = make_student()
-    linear = next(module for module in model.second_stage.backbone.modules() if isinstance(module, torch.nn.Linear))
-    seen = []
-    linear.register_forward_pre_hook(lambda module, _: seen.append(module.weight))
-    cached(model, head, make_batch(), 5, precision=precision)
-    assert {weight.dtype for weight in seen} == {precision}
-    assert len({id(weight) for weight in seen}) == 1
-
-
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
 def test_the_longest_micro_batches_are_not_repeated(micro_batch):
     batch = make_batch()
@@ -266,62 +238,6 @@ def test_attention_by_matrix_products_gives_the_gradient_of_flash_attention(vari
         results.append(cached(model, head, make_batch(), 5))
         assert bool(calls) == by_matrices
     assert_same(*results)
-
-
-def test_freed_memory_is_released_after_every_few_micro_batches(monkeypatch):
-    order = []
-    real = gradcache.release_freed_memory
-    for module in (gradcache, cached_pass):
-        monkeypatch.setattr(module, "release_freed_memory", lambda: order.append("tidy") or real())
-    model, head = make_student()
-    model.own_first_stage.register_forward_hook(lambda *_: order.append("text"))
-    cached(model, head, make_batch(), 1)
-    first_pass = order[: 10 + 3]  # 10 texts of context, one a micro-batch
-    assert TIDY_EVERY == 4
-    assert first_pass == ["text", "tidy", *["text"] * 4, "tidy", *["text"] * 4, "tidy", "text"]
-    # Three times in each forward and backward pass over context, queries and documents, and once after the loss.
-    assert order.count("tidy") == 3 * 3 * 2 + 1
-
-
-def test_a_second_step_adds_its_gradient_to_the_firsts():
-    model, head = make_student()
-    batch = make_batch()
-    loss, once = cached(model, head, batch, 5)
-    again, twice = cached(model, head, batch, 5)
-    assert_same((loss, {name: 2 * gradient for name, gradient in once.items()}), (again, twice))
-
-
-def test_the_step_returns_the_output_of_the_loss_function():
-    model, head = make_student()
-    batch = make_batch()
-    given = []
-
-    def loss_fn(queries, documents, context):
-        assert torch.equal(context, documents[batch.context])
-        given.append(loss_fn_of(head, batch)(queries, documents, context))
-        return given[0]
-
-    assert GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_fn) is given[0]
-
-
-def test_gates_that_are_zero_and_trained_read_the_context():
-    model, head = make_student()
-    with torch.no_grad():
-        for gate in model.second_stage.gates:
-            gate.fill_(0.0)
-    _, found = cached(model, head, make_batch(), 5)
-    assert all(found[f"0.second_stage.doors.{n}.gate"].abs().sum() > 0 for n in range(len(model.second_stage.doors)))
-
-
-def test_gates_that_are_not_zero_and_frozen_read_the_context():
-    results = []
-    for run in (full_graph, cached):
-        model, head = make_student()
-        for gate in model.second_stage.gates:
-            gate.requires_grad_(False)
-        results.append(run(model, head, make_batch(), 5))
-    assert_same(*results)
-    assert any("own_first_stage" in name for name in results[1][1])
 
 
 @pytest.mark.parametrize("why", ["null context", "zero gates"])
@@ -395,13 +311,3 @@ def test_everything_stays_on_the_device_of_the_model(variant, is_null, monkeypat
     if model.own_first_stage is not None:
         assert not any(gradient is None for gradient in found)
         assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
-
-
-def test_micro_batches_contain_every_text_once_without_excess_padding():
-    tokens = make_batch().documents
-    parts = tokens.micro_batches(5)
-    assert sorted(torch.cat([indices for indices, _ in parts]).tolist()) == list(range(12))
-    for indices, part in parts:
-        longest = part.ids.shape[1]
-        assert part.mask.sum(1).max() == longest
-        torch.testing.assert_close(part.ids, tokens.ids[indices][:, :longest])

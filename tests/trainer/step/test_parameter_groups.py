@@ -2,40 +2,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from batches import loss_fn_of, make_batch, make_student, weights_of
+from batches import make_student
 from conftest import TINY
-from random_biencoder import biencoder_folder
 
-from trainer.loss.whitening_head import WhiteningHead
-from trainer.start import start_model
-from trainer.step.gradcache import GradCache
 from trainer.step.optimizer import clip_by_group, make_optimizer, parameter_groups
-
-
-def backward(model, head, batch):
-    GradCache(model, head, 4).step(batch, weights_of(head, batch), loss_fn_of(head, batch))
 
 
 def norm(parameters):
     return torch.stack([parameter.grad.norm() for parameter in parameters if parameter.grad is not None]).norm().item()
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory):
-    return biencoder_folder(tmp_path_factory.mktemp("groups") / "bert")
-
-
-def test_at_the_start_the_null_vector_has_a_gradient_of_the_size_of_the_others(bert):
-    model = start_model(bert).train()
-    head = WhiteningHead(model.config.statistics)
-    with torch.no_grad():
-        for gate in model.second_stage.gates:
-            gate.fill_(0.2)
-    backward(model, head, make_batch(n=32, n_null=1))
-    groups = parameter_groups(model, head)
-    null = model.second_stage.null.grad.norm().item()
-    others = [parameter for parameter in groups["context"] if parameter is not model.second_stage.null]
-    assert 0 < null < norm(others) and norm(groups["context"]) < 2 * norm(groups["backbone"])
 
 
 def test_every_trained_parameter_is_in_one_group():

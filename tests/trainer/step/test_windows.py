@@ -84,12 +84,6 @@ def test_the_cache_over_windows_gives_the_full_graphs_gradient(kind, first_stage
         torch.testing.assert_close(gradient, expected[name], atol=1e-5, rtol=1e-4, msg=name)
 
 
-def test_chunks_of_a_window_are_read_together_in_training():
-    batch = make_window_batch()
-    alone = cached(*make_student(config_of("running")), replace(batch, windows=None), 5)
-    assert cached(*make_student(config_of("running")), batch, 5)[0] != pytest.approx(alone[0], abs=1e-3)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("has_context", [False, True])
 def test_held_out_windows_have_the_vectors_of_windows_that_are_read_alone(kind, has_context):

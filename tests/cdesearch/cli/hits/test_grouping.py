@@ -69,7 +69,3 @@ def test_more_hits_are_searched_if_a_few_documents_fill_the_first_ones():
     assert [group.best.chunk.path for group in group_hits(result.hits, 5)] == ["book", "25", "26", "27", "28"]
     assert searched(hits[:15], 5)[0] == [20], "there are no more"
     assert searched(hits[:25] * 8, 5)[0] == [20, 100], "not again and again"
-
-
-def test_no_answer_of_a_server_stays_none():
-    assert search_for_groups(lambda _: None, 5) is None

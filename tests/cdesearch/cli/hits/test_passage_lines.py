@@ -35,13 +35,6 @@ def test_the_passage_is_the_lines_with_most_words():
     assert best_line(lines, ["owl"]).number == 20
 
 
-@pytest.mark.parametrize(("first", "shown"), [(0, range(15, 19)), (3, range(18, 23)), (99, range(24, 28))])
-def test_the_passage_of_a_reranked_hit_is_that_of_the_hit(first, shown):
-    lines = shown_lines(hit_of(CHUNK, first), ["owl"], full=False)
-    assert [line.number for line in lines] == [n for n in shown if n != 21]
-    assert len(shown_lines(hit_of(CHUNK, first), ["owl"], full=True)) == 12
-
-
 @pytest.mark.parametrize("context", [1, 3, 10, 50])
 def test_context_comes_from_the_neighbouring_chunks_with_the_numbers_of_the_file(context):
     around = surroundings_of(CHUNKS, CHUNK.id, context)
@@ -67,18 +60,6 @@ def test_a_line_that_is_divided_between_chunks_is_shown_whole():
         hit_of(second), ["hoots"], full=False, context=1, around=surroundings_of([first, second], "2", 1)
     )
     assert numbered(lines) == [(1, "one", True), (2, "the owl hoots", False), (3, "three", False)]
-
-
-def test_lines_have_the_number_of_the_chunk_if_its_lines_are_not_those_of_the_file():
-    rows = replace(CHUNK, line_end=CHUNK.line_start)
-    assert {line.number for line in shown_lines(hit_of(rows), [], full=True)} == {15}
-    page = replace(CHUNK, line_start=None, line_end=None, page=3)
-    assert {line.number for line in shown_lines(hit_of(page), [], full=True)} == {None}
-
-
-def test_a_chunk_without_text_has_no_lines():
-    assert shown_lines(hit_of(replace(CHUNK, text=" \n")), ["owl"], full=False, context=2) == []
-    assert best_line([], ["owl"]).text == ""
 
 
 def test_stop_words_choose_no_passage_if_there_are_other_words():

@@ -15,7 +15,6 @@ from cdesearch.cli.hits import render, terminal
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
-from cdesearch.terminal import is_styled
 
 TEXT = st.text(st.sampled_from("ab \t\n\r\x07\x1b[]:é漢字🐈\u202e\u200d\x0b\x0c\u2028"), max_size=200)
 
@@ -62,20 +61,6 @@ def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):
     assert printed(group) == stream.getvalue() + "\n", "on a terminal, no blank line follows the last hit"
 
 
-@pytest.mark.parametrize(
-    ("environment", "is_expected"),
-    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": ""}, False), ({"TTY_COMPATIBLE": "1"}, True)],
-)
-def test_styles_can_be_forced_as_for_other_programs(monkeypatch, environment, is_expected):
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", stream)
-    assert is_styled(stream) is is_expected
-
-
 LINES = [f"line {n} of the chunk" for n in range(20)]
 LINES[12] = "the whale sings"
 CODE = Chunk("0", "a.txt", None, 0, "a.txt", "", (), "\n\n".join(LINES), 0, 101, 139, None)
@@ -88,11 +73,6 @@ def test_the_line_of_a_hit_is_the_one_with_its_words_in_the_passage_that_is_show
     assert heading.startswith(" 1 a.txt:125 ") and first.strip() == LINES[9]
     (shown,) = render.result_as_json("whale", "text", SearchResult((hit,)), lambda _: Path.cwd())["hits"]
     assert (shown["line"], shown["line_start"], shown["line_end"]) == (125, 101, 139)
-
-
-def test_the_line_of_a_hit_is_the_same_if_its_whole_text_is_shown(capsys):
-    render.show_plain(shown_for("whale", full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
-    assert capsys.readouterr().out.startswith(" 1 a.txt:125 ")
 
 
 @pytest.mark.parametrize(

@@ -15,31 +15,9 @@ from command import cdesearch
 from rich.cells import cell_len
 
 from cdesearch.cli.hits.opening import remembered
-from cdesearch.cli.hits.passage_lines import Line
-from cdesearch.cli.hits.terminal import _rows_of, excerpt, fitted
+from cdesearch.cli.hits.terminal import excerpt, fitted
 
-WORDS = [
-    "ash",
-    "barn",
-    "cloud",
-    "door",
-    "earth",
-    "field",
-    "gate",
-    "hill",
-    "iron",
-    "jar",
-    "kite",
-    "lamp",
-    "mill",
-    "nest",
-    "oak",
-    "pond",
-    "road",
-    "sand",
-    "tree",
-    "wall",
-]
+WORDS = ["ash", "barn", "cloud", "door", "earth", "field", "gate", "hill", "iron", "jar", "kite", "lamp", "mill"]
 PROSE = " ".join(f"word{n}" for n in range(200)) + " the owl hoots " + " ".join(f"end{n}" for n in range(200))
 
 
@@ -53,26 +31,22 @@ def test_a_cut_line_has_its_width_and_a_mark_at_each_cut(text, cells):
     assert fitted(text, cells).startswith(text[:5])
 
 
-def test_the_passage_has_four_rows_of_which_the_line_with_most_words_gets_most():
-    lines = [Line("a" * 50), Line("the owl hoots " * 20), Line("b" * 200), Line("c", is_context=True)]
-    assert _rows_of(lines, ["owl"], 77) == [0, 4, 0, 1]
-    assert _rows_of([Line("a"), Line("b"), Line("c"), Line("d")], [], 77) == [1, 1, 1, 1]
-    assert _rows_of([Line("a" * 100), Line("b" * 100)], [], 77) == [1, 1]
-
-
 def words(*seed):
     return " ".join(Random(str(seed)).choices(WORDS, k=130))
 
 
+def script(file, code):
+    """Write a program in Python for tests to start."""
+    file.write_text(f"#!{sys.executable}\nimport sys\n{code}\n")
+    file.chmod(0o755)
+    return file
+
+
 @pytest.fixture(scope="module")
-def docs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    for number in range(8):
-        parts = (f"# Part {part}\n\n{words(number, part)} The owl hoots.\n" for part in range(4))
-        (folder / f"{number}.md").write_text("\n".join(parts))
-    (folder / "copy.md").write_text((folder / "0.md").read_text())
-    cdesearch("index", ".", cwd=folder)
-    return folder
+def docs(index_of):
+    part = "# Part {1}\n\n{0} The owl hoots.\n"
+    texts = {f"{n}.md": "\n".join(part.format(words(n, number), number) for number in range(4)) for n in range(8)}
+    return index_of(texts | {"copy.md": texts["0.md"]})
 
 
 @pytest.fixture
@@ -152,11 +126,7 @@ def test_a_pipe_gets_ten_hits_without_groups_and_nothing_is_remembered(docs, tmp
 
 @pytest.mark.slow
 def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_path, monkeypatch):
-    pager = tmp_path / "my pager"
-    pager.write_text(
-        f"#!{sys.executable}\nimport sys\nprint('PAGED', sys.argv[1:], len(sys.stdin.read().splitlines()))\n"
-    )
-    pager.chmod(0o755)
+    pager = script(tmp_path / "my pager", "print('PAGED', sys.argv[1:], len(sys.stdin.read().splitlines()))")
     monkeypatch.setenv("PAGER", f"'{pager}' -x")
     assert on_terminal("query", "owl", "-k", "1").startswith(HITS)
     assert re.search(r"\nPAGED \['-x'\] \d\d\r\n$", on_terminal("query", "owl", columns=80, rows=24))
@@ -171,9 +141,7 @@ def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_pa
 def test_a_long_list_is_shown_through_the_pager_if_the_terminal_is_too_small(
     on_terminal, tmp_path, monkeypatch, command
 ):
-    pager = tmp_path / "pager"
-    pager.write_text(f"#!{sys.executable}\nimport sys\nprint('PAGED', len(sys.stdin.read().splitlines()))\n")
-    pager.chmod(0o755)
+    pager = script(tmp_path / "pager", "print('PAGED', len(sys.stdin.read().splitlines()))")
     monkeypatch.setenv("PAGER", str(pager))
     whole = plain(on_terminal(*command, rows=1000))
     assert "PAGED" not in whole
@@ -186,9 +154,7 @@ def test_a_long_list_is_shown_through_the_pager_if_the_terminal_is_too_small(
 def test_the_best_hit_is_opened_and_later_another_one(docs, tmp_path, monkeypatch):
     if sys.platform == "win32":
         pytest.skip("the editor is a script")
-    editor = tmp_path / "vim"
-    editor.write_text(f"#!{sys.executable}\nimport sys\nopen({str(tmp_path / 'opened')!r}, 'w').write(sys.argv[-1])\n")
-    editor.chmod(0o755)
+    editor = script(tmp_path / "vim", f"open({str(tmp_path / 'opened')!r}, 'w').write(sys.argv[-1])")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("VISUAL", str(editor))
     assert "No hits of an earlier query" in cdesearch("open", cwd=docs, code=2).stderr

@@ -26,15 +26,6 @@ def inputs(n_texts=3, length=9):
 
 @pytest.mark.parametrize("config", [TINY, SINK, JOINT])
 @torch.no_grad()
-def test_the_order_of_the_context_does_not_matter(config):
-    model, context = make_model(config), torch.randn(12, D)
-    straight = model(*inputs(), context)[1]
-    shuffled = model(*inputs(), context[torch.randperm(12)])[1]
-    torch.testing.assert_close(straight, shuffled, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("config", [TINY, SINK, JOINT])
-@torch.no_grad()
 def test_the_vectors_depend_on_the_context(config):
     model = make_model(config)
     one, other = (model(*inputs(), context)[1] for context in torch.randn(2, 12, D) * 3)
@@ -103,14 +94,6 @@ def test_the_null_vector_in_all_some_or_no_slots(config):
     swapped = torch.where(half[:, None], model.second_stage.null, context)
     torch.testing.assert_close(model(*inputs(), context, half)[1], model(*inputs(), swapped)[1])
     assert (everywhere - model(*inputs(), context, ~null)[1]).abs().max() > 1e-4
-
-
-@pytest.mark.parametrize("size", [1, 2, 31, 512])
-@pytest.mark.parametrize("config", [TINY, SINK, JOINT])
-@torch.no_grad()
-def test_any_context_size(config, size):
-    vectors = make_model(config)(*inputs(), torch.randn(size, D))[1]
-    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(3))
 
 
 @pytest.mark.parametrize("config", [TINY, SINK])

@@ -61,17 +61,6 @@ def test_a_folder_is_indexed_and_searched_with_a_released_checkpoint(tmp_path, d
     assert build([documents], Options(), Silent()).embedded == 1
 
 
-@pytest.mark.slow
-def test_the_vectors_of_a_released_checkpoint_can_be_reduced(tmp_path, documents):
-    folder, _ = released_folder(tmp_path / "released", "v2")
-    build([documents], Options(model=folder, dimension=8), Silent())
-    found = cdesearch.open(documents)
-    assert found.index.context.whitening.projection.shape == (64, 8)
-    assert_finds_what_it_holds(found)
-    (documents / "new.txt").write_text("light on the river")
-    assert build([documents], Options(), Silent()).embedded == 1
-
-
 def test_a_model_without_a_null_embedding_needs_a_context(tmp_path):
     folder, _ = released_folder(tmp_path / "released", "v2")
     state = load_file(folder / "model.safetensors")

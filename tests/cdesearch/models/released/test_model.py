@@ -19,7 +19,6 @@ from random_released import (
     random_state,
 )
 from safetensors.torch import save_file
-from torch.nn import functional
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.joint import text_states, through
@@ -86,49 +85,6 @@ def test_both_stages_agree_with_a_second_implementation_in_numpy(variant, skips)
     close(model.second_stage(ids, mask, rows).double(), torch.tensor(np.stack(wanted)))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_order_of_the_context_matters_in_v2_alone(variant):
-    model, rows = make(variant), context()
-    straight, turned = (model.second_stage(*texts(), given) for given in (rows, rows.flip(0)))
-    if variant == "v2":
-        assert (straight - turned).abs().max() > 1e-2
-    else:
-        close(straight, turned)
-    assert (straight - model.second_stage(*texts(), rows.roll(1, 1))).abs().max() > 1e-2
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_batch_size_and_padding_do_not_matter(variant):
-    model, (ids, mask) = make(variant), texts()
-    together = model.first_stage(ids, mask), model.second_stage(ids, mask, context())
-    for row, length in enumerate(mask.sum(1)):
-        alone = ids[row : row + 1, :length], mask[row : row + 1, :length]
-        close(model.first_stage(*alone)[0], together[0][row])
-        close(model.second_stage(*alone, context())[0], together[1][row])
-    other = ids.masked_fill(mask == 0, 999)
-    close(model.first_stage(other, mask), together[0])
-    close(model.second_stage(other, mask, context()), together[1])
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_soft_prompts_are_the_projection_of_ones_and_only_the_text_is_pooled(variant):
-    state = random_state(variant)
-    model = load_released(config_of(variant), state, backbone_of(variant))
-    at = "second_stage_model.prompt_projection"
-    hidden = functional.linear(torch.ones(1, D), state[f"{at}.0.weight"], state[f"{at}.0.bias"]).relu()
-    unfolded = functional.linear(hidden, state[f"{at}.2.weight"], state[f"{at}.2.bias"]).reshape(8, D)
-    stage = model.second_stage_model
-    close(stage.soft_prompts, unfolded)
-    (ids, mask), seen = texts(1), []
-    stage.output_projection.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
-    rows = torch.cat([context(), unfolded])[None]
-    rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
-    mask_of_all = torch.cat([torch.ones(1, 20, dtype=torch.long), mask], dim=1)
-    model.second_stage(ids, mask, context())
-    states = stage.backbone.leave(through(stage.steps(mask_of_all, 12), stage.enter(rows)))
-    close(seen[0], states[:, 20 : 20 + mask.sum()].mean(1))
-
-
 @pytest.mark.parametrize("n_layers", [1, 2, None])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_computing_the_prefix_once_does_not_change_the_vectors(variant, n_layers):
@@ -184,12 +140,6 @@ def test_fields_written_by_later_transformers_mean_the_same():
     assert model.config == make("v2").config
 
 
-def test_limit_layers_cuts_the_second_stage():
-    state = {name: tensor for name, tensor in random_state("v1").items() if "backbone.encoder.layers.2" not in name}
-    model = load_released(config_of("v1", limit_layers=2), state, NOMIC)
-    assert (model.config.first_stage.n_layers, model.config.second_stage.n_layers) == (3, 2)
-
-
 def test_a_width_that_the_published_code_rounded_up_is_taken_from_the_weights():
     shapes = published_shapes("v1", NOMIC | {"n_inner": 256})
     model = load_released(config_of("v1"), {name: torch.zeros(shape) for name, shape in shapes.items()}, NOMIC)
@@ -211,11 +161,8 @@ def test_half_precision_weights_become_fp32_and_are_the_models_own():
     [
         ({"pooling_strategy": "last_token"}, "pooling_strategy = 'last_token'"),
         ({"transductive_tokens_per_document": 4}, "transductive_tokens_per_document = 4"),
-        ({"autoregressive_backbone": True}, "autoregressive_backbone = True"),
         ({"transductive_corpus_size": "many"}, "transductive_corpus_size is 'many'"),
-        ({"transductive_sequence_dropout_prob": -1}, "transductive_sequence_dropout_prob is -1"),
         ({"embedder": "answerdotai/ModernBERT-base"}, "embedder is 'answerdotai/ModernBERT-base'"),
-        ({"dataset_backbone": "answerdotai/ModernBERT-base"}, "dataset_backbone is"),
     ],
 )
 def test_fields_of_the_checkpoint_that_are_not_supported_are_named(changes, named):
@@ -230,9 +177,7 @@ def test_fields_of_the_checkpoint_that_are_not_supported_are_named(changes, name
         ("v1", {"activation_function": "gelu"}, "activation_function = 'gelu'"),
         ("v1", {"rotary_emb_interleaved": True, "prenorm": True}, "prenorm = True, rotary_emb_interleaved = True"),
         ("v1", {"n_head": 5}, "n_head = 5"),
-        ("v1", {"n_layer": 0}, "n_layer is 0"),
         ("v2", {"attention_bias": True}, "attention_bias = True"),
-        ("v2", {"norm_eps": "small"}, "norm_eps is 'small'"),
         ("v2", {"layer_types": ["sliding_attention"] * 4}, "layer_types"),
         ("v2", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type = 'yarn'"),
     ],
@@ -255,7 +200,6 @@ def test_weights_that_are_missing_unknown_of_another_shape_or_integers_are_named
     assert f"lack {name}." in message(lambda state: state.pop(name))
     assert "with this config: pooler.weight." in message(lambda state: state.update({"pooler.weight": torch.ones(1)}))
     assert f"{name} is (3,) and not (32,)" in message(lambda state: state.update({name: torch.ones(3)}))
-    assert "integers: " + name in message(lambda state: state.update({name: torch.ones(D, dtype=torch.int8)}))
     assert "and 1 more" in message(lambda state: [state.pop(key) for key in list(state)[:6]])
 
 
@@ -288,7 +232,7 @@ def test_errors_of_bad_folders_are_one_line(tmp_path):
     assert "no config.json" in message(tmp_path)
     good = write(tmp_path / "good")
     weights = (good / "model.safetensors").read_bytes()
-    for half in (b"", weights[:100], weights[: len(weights) // 2], weights[:-1]):
+    for half in (b"", weights[:-1]):
         (good / "model.safetensors").write_bytes(half)
         assert "is incomplete" in message(good)
     (good / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
@@ -297,9 +241,6 @@ def test_errors_of_bad_folders_are_one_line(tmp_path):
     assert "no model.safetensors" in message(good)
     (good / "config.json").write_text('{"backbone": {}')
     assert "cannot be read" in message(good)
-    (good / "config.json").write_text('{"backbone": {}}')
-    assert "names no embedder" in message(good)
-    assert "pooling_strategy = 'max'" in message(write(tmp_path / "other", pooling_strategy="max"))
     assert "not one NomicBERT or ModernBERT" in message(
         write(tmp_path / "t5", embedder="gtr-base", dataset_backbone=None)
     )

@@ -61,14 +61,14 @@ def test_headings_of_other_formats_are_found(agent, path, headings):
 
 def test_an_outline_is_continued_within_the_budget(agent, indexes):
     path = "contents.md"
-    whole, listed, cursor = items(outline(agent, path)), [], None
-    tokenizer = indexes["corpus"].tokenizer
-    while cursor is not None or not listed:
-        result = outline(agent, path, max_tokens=250, **({"cursor": cursor} if cursor else {}))
+    whole, listed, offset = items(outline(agent, path)), [], 0
+    tokenizer = indexes["corpus"].searcher.tokenizer
+    while offset is not None:
+        result = outline(agent, path, max_tokens=250, offset=offset)
         for form in (text_of(result), structured_text(result)):
             assert len(tokenizer.encode(form, add_special_tokens=False).ids) <= 250
         listed += items(result)
-        cursor = result.structured_content.get("cursor")
+        offset = result.structured_content.get("next_offset")
     assert listed == whole and len(whole) == 60 > 2 * len(items(outline(agent, path, max_tokens=250)))
 
 

@@ -2,7 +2,6 @@ import pytest
 from fenced import passages_in
 from mcp_calls import call, structured_text, text_of
 
-from cdesearch.search.request import SearchRequest
 from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 QUERIES = ("town with a mill", "moon tides", "engine", "月亮", "bake bread", "x" * 300, "def knead(dough)", "red alert")
@@ -49,12 +48,11 @@ def test_both_forms_have_the_same_passages(agent):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("detail", ["low", "normal", "full"])
 @pytest.mark.parametrize("query", QUERIES)
-def test_no_answer_exceeds_its_budget(agent, indexes, query, detail):
-    tokenizer = indexes["corpus"].tokenizer
+def test_no_answer_exceeds_its_budget(agent, indexes, query):
+    tokenizer = indexes["corpus"].searcher.tokenizer
     for max_tokens in (MIN_TOKENS, 333, 900, DEFAULT_TOKENS, MAX_TOKENS):
-        result = search(agent, query, detail=detail, k=50, max_tokens=max_tokens)
+        result = search(agent, query, k=50, max_tokens=max_tokens)
         assert not result.is_error, text_of(result)
         for form in (text_of(result), structured_text(result)):
             assert len(tokenizer.encode(form, add_special_tokens=False).ids) <= max_tokens
@@ -78,48 +76,21 @@ def test_a_larger_budget_is_used(agent):
 
 @pytest.mark.parametrize("max_tokens", [400, 4000])
 def test_pages_follow_one_another_and_lead_to_the_end(agent, indexes, max_tokens):
-    ranks, cursor = [], None
-    expected = len(
-        {hit.chunk.body for hit in indexes["corpus"].search(SearchRequest("river", 500, "text", ("guide",)))}
-    )
-    texts = set()
+    ranks, offset, texts = [], 0, set()
+    found = indexes["corpus"].searcher.search("river", 500, "text", "guide")
+    expected = len({hit.chunk.body for hit in found})
     for _ in range(100):
-        more = {"cursor": cursor} if cursor else {}
-        result = search(agent, "river", mode="text", path="guide", k=4, max_tokens=max_tokens, **more)
+        result = search(agent, "river", mode="text", path="guide", k=4, max_tokens=max_tokens, offset=offset)
         ranks += [passage["rank"] for passage in passages(result)]
         texts |= {passage["text"] for passage in passages(result)}
-        cursor = result.structured_content.get("cursor")
-        if cursor is None:
+        offset = result.structured_content.get("next_offset")
+        if offset is None:
             break
     else:
         pytest.fail("the pages do not end")
     assert ranks[0] == 1 and len(ranks) == len(set(ranks)) and expected >= 9
     for number in range(1, 10):
         assert any(f"town {number} " in text for text in texts)
-
-
-def test_a_cursor_of_another_query_is_refused(agent):
-    cursor = search(agent, k=1).structured_content["cursor"]
-    for arguments in ({"query": "moon"}, {"mode": "text"}, {"path": "guide"}, {"index": "notes"}):
-        error = search(agent, k=1, cursor=cursor, **arguments)
-        assert error.is_error and "Repeat the call without a cursor." in text_of(error)
-
-
-def test_each_level_of_detail_returns_more_text(agent):
-    details = ("low", "normal", "full")
-    low, normal, full = (text_of(search(agent, "town 7", mode="text", detail=detail, k=1)) for detail in details)
-    assert len(low) < len(normal) < len(full)
-    snippet, passage = (passages(search(agent, "town 7", mode="text", detail=one, k=1))[0] for one in details[:2])
-    sentence = snippet["text"].partition(".")[0]
-    assert "town" in sentence and sentence in passage["text"] and len(snippet["text"]) < 260
-
-
-def test_the_text_around_a_hit_is_joined_to_it(agent):
-    (normal,) = passages(search(agent, "town 5", mode="text", k=1))
-    (full,) = passages(search(agent, "town 5", mode="text", k=1, detail="full"))
-    first, last = map(int, full["lines"].split("-"))
-    start, end = map(int, normal["lines"].split("-"))
-    assert first < start and end < last and normal["text"] in full["text"]
 
 
 def test_mode_and_path_narrow_the_search(agent):
@@ -187,11 +158,8 @@ def test_all_indexes_are_searched_as_one_and_their_passages_can_be_read(agent):
     assert not call(agent, "outline", {"path": "notes: todo.md"}).is_error
 
 
-def test_a_cursor_and_the_text_around_passages_of_all_indexes(agent):
-    first = search(agent, "bread and water", index="*", k=1)
-    second = search(agent, "bread and water", index="*", k=1, cursor=first.structured_content["cursor"])
-    assert [one["rank"] for one in passages(second)] == [2]
-    assert {one["index"] for one in passages(search(agent, "bread", index="*", detail="full"))} == {"corpus", "notes"}
+def test_passages_of_all_indexes_are_continued_and_filtered(agent):
+    assert [one["rank"] for one in passages(search(agent, "bread and water", index="*", k=1, offset=1))] == [2]
     assert "todo.md" in text_of(search(agent, "bread", index="*", path="todo.md"))
     wrong = search(agent, "bread", index="*", path="no.md")
     assert wrong.is_error and "(corpus)" in text_of(wrong) and "(notes)" in text_of(wrong)

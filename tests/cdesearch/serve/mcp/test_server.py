@@ -8,9 +8,9 @@ from cdesearch.serve.admission import Admission
 from cdesearch.serve.mcp.server import create_server
 
 TOOLS = {
-    "search": ["query", *(one.field for one in PARAMETERS), "detail", "index", "max_tokens", "cursor"],
-    "read": ["path", "lines", "page", "part", "index", "max_tokens", "cursor"],
-    "outline": ["path", "index", "max_tokens", "cursor"],
+    "search": ["query", *(one.field for one in PARAMETERS), "index", "max_tokens", "offset"],
+    "read": ["path", "lines", "page", "part", "index", "max_tokens", "offset"],
+    "outline": ["path", "index", "max_tokens", "offset"],
     "status": ["index"],
 }
 

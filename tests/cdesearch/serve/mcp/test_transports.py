@@ -86,18 +86,6 @@ def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_the_process
     assert second["result"]["structuredContent"]["indexes"][0]["index"] == "corpus"
 
 
-@pytest.mark.slow
-def test_a_client_that_ends_without_closing_stdin_first_is_no_error(corpus):
-    command = [sys.executable, "-m", "cdesearch", "mcp"]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=corpus, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-    process.stdout.close()
-    process.stdin.write(json.dumps(INITIALIZE) + "\n")
-    process.stdin.close()
-    assert (process.wait(60), process.stderr.read()) == (0, "")
-    process.stderr.close()
-
-
 def test_without_an_index_the_command_says_so_in_one_line(tmp_path):
     assert "There is no index" in cdesearch_process("mcp", cwd=tmp_path, code=2).stderr
     assert "nowhere" in cdesearch_process("mcp", "nowhere", cwd=tmp_path, code=2).stderr
@@ -123,13 +111,6 @@ def test_the_security_checks_of_the_server_apply_to_mcp(http_server, headers, st
     assert answer.status_code == status, answer.text
 
 
-def test_a_request_that_would_wait_for_messages_is_refused(http_server):
-    answer = httpx.get(f"{http_server.url}/mcp", headers={"Accept": "text/event-stream"}, timeout=60)
-    assert answer.status_code == 405
-    large = httpx.post(f"{http_server.url}/mcp", content=b"{" + b" " * 5_000_000, headers=HEADERS, timeout=60)
-    assert large.status_code == 413
-
-
 def test_mcp_needs_the_token_if_the_server_has_one(corpus):
     with running_server([corpus], ServeSettings(token="s3cret")) as server:
         url = f"{server.url}/mcp"
@@ -137,20 +118,3 @@ def test_mcp_needs_the_token_if_the_server_has_one(corpus):
         with pytest.raises((MCPError, ExceptionGroup)):
             call(url, "status")
         assert not call(with_token(url, "s3cret"), "status").is_error
-
-
-@pytest.mark.slow
-def test_a_new_generation_is_served(tmp_path):
-    from running_server import wait_until
-
-    import cdesearch
-
-    (tmp_path / "a.md").write_text("A cat purrs.")
-    cdesearch.build(tmp_path).close()
-    with running_server([tmp_path]) as server:
-        url = f"{server.url}/mcp"
-        cursor = call(url, "read", {"path": "a.md", "max_tokens": 250}).structured_content.get("cursor")
-        assert cursor is None and call(url, "read", {"path": "b.md"}).is_error
-        (tmp_path / "b.md").write_text("A dog barks.")
-        cdesearch.build(tmp_path).close()
-        wait_until(lambda: not call(url, "read", {"path": "b.md"}).is_error)

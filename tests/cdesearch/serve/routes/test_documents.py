@@ -20,19 +20,6 @@ def test_a_hit_is_shown_with_its_neighbours(server, chunks):
     assert (shown["line_start"], shown["line_end"], shown["page"]) == (chunk.line_start, chunk.line_end, None)
 
 
-def test_neighbours_end_where_the_document_ends(server, chunks):
-    first = server.json("documents/long.md", chunk=chunks[0].id)
-    last = server.json("documents/long.md", chunk=chunks[-1].id, around=1)
-    assert (first["first"], len(first["chunks"])) == (0, 4)
-    assert (last["first"], len(last["chunks"])) == (len(chunks) - 2, 2)
-
-
-def test_without_a_chunk_the_document_begins_at_its_start(server, chunks):
-    answer = server.json("documents/long.md", around=2)
-    assert [chunk["chunk"] for chunk in answer["chunks"]] == [chunk.id for chunk in chunks[:3]]
-    assert not any(chunk["is_hit"] for chunk in answer["chunks"])
-
-
 def test_every_hit_of_a_search_can_be_opened(server):
     for hit in server.json("search", q="water", k=20)["hits"]:
         answer = server.json(f"documents/{hit['document']}", chunk=hit["chunk"])

@@ -2,7 +2,7 @@ import re
 import time
 
 import pytest
-from browser import DESK, PHONE
+from browser import DESK
 from running_server import running_server
 from selenium.webdriver.common.keys import Keys
 from served_pages import write_pages
@@ -20,15 +20,6 @@ window.fetch = async (address, options) => {
   await new Promise((resolve) => { setTimeout(resolve, 900); });
   window.late = true;
   return real(address, { ...options, signal: undefined });
-};
-"""
-BUSY = """
-const real = window.fetch;
-window.refusals = 0;
-window.fetch = async (address, options) => {
-  if (!address.includes("/search") || window.refusals >= 2) return real(address, options);
-  window.refusals += 1;
-  return new Response('{"detail": "busy"}', { status: 429, headers: { "Retry-After": "0.01" } });
 };
 """
 
@@ -78,13 +69,6 @@ def test_further_typing_discards_responses_to_earlier_queries(browser):
     time.sleep(0.3)  # in which the late answer would be shown
     assert names(browser.every("#hits a.open")) == before and before[0] != "kitchen/bread.md"
     assert browser.one("#query").get_attribute("value") == "bread or apples"
-
-
-def test_a_request_is_repeated_if_the_server_is_busy(browser):
-    browser.open()
-    browser.script(BUSY)
-    assert names(browser.search("bread"))[0] == "kitchen/bread.md"
-    assert browser.script("return window.refusals") == 2
 
 
 def test_the_page_can_be_used_with_the_keyboard_alone(browser):
@@ -137,17 +121,6 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
     browser.one("#query").clear()
     browser.one("#query").send_keys(Keys.CONTROL, "v")
     browser.wait(lambda: browser.one("#query").get_attribute("value") == expected, "the pasted path")
-
-
-def test_links_to_an_editor_are_an_option_that_is_stored(browser, notes):
-    browser.open("/?q=start+engine&type=py")
-    browser.one(".hit")
-    assert not browser.every("a[href^=vscode]")
-    browser.one("#editor-links").click()
-    link = browser.one("a[href^=vscode]").get_attribute("href")
-    assert link.startswith(f"vscode://file{notes}/code/engine.py:")
-    browser.driver.refresh()
-    browser.one("a[href^=vscode]")
 
 
 def test_filters_are_stored_in_the_address(browser):
@@ -217,40 +190,6 @@ def test_html_in_files_is_shown_as_text(browser):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("address", [*VIEWS, "document"])
-def test_the_page_does_not_scroll_sideways_on_a_phone(browser, address):
-    browser.appear(PHONE)
-    if address == "document":
-        browser.open("/?q=start+engine+fuel")
-        browser.one("#hits a.open").click()
-        browser.one(".is-hit")
-    else:
-        open_view(browser, address)
-        if "pruning" in address:
-            browser.one(".hit .actions button").click()
-            browser.one(".why .total")
-    width = browser.script("return document.documentElement.scrollWidth")
-    assert width == PHONE[0]
-    browser.picture(f"phone-{''.join(c for c in address if c.isalpha()) or 'start'}")
-
-
-def test_the_theme_is_that_of_the_system_or_the_selected_one(browser):
-    background = "return getComputedStyle(document.body).backgroundColor"
-    browser.open()
-    light = browser.script(background)
-    browser.appear(theme="dark")
-    dark = browser.script(background)
-    assert dark != light
-    browser.one("#theme").click()
-    assert browser.script(background) == light
-    browser.driver.refresh()
-    assert browser.text("#theme").endswith("light") and browser.script(background) == light
-    browser.one("#theme").click()
-    browser.appear(theme="light")
-    assert browser.text("#theme").endswith("dark") and browser.script(background) == dark
-
-
-@pytest.mark.slow
 def test_the_index_shows_what_was_skipped_and_is_updated(browser, notes):
     open_view(browser, "/?view=index")
     assert "up to date" in browser.text(".verdict")
@@ -304,21 +243,6 @@ def test_no_request_leaves_the_server(browser):
     requests = browser.requests()
     assert any("/static/search.js" in url for url in requests)
     assert [url for url in requests if not url.startswith((f"{browser.url}/", "data:"))] == []
-
-
-def test_a_hit_shows_the_line_of_its_passage_with_the_words(browser, notes):
-    browser.open()
-    browser.search("start_engine_60")
-    lines = (notes / "code" / "engine.py").read_text().splitlines()
-    shown = browser.script(
-        "return [...document.querySelectorAll('.hit')].filter((hit) => hit.textContent.includes('engine.py'))"
-        ".map((hit) => [hit.querySelector('.extent').textContent,"
-        " hit.querySelector('.passage').textContent])"
-    )
-    assert shown
-    for extent, text in shown:
-        line = lines[int(re.search(r"line (\d+)", extent)[1]) - 1]
-        assert line.strip() in text and ("start_engine_60" in line or "start_engine_60" not in text)
 
 
 @pytest.mark.slow

@@ -3,23 +3,17 @@ from datetime import timedelta
 
 import pytest
 from built import assert_same
+from notes import Notes
 from object_server import move_to_computer
 
 import indexer.publishing as working_copy
-from cdesearch.errors import (
-    BucketError,
-    IndexBusyError,
-    IndexDamagedError,
-    InputError,
-)
+from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket.pointer import read_pointer
-from cdesearch.store.bucket.snapshot import cache_of
+from cdesearch.store.bucket.snapshot import cache_of, read_pointer
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm
 from indexer.build import build
-from indexer.embedding import stages
 from indexer.publishing import WORKING_COPY
 from indexer.settings import Options
 
@@ -48,16 +42,6 @@ class AtUpload(Silent):
         if name == "Uploading":
             self.call()
         return super().stage(name, total)
-
-
-class Told(Silent):
-    """Keeps the notes of a run."""
-
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 @pytest.mark.slow
@@ -154,9 +138,9 @@ def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, 
         run()
     store.before, store.is_gone = None, False
     del store.requests[:]
-    told = Told()
+    told = Notes()
     build([docs], Options(index=store.place, model=run.model), told)
-    assert told.notes == ["An earlier run could not publish what it has built. This run publishes it."]
+    assert told.lines == ["An earlier run could not publish what it has built. This run publishes it."]
     sent = [request.rpartition("/")[2] for request in store.requests if request.startswith("PUT")]
     assert sorted(sent) == ["CURRENT", "INDEX", "checksums.json"]
 
@@ -186,16 +170,8 @@ def test_generations_that_nobody_uses_any_more_are_removed_after_a_day(store, ru
     assert generations(store) == set(names[1:])
 
 
-def test_nothing_is_written_beside_foreign_objects(store, run):
-    bucket_at(store.place).write("report.txt", b"mine")
-    with pytest.raises(InputError, match="is not empty and is not an index"):
-        run()
-    assert list(store.objects()) == ["team/docs/report.txt"]
-
-
-@pytest.mark.parametrize("name", ["INDEX", "CURRENT"])
-@pytest.mark.parametrize("rebuild", [False, True])
-def test_foreign_objects_with_the_names_of_an_index_are_not_replaced(store, run, name, rebuild):
+@pytest.mark.parametrize(("name", "rebuild"), [("report.txt", False), ("INDEX", True), ("CURRENT", True)])
+def test_foreign_objects_are_not_replaced_even_if_they_have_the_names_of_an_index(store, run, name, rebuild):
     bucket_at(store.place).write(name, b"MANIFEST-000004\n")
     with pytest.raises(InputError, match="is not empty and is not an index") as refused:
         run(rebuild=rebuild)
@@ -209,11 +185,6 @@ def test_a_reader_without_rights_to_write_gets_one_error_and_keeps_its_work(stor
         run()
     store.is_read_only = False
     assert run().embedded == 0
-
-
-def test_without_sources_a_new_index_is_refused(store, tiny_checkpoint):
-    with pytest.raises(Exception, match=r"There is no index in s3://.* yet"):
-        build([], Options(index=store.place, model=tiny_checkpoint), Silent())
 
 
 @pytest.mark.slow
@@ -251,36 +222,20 @@ def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
     assert Index.open(store.place).manifest.n_documents == 12
 
 
-def test_a_build_for_a_bucket_has_no_stages(store, run, docs, monkeypatch):
-    """Nobody could search them."""
-    monkeypatch.setattr(stages, "STAGED_FROM", 1)
-    monkeypatch.setattr(stages, "SECONDS", 0.0)
-    bucket, disk = Told(), Told()
-    build([docs], Options(index=store.place, model=run.model), bucket)
-    build([docs], Options(index=docs.parent / "local", model=run.model), disk)
-    assert not any("Searchable" in text for text in bucket.notes)
-    assert any("Searchable" in text for text in disk.notes)
-
-
 def live_copy(store):
     copy = cache_of(store.place) / WORKING_COPY
     return copy / "generations" / (copy / "CURRENT").read_text().strip()
 
 
-def remove_context(copy):
-    (copy / "context.safetensors").unlink()
-
-
-def remove_generation(copy):
-    shutil.rmtree(copy)
-
-
-def damage_current(copy):
-    (copy.parents[1] / "CURRENT").write_text("damaged")
+DAMAGES = {
+    "no context": lambda copy: (copy / "context.safetensors").unlink(),
+    "no generation": shutil.rmtree,
+    "other pointer": lambda copy: (copy.parents[1] / "CURRENT").write_text("damaged"),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", [remove_context, remove_generation, damage_current])
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("was_published", [True, False])
 def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was_published):
     if was_published:
@@ -290,7 +245,7 @@ def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was
         with pytest.raises(BucketError):
             run()
         store.is_read_only = False
-    damage(live_copy(store))
+    DAMAGES[damage](live_copy(store))
     (docs / "new.md").write_text("the bread is in the river")
     report = run()
     assert report.n_documents == Index.open(store.place).manifest.n_documents == 13

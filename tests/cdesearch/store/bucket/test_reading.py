@@ -1,22 +1,17 @@
 import json
-from hashlib import sha256
 
 import pytest
 from command import cdesearch
-from msgspec import structs
 from object_server import SECRET, move_to_computer
 
 import cdesearch as cdesearch_api
 from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.bucket import pointer
+from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket.pointer import read_pointer
-from cdesearch.store.bucket.snapshot import cache_of, object_name
-from cdesearch.store.checksums import _serialised, parse_checksums
+from cdesearch.store.bucket.snapshot import cache_of
 from cdesearch.store.index import Index
-from cdesearch.store.layout import CHECKSUMS
 from indexer.build import build
 from indexer.settings import Options
 
@@ -55,22 +50,6 @@ def test_a_query_needs_no_right_to_write_and_downloads_the_context_once(
 
 
 @pytest.mark.slow
-def test_after_an_update_the_context_comes_from_the_cache(store, run, docs, tiny_encoder, tmp_path, monkeypatch):
-    run()
-    move_to_computer("second", tmp_path, monkeypatch)
-    hits(Index.open(store.place), tiny_encoder)
-    move_to_computer("first", tmp_path, monkeypatch)
-    (docs / "new.md").write_text("the bread is in the river")
-    run()
-    move_to_computer("second", tmp_path, monkeypatch)
-    del store.requests[:]
-    index = Index.open(store.place)
-    hits(index, tiny_encoder)
-    assert index.manifest.n_documents == 13
-    assert not any("context" in request for request in store.requests)
-
-
-@pytest.mark.slow
 def test_a_damaged_file_of_the_cache_is_downloaded_again(store, run, tiny_encoder):
     run()
     first = hits(Index.open(store.place), tiny_encoder)
@@ -92,7 +71,7 @@ def test_an_open_generation_answers_while_a_newer_one_is_published_and_is_replac
         run()
         assert searcher.search(QUERY, 5).generation == before.generation
         assert searcher.search(QUERY, 5).hits == before.hits
-        monkeypatch.setattr(pointer, "FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(snapshot, "FRESH_SECONDS", 0.0)
         assert searcher.refresh()
         assert searcher.search(QUERY, 5).generation != before.generation
         assert searcher.index.manifest.n_documents == 13
@@ -109,16 +88,6 @@ def test_a_generation_that_was_collected_is_replaced_by_the_newest(store, run, d
         bucket.remove(bucket.list(f"generations/{before.generation}"))
         assert searcher.search(QUERY, 5).generation != before.generation
         assert searcher.index.manifest.n_documents == 13
-
-
-@pytest.mark.slow
-def test_python_updates_an_index_in_a_bucket_and_searches_the_new_generation(store, run, docs):
-    run()
-    with cdesearch_api.open(store.address) as index:
-        (docs / "new.md").write_text("the moon is in the house of bread")
-        assert index.update().embedded == 1
-        assert index.index.manifest.n_documents == 13
-        assert "new.md" in {hit.chunk.path for hit in index.search("bread moon house", 13, "text")}
 
 
 @pytest.mark.slow
@@ -166,34 +135,6 @@ def test_objects_with_other_content_of_the_same_size_are_reported_as_damage(stor
             bucket_at(store.place).write(name.removeprefix("team/docs/"), bytes(len(content)))
     with pytest.raises(IndexDamagedError, match=rf"{part}.* of s3://.* has other content .*`cdesearch index --rebuild"):
         hits(Index.open(store.place), tiny_encoder)
-
-
-def test_tables_of_a_forged_index_that_cannot_be_read_are_reported_as_damage(store, run, tiny_encoder):
-    run()
-    bucket = bucket_at(store.place)
-    start = object_name(read_pointer(bucket)[0], "")
-    checksums = parse_checksums(bucket.read(f"{start}{CHECKSUMS}").content)
-    for name, entry in checksums.items():
-        if "chunks.lance/data" in name:
-            bucket.write(f"{start}{name}", bytes(entry.size))
-            checksums[name] = structs.replace(entry, sha256=sha256(bytes(entry.size)).hexdigest())
-    bucket.write(f"{start}{CHECKSUMS}", _serialised(checksums))
-    with pytest.raises(IndexDamagedError, match=r"The tables cannot be read\. Run `cdesearch index --rebuild"):
-        hits(Index.open(store.place), tiny_encoder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("file", ["checksums.json", "manifest.json"])
-def test_an_object_that_is_too_large_is_reported_as_damage(store, run, tmp_path, monkeypatch, file):
-    run()
-    move_to_computer("second", tmp_path, monkeypatch)
-    bucket = bucket_at(store.place)
-    generation = read_pointer(bucket)[0]
-    bucket.write(f"generations/{generation}/{file}", bytes(16_000_001))
-    with pytest.raises(IndexDamagedError, match=rf"{file} of s3://.* (is missing|has other cont)"):
-        Index.open(store.place)
-    run(rebuild=True)
-    Index.open(store.place)
 
 
 @pytest.mark.slow

@@ -1,12 +1,12 @@
 from running_server import running_server, wait_until
 
 from cdesearch.serve.settings import ServeSettings
-from cdesearch.store.bucket import pointer
+from cdesearch.store.bucket import snapshot
 
 
 def test_a_server_answers_from_a_bucket_and_finds_what_was_published_since(store, run, docs, monkeypatch):
     run()
-    monkeypatch.setattr(pointer, "FRESH_SECONDS", 0.1)
+    monkeypatch.setattr(snapshot, "FRESH_SECONDS", 0.1)
     (docs / "new.md").write_text("zebra zebra zebra")
     with running_server([store.place]) as server:
 

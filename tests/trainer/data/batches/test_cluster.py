@@ -1,10 +1,7 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 
-from cdesearch.errors import InputError
-from trainer.data.batches import cluster
 from trainer.data.batches.cluster import cluster_documents, cluster_pairs
 
 
@@ -26,11 +23,3 @@ def test_the_chunks_of_a_document_are_a_cluster():
     found = cluster_documents(["b", "a", "b", "c"], vectors, vectors)
     assert found.assignment.tolist() == [1, 0, 1, 2]
     np.testing.assert_allclose(np.linalg.norm(found.centroids, axis=1), np.ones(3), rtol=1e-6)
-
-
-def test_without_faiss_only_a_single_cluster_is_made(monkeypatch):
-    monkeypatch.setattr(cluster, "find_spec", lambda _: None)
-    vectors = np.eye(4, dtype=np.float32)
-    assert cluster_pairs(vectors, vectors, 4, 0).assignment.tolist() == [0] * 4
-    with pytest.raises(InputError, match=r"faiss is not installed, .*pip install faiss-cpu"):
-        cluster_pairs(vectors, vectors, 2, 0)

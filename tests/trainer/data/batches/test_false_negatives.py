@@ -49,13 +49,3 @@ def test_a_wider_margin_never_masks_more(block):
 def test_without_a_number_the_first_row_is_the_first_query():
     scores = np.zeros((2, 2), np.float32)
     assert false_negatives(scores, ["a", "b"], ["x", "y"], 0.1).tolist() == [[False, False], [False, False]]
-
-
-def test_a_document_with_a_higher_score_is_not_a_negative():
-    scores = np.array([[1.0, 1.05, 1.2, 0.1], [0.3, 1.0, 0.2, 0.9]], np.float32)
-    mask = false_negatives(scores, ["a", "b"], ["x", "y", "z", "x"], eps=0.1)
-    assert mask.tolist() == [[False, False, True, True], [False, False, False, False]]
-    same_query = false_negatives(scores, ["a", "a"], ["x", "y", "z", "w"], eps=0.1)
-    assert same_query[0, 1] and same_query[1, 0] and not same_query[0, 0]
-    second = false_negatives(scores[1:], ["a", "a"], ["x", "y", "z", "w"], eps=0.1, first=1)
-    assert second.tolist() == same_query[1:].tolist()

@@ -33,12 +33,6 @@ def test_epochs_are_packed_differently_and_the_same_epoch_identically():
     assert epochs[0] == epochs[1] != epochs[2]
 
 
-def test_a_batch_is_one_cluster_if_their_sizes_agree():
-    domains = {"d": Clusters(np.repeat(np.arange(8), 10), np.eye(8, dtype=np.float32))}
-    mixed = [len(set((batch.rows // 10).tolist())) for batch in pack(domains, 10, 1, 0)]
-    assert max(mixed) <= 2, "a batch begins anywhere, so it may hold the end of one cluster and the start of the next"
-
-
 def greedy_tour(centroids, first):
     """The tour to the nearest remaining cluster, by dot products one at a time."""
     tour = [first]
@@ -76,24 +70,6 @@ def test_batches_are_cut_from_the_tour_of_the_clusters_from_a_random_start_and_w
     found = clusters_of(2000, 7)
     batches = [batch.rows.tolist() for batch in pack({"d": found}, 8, 1, 2)]
     assert sorted(batches) == sorted(expected_batches(found, 8, 1, 2))
-
-
-def test_all_pairs_are_left_out_about_equally_often():
-    domains, epochs, n, batch_size = {"d": clusters_of(30, 1)}, 400, 30, 8
-    absent = Counter()
-    for epoch in range(epochs):
-        seen = {row for batch in pack(domains, batch_size, 1, epoch) for row in batch.rows.tolist()}
-        absent.update(set(range(n)) - seen)
-    expected = epochs * (n % batch_size) / n
-    assert all(abs(absent[pair] - expected) < 4.5 * expected**0.5 for pair in range(n))
-
-
-def test_a_row_begins_at_any_place_of_its_clusters():
-    """Otherwise the same clusters would be divided in every epoch."""
-    domains = {"d": Clusters(np.repeat(np.arange(3), 10), np.eye(3, dtype=np.float32))}
-    batches = [batch for epoch in range(60) for batch in pack(domains, 10, 1, epoch)]
-    sizes = {int((batch.rows // 10 == cluster).sum()) for batch in batches for cluster in range(3)}
-    assert sizes == set(range(11))
 
 
 def test_domains_are_packed_independently_and_mixed():

@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -53,27 +52,9 @@ def test_an_error_in_a_batch_reaches_the_run(way):
     assert caught.traceback and not active_children(), "the workers end although the traceback is kept"
 
 
-@pytest.fixture
-def recipe_file(tmp_path, tiny_checkpoint):
-    rows = [{"query": f"cat {number}", "document": f"dog water {number}"} for number in range(40)]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (tmp_path / "recipe.toml").write_text(
-        f"""
-        data = {{ pairs = ["{tmp_path}/pairs.jsonl"], held_out = 0 }}
-        model = {{ start = "{tiny_checkpoint}" }}
-        batches = {{ size = 8, context_size = 8, cluster_size = 8 }}
-        learning = {{ steps = 100000, micro_batch = 8 }}
-        run = {{ out = "{tmp_path}/out" }}
-        """
-    )
-    return tmp_path / "recipe.toml"
-
-
 def children_of(process):
-    listed = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False
-    )
-    return [int(word) for word in listed.stdout.split()]
+    command = ["ps", "-o", "pid=", "--ppid", str(process.pid)]
+    return [int(word) for word in subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()]
 
 
 def is_alive(pid):
@@ -87,14 +68,14 @@ def is_alive(pid):
 @pytest.mark.slow
 @pytest.mark.skipif(not FORKS or sys.platform != "linux", reason="finds processes by ps, as on Linux")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_a_signal_to_the_process_group_ends_all_workers(recipe_file, number, code):
+def test_a_signal_to_the_process_group_ends_all_workers(small_recipe, number, code):
     """Ctrl-C and schedulers signal every process of a group."""
-    out = recipe_file.parent / "out"
+    out = small_recipe.parent / "out"
     program = (
         "import sys; import trainer.data.batches.stream as stream; from trainer.__main__ import main\n"
         "from trainer.data.batches.upcoming import by_processes\n"
         "stream.upcoming = lambda make, steps: by_processes(make, steps, 2)\n"
-        f"sys.exit(main([{str(recipe_file)!r}]))"
+        f"sys.exit(main([{str(small_recipe)!r}, '--set=learning.steps=100000']))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program],

@@ -5,14 +5,11 @@ from collections import Counter
 import bm25s
 import numpy as np
 import pytest
-from file_size_limit import files_of_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.encode.load import load_encoder
-from cdesearch.errors import StorageError
-from trainer.data import store, surrogate
-from trainer.data.surrogate import Surrogate, WordScores, surrogate_vectors
+from trainer.data import surrogate
+from trainer.data.surrogate import Surrogate, WordScores
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join
@@ -58,12 +55,6 @@ def test_lexical_scores_are_those_of_bm25s(at_once, monkeypatch):
     assert not expected[3].any() and np.count_nonzero(expected) > 100
 
 
-def test_rare_words_score_higher():
-    lexical = WordScores.fit(["the cat", "the dog", "the moon"])
-    (scores,) = lexical.take(np.array([0, 2])).scores(["the moon"])
-    assert scores[1] > scores[0] > 0
-
-
 def test_hard_negatives_have_surrogate_scores_of_their_own():
     random = np.random.default_rng(0)
     queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
@@ -77,30 +68,3 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     by_words = [[bm25(text, domain[row], domain) for row in used] for text in texts]
     np.testing.assert_allclose(view.scores("text", slice(None)), by_words, rtol=1e-5)
     np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
-
-
-def test_vectors_of_a_run_that_was_stopped_are_completed_block_by_block(tmp_path, tiny_checkpoint, monkeypatch):
-    monkeypatch.setattr(store, "BLOCK", 20)
-    encoder, texts = load_encoder(tiny_checkpoint), [f"the cat {number}" for number in range(50)]
-    done = []
-
-    def stop_in_the_second_block(n):
-        done.append(n)
-        if sum(done) > 20:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        surrogate_vectors("pairs", texts, "document", encoder, tmp_path, stop_in_the_second_block)
-    left = []
-    vectors = surrogate_vectors("pairs", texts, "document", encoder, tmp_path, left.append)
-    assert sum(left) == 30, "the first block is not computed again"
-    np.testing.assert_allclose(vectors, encoder.encode(texts, "document", None), atol=1e-6)
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_vectors_that_a_full_disk_stops_are_completed_later(tmp_path, tiny_checkpoint):
-    encoder, texts = load_encoder(tiny_checkpoint), [f"the cat {number}" for number in range(50)]
-    with files_of_at_most(100), pytest.raises(StorageError, match=r"cannot be written \("):
-        surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
-    vectors = surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
-    np.testing.assert_allclose(vectors, encoder.encode(texts, "document", None), atol=1e-6)
