@@ -13,11 +13,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.datasets.dataset import Dataset, Half, fetched, read_dataset
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, command, make_results_folder, show
+from benchmarks.measurement import RESULTS, command, make_results_folder
 from benchmarks.measures import MEASURES, Comparison, compare, measure_run
 from benchmarks.systems.registry import SYSTEMS, Setting, check_systems
 
@@ -50,16 +49,6 @@ class BeirReport:
     datasets: Mapping[str, Mapping[str, Any]]  # from a name to sizes and notes
     rows: Sequence[Row]
 
-    def show(self) -> None:
-        """Print the table on the terminal."""
-        names = list(self.datasets)
-        table = Table("nDCG@10 x 100", *names, "mean", "mean R@100")
-        for system in self._systems():
-            cells = [self._cell(system, name) for name in names]
-            table.add_row(system, *cells, self._mean(system, "nDCG@10"), self._mean(system, "R@100"))
-        show(table)
-        print(f"Command: {self.command}")
-
     def save(self, folder: Path) -> list[Path]:
         """Write JSON and Markdown into a folder that exists, named by date and commit; returns the files."""
         stem = f"beir-{self.machine['date']}-{self.machine['commit']}"
@@ -72,10 +61,10 @@ class BeirReport:
         """The table, and facts about the data."""
         names = list(self.datasets)
         lines = [f"nDCG@10 x 100, {self.machine['date']}, commit {self.machine['commit']}.", ""]
-        lines += [_line(["", *names, "mean"]), _line(["---"] * (len(names) + 2))]
+        lines += [_line(["", *names, "mean", "mean R@100"]), _line(["---"] * (len(names) + 3))]
         for system in self._systems():
             cells = [self._cell(system, name) for name in names]
-            lines.append(_line([system, *cells, self._mean(system, "nDCG@10")]))
+            lines.append(_line([system, *cells, self._mean(system, "nDCG@10"), self._mean(system, "R@100")]))
         lines += ["", MARKS, *self._spreads(), ""]
         for name, facts in self.datasets.items():
             notes = "".join(f"; {note}" for note in facts["notes"])
@@ -164,7 +153,7 @@ def beir(settings: BeirSettings) -> None:
         rows += _rows(dataset, names, Setting(settings.model, settings.biencoder, settings.work, other), settings.seeds)
     facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
     report = BeirReport(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
-    report.show()
+    print(report.markdown())
     for file in report.save(settings.out):
         print(f"Written to {file}")
 
