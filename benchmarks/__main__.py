@@ -1,5 +1,7 @@
 """The command line of the benchmarks, `python -m benchmarks`."""
 
+import typer
+
 from cdesearch.cli.exits import run_and_exit
 from cdesearch.errors import InputError
 
@@ -7,10 +9,32 @@ from cdesearch.errors import InputError
 def main() -> None:
     """Run a command of the benchmarks; raises InputError if a library is missing."""
     try:
-        from benchmarks.commands import app
+        app = commands()
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is not installed.", "Run `pip install -e '.[bench]'`.") from None
     app()
+
+
+def commands() -> typer.Typer:
+    """All commands. A benchmark is a function whose parameters, or the fields of whose settings, are its options."""
+    from benchmarks.ablations.ablation import ablation
+    from benchmarks.figures import analyse
+    from benchmarks.folders.command import folders
+    from benchmarks.quality.ask import ask
+    from benchmarks.quality.beir import beir
+    from benchmarks.quality.choose import choose
+    from benchmarks.quality.confidence import confidence
+    from benchmarks.quality.several import several
+    from benchmarks.quality.staleness import staleness
+    from benchmarks.speed.command import speed
+    from benchmarks.speed.peers import peers
+    from benchmarks.speed.scale import scale
+
+    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
+    for one in (ablation, analyse, ask, beir, choose, confidence, folders, peers, scale, several, speed, staleness):
+        app.command()(one)
+    return app
 
 
 if __name__ == "__main__":

@@ -42,8 +42,7 @@ def _train(options: argparse.Namespace) -> int:
     check_torch()  # before torch is imported, which warns if numpy is missing
     with exit_when_stopped("Nothing was written."):
         from trainer.execution import say
-        from trainer.recipe import load_recipe
-        from trainer.recipe_file import parse_override
+        from trainer.recipe import load_recipe, parse_override
         from trainer.run.folder import next_step, stopped
         from trainer.run.loop import exit_code
         from trainer.run.state import STATE

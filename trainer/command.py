@@ -50,7 +50,7 @@ def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> 
 
 
 def _parsed(overrides: list[str] | None) -> dict[str, str]:
-    from trainer.recipe_file import parse_override
+    from trainer.recipe import parse_override
 
     return dict(map(parse_override, overrides or []))
 

@@ -18,7 +18,7 @@ from cdesearch.errors import InputError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
-from trainer.data.random_stream import random_stream
+from trainer.data.store import random_stream
 from trainer.data.surrogate import WordScores, surrogate_vectors
 from trainer.replacing import writing
 

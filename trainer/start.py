@@ -23,7 +23,6 @@ from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, bert_state
 from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
-from cdesearch.models.meta_device import on_meta_device
 from cdesearch.models.published_fields import (
     MAX_LAYERS,
     REMEDY,
@@ -33,7 +32,7 @@ from cdesearch.models.published_fields import (
     refuse_unsupported,
     whole_number,
 )
-from cdesearch.models.published_weights import check_state, read_weights
+from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
 from trainer.export import check_out, export_as, writing_options
 from trainer.reporting import Parser, reported
 

@@ -1,36 +1,102 @@
-"""The command that trains several arms of one recipe and evaluates all of them in the same way."""
+"""The command that trains the arms of a plan, which change one recipe, and evaluates all of them in the same way."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
+from msgspec import field
 from rich.table import Table
 from scipy import stats
 
-from benchmarks.ablations.plan import Plan, planned_arms, read_plan
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, make_results_folder, show
 from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import Contextual
-from benchmarks.systems.fused import Fused
 from benchmarks.systems.system import BenchmarkSystem
+from benchmarks.systems.text import Fused
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from trainer.recipe import Recipe
-from trainer.recipe_file import to_plain
+from trainer.recipe import Count, Recipe, Section, check_recipe, parse_recipe, to_plain
 from trainer.replacing import replace_text
-from trainer.run.folder import claim_folder, read_log
+from trainer.run.folder import check_named, claim_folder, read_log
 from trainer.run.state import STATE
 
+COMPLETE = "See benchmarks/ablations for complete plans."
+DATA = "data"  # beside the arms: the folder of their prepared data
 CONTEXTS = ("true", "random", "null", "document")
 MADE_WITH = "arm.json"  # in the folder of an arm: its recipe, and how it is evaluated
 MEASURED = "ndcg.json"
+
+
+class Plan(Section, frozen=True, kw_only=True):
+    """All settings of an ablation."""
+
+    evaluate: list[Path]  # BEIR folders
+    max_tokens: Count  # of a text in evaluation
+    seeds: list[int] = field(default_factory=lambda: [0])
+    recipe: dict[str, dict[str, Any]]  # sections and keys that all arms share
+    arms: dict[str, dict[str, Any]]  # from a name to `section.key` and value
+
+
+def read_plan(file: Path) -> Plan:
+    """Read and check a plan; raises an InputError that names the file and the key."""
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: also for bad UTF-8
+        raise InputError(f"{file} is not a plan ({error}).", COMPLETE) from None
+    plan = parse_recipe(Plan, values, file, COMPLETE)
+    for key in ("evaluate", "seeds", "arms"):
+        if not getattr(plan, key):
+            raise InputError(f"{file}: {key} is empty.", COMPLETE)
+    names = [folder.name for folder in plan.evaluate]
+    if len({*names}) < len(names):
+        raise InputError(f"{file}: two folders of evaluate have the same name.", "Rename one of them.")
+    return plan
+
+
+def planned_arms(file: Path, plan: Plan, data: Path, start: Path, folder: Path) -> list[tuple[str, Recipe]]:
+    """The name and the checked recipe of each arm, in the order of `arms_of`.
+
+    Raises InputError if a recipe is wrong, names something that does not exist, or has the folder of another arm.
+    """
+    arms: list[tuple[str, Recipe]] = []
+    taken = {folder: "the whole plan", folder / DATA: "the prepared data"}
+    for name, values in arms_of(plan, data, start, folder):
+        recipe = check_recipe(values, file)
+        named = f"the arm {name} with seed {recipe.run.seed}"
+        if other := taken.get(recipe.run.out):
+            raise InputError(
+                f"{file}: {named} has the folder of {other}, {recipe.run.out}.", "Rename the arm, or correct `seeds`."
+            )
+        taken[recipe.run.out] = named
+        check_named(recipe)
+        arms.append((name, recipe))
+    return arms
+
+
+def arms_of(plan: Plan, data: Path, start: Path, folder: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """The name of each arm and the keys of its recipe: all arms with the first seed, then with the next one."""
+    for seed, (name, changes) in product(plan.seeds, plan.arms.items()):
+        values = {section: dict(keys) for section, keys in plan.recipe.items()}
+        for key in ("pairs", "keep_out"):
+            if isinstance(paths := values.get("data", {}).get(key), list):
+                values["data"][key] = [data / path if isinstance(path, str) else path for path in paths]
+        values.setdefault("model", {})["start"] = start
+        run = re.sub(r"\W+", "-", name) + (f"-seed-{seed}" if seed else "")
+        values.setdefault("run", {}).update({"out": folder / run, "work": folder / DATA, "seed": seed})
+        for name_of_key, value in changes.items():
+            section, _, key = name_of_key.partition(".")
+            values.setdefault(section, {})[key] = value
+        yield name, values
 
 
 @dataclass(frozen=True, slots=True)

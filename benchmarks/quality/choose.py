@@ -15,14 +15,12 @@ from scipy import stats
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.datasets.samples import has_long_documents, read_domain, read_long_documents
-from benchmarks.folders.chunks import development_set
-from benchmarks.folders.questions import QUESTIONS
-from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
+from benchmarks.folders.questions import QUESTIONS, development_set
+from benchmarks.measurement import RESULTS, Measurement, command, make_results_folder, measure
 from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import corpus_context, vectors_in
-from benchmarks.systems.fused import Rows, candidates_of, run_of
 from benchmarks.systems.system import DEPTH
-from benchmarks.systems.text import bm25_scores, stemmed
+from benchmarks.systems.text import Rows, bm25_scores, candidates_of, run_of, stemmed
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
@@ -87,51 +85,57 @@ class Variant:
         return FUSIONS[self.fusion](self.weight)
 
 
-def choose(
+@dataclass(frozen=True, slots=True)
+class ChooseSettings:
+    """The options of `choose`."""
+
     data: Annotated[
         list[Path] | None, typer.Argument(help="Pair files and long documents on which no model was trained.")
-    ] = None,
-    plan: Annotated[Path, typer.Option(help="TOML file with the baseline and the grid of variants.")] = PLAN,
-    documents: Annotated[int, typer.Option(min=10, help="Documents of a domain, or chunks of long documents.")] = 1500,
-    characters: Annotated[int, typer.Option(min=10, help="Characters to which each of them is cut.")] = 1000,
-    queries: Annotated[int, typer.Option(min=1, help="Queries of each of these sets.")] = 200,
+    ] = None
+    plan: Annotated[Path, typer.Option(help="TOML file with the baseline and the grid of variants.")] = PLAN
+    documents: Annotated[int, typer.Option(min=10, help="Documents of a domain, or chunks of long documents.")] = 1500
+    characters: Annotated[int, typer.Option(min=10, help="Characters to which each of them is cut.")] = 1000
+    queries: Annotated[int, typer.Option(min=1, help="Queries of each of these sets.")] = 200
     folders: Annotated[
         Path | None, typer.Option(help="Add the half to choose by of the folder benchmark, whose files are here.")
-    ] = None,
-    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
-    work: Annotated[Path, typer.Option(help="Folder for vectors, which later runs read again.")] = Path("runs/choose"),
-    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
-) -> None:
+    ] = None
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None
+    work: Annotated[Path, typer.Option(help="Folder for vectors, which later runs read again.")] = Path("runs/choose")
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS
+
+
+@command
+def choose(settings: ChooseSettings) -> None:
     """Compare all variants of a grid on development sets, and tell how far the best may be trusted."""
-    data = data or []
-    if len(data) < 2 and folders is None:
+    if len(settings.data or []) < 2 and settings.folders is None:
         raise InputError("There is no other set to choose by if the only one is left out.", "Name two or more.")
-    baseline, variants = read_grid(plan)
-    make_results_folder(out)
-    encoder = load_encoder(model)
+    baseline, variants = read_grid(settings.plan)
+    make_results_folder(settings.out)
+    encoder = load_encoder(settings.model)
     kinds, names, rows = [], [], []
-    for kind, dataset in development_sets(data, documents, characters, queries, folders):
+    for kind, dataset in development_sets(settings):
         kinds.append(kind)
         names.append(dataset.name)
-        rows.append(scores_of(dataset, encoder, work, [baseline, *variants]))
+        rows.append(scores_of(dataset, encoder, settings.work, [baseline, *variants]))
         print(f"{dataset.name}: baseline {rows[-1][0]:.1f}, best {rows[-1].max():.1f}", flush=True)
     scores = dict(zip(map(str, [baseline, *variants]), np.transpose(rows).tolist(), strict=True))
-    settings = {"sets": names, "documents": documents, "characters": characters, "queries": queries, "scores": scores}
-    measure("choose", {plan.stem: partial(compare_variants, variants, np.array(rows), kinds)}, settings, out)
+    size = {name: getattr(settings, name) for name in ("documents", "characters", "queries")}
+    suites = {settings.plan.stem: partial(compare_variants, variants, np.array(rows), kinds)}
+    measure("choose", suites, {"sets": names, **size, "scores": scores}, settings.out)
 
 
-def development_sets(
-    data: Sequence[Path], documents: int, characters: int, queries: int, folders: Path | None
-) -> Iterator[tuple[str, Dataset]]:
-    """The kind and the contents of each set: domains and long documents of `data`, and the folder benchmark's."""
-    for file in data:
-        if has_long_documents(file):
-            yield "long documents", read_long_documents(file, documents, characters, queries)
-        else:
-            yield "domains", read_domain(file, documents, characters, queries)
-    if folders is not None:
+def development_sets(settings: ChooseSettings) -> Iterator[tuple[str, Dataset]]:
+    """The kind and the contents of each set: domains and long documents, and the folder benchmark's."""
+    for file in settings.data or ():
+        is_long = has_long_documents(file)
+        read = read_long_documents if is_long else read_domain
+        yield (
+            "long documents" if is_long else "domains",
+            read(file, settings.documents, settings.characters, settings.queries),
+        )
+    if settings.folders is not None:
         for questions in sorted(QUESTIONS.glob("*.jsonl")):
-            yield "folders", development_set(questions.stem, folders)
+            yield "folders", development_set(questions.stem, settings.folders)
 
 
 def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.datasets.samples import read_domain
-from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.measurement import RESULTS, Measurement, command, measure
 from benchmarks.measures import compare, measure_run
 from benchmarks.systems.product import index_texts
 from cdesearch.context.vectors import to_unit
@@ -30,33 +30,39 @@ Rows = Sequence[tuple[str, str]]  # ids and texts
 Scores = Mapping[Mode, NDArray[np.float64]]  # nDCG@10 x 100 of every query
 
 
-def staleness(
-    data: Annotated[list[Path], typer.Argument(help="Pair files of domains for development.")],
-    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 5000,
-    characters: Annotated[int, typer.Option(help="Characters to which every document is cut.")] = 300,
-    queries: Annotated[int, typer.Option(help="Queries of each domain.")] = 500,
-    shares: Annotated[str, typer.Option(help="Shares of the documents that the index is first built from.")] = "0.1",
+@dataclass(frozen=True, slots=True)
+class StalenessSettings:
+    """The options of `staleness`."""
+
+    data: Annotated[list[Path], typer.Argument(help="Pair files of domains for development.")]
+    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 5000
+    characters: Annotated[int, typer.Option(help="Characters to which every document is cut.")] = 300
+    queries: Annotated[int, typer.Option(help="Queries of each domain.")] = 500
+    shares: Annotated[str, typer.Option(help="Shares of the documents that the index is first built from.")] = "0.1"
     kinds: Annotated[
         str, typer.Option(help="Any of random, topical (about one subject) and foreign (of the next domain).")
-    ] = ",".join(KINDS),
-    seeds: Annotated[int, typer.Option(help="Parts that are drawn of each kind.")] = 3,
-    work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/staleness"),
-    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
-) -> None:
+    ] = ",".join(KINDS)
+    seeds: Annotated[int, typer.Option(help="Parts that are drawn of each kind.")] = 3
+    work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/staleness")
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS
+
+
+@command
+def staleness(settings: StalenessSettings) -> None:
     """Index a part of a domain, update the index to the whole, and compare it with an index of the whole.
 
     A foreign part consists of documents of another domain, which the update removes.
     """
-    encoder = load_encoder(model)
-    settings: dict[str, Any] = {"documents": documents, "characters": characters, "queries": queries}
-    settings |= {"shares": shares, "kinds": kinds, "seeds": seeds}
-    chosen = [(float(share), kind) for share in shares.split(",") for kind in kinds.split(",")]
-    plan = [(share, kind, seed) for share, kind in chosen for seed in range(seeds)]
-    domains = [read_domain(file, documents, characters, queries) for file in data]
+    encoder = load_encoder(settings.model)
+    size = {name: getattr(settings, name) for name in ("documents", "characters", "queries")}
+    drawn = {name: getattr(settings, name) for name in ("shares", "kinds", "seeds")}
+    chosen = [(float(share), kind) for share in settings.shares.split(",") for kind in settings.kinds.split(",")]
+    plan = [(share, kind, seed) for share, kind in chosen for seed in range(settings.seeds)]
+    domains = [read_domain(file, **size) for file in settings.data]
     for domain, other in zip(domains, [*domains[1:], domains[0]], strict=True):
-        growing = _Growing(domain, other, work / domain.name, encoder)
-        measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan)}, settings, out)
+        growing = _Growing(domain, other, settings.work / domain.name, encoder)
+        measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan)}, size | drawn, settings.out)
 
 
 def _rows(domain: Dataset, numbers: Iterable[int]) -> Rows:

@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from math import log
 from pathlib import Path
@@ -18,7 +19,7 @@ import typer
 from rich.table import Table
 
 from benchmarks.machine import describe, peak_memory
-from benchmarks.measurement import RESULTS, make_results_folder, positive_numbers, show
+from benchmarks.measurement import RESULTS, command, make_results_folder, positive_numbers, show
 from benchmarks.speed.material import QUERIES, Material, of_pairs, search_queries
 from benchmarks.speed.runs import in_process
 from benchmarks.speed.searching import MODES, percentiles
@@ -45,51 +46,58 @@ BY_CALL: dict[str, Callable[[Sequence[Any]], str]] = {  # what a call of a Lance
 }
 
 
-def scale(
-    corpus: Annotated[Path, typer.Argument(help="BEIR folder to draw texts and vectors from.")],
-    sizes: Annotated[str, typer.Option(help="Numbers of chunks, separated by commas.")] = "10000,100000,1000000",
-    vectors: Annotated[str, typer.Option(help=f"Kind of the stored vectors: {', '.join(KINDS)}.")] = DEFAULT,
+@dataclass(frozen=True, slots=True)
+class ScaleSettings:
+    """The options of `scale`."""
+
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder to draw texts and vectors from.")]
+    sizes: Annotated[str, typer.Option(help="Numbers of chunks, separated by commas.")] = "10000,100000,1000000"
+    vectors: Annotated[str, typer.Option(help=f"Kind of the stored vectors: {', '.join(KINDS)}.")] = DEFAULT
     pairs: Annotated[
         Path | None,
         typer.Option(help="Folder of pair files to draw the sentences and the queries from; default: CORPUS."),
-    ] = None,
+    ] = None
     like: Annotated[
         Path | None,
         typer.Option(
             help="Index of many texts, to whose vectors those drawn are similar, so that recall means something."
         ),
-    ] = None,
+    ] = None
     folder: Annotated[
         Path | None, typer.Option(help="Where the indexes are made, and then removed; default: a temporary folder.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
-) -> None:
+    ] = None
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS
+
+
+@command
+def scale(settings: ScaleSettings) -> None:
     """Measure indexes of drawn texts and vectors, each stage in a process of its own.
 
     The last column is the exponent with which a cost grows from the first size to the last: 1 is linear.
     """
-    if vectors not in KINDS:
-        raise InputError(f"There is no kind of vectors {vectors}.", f"Name one of {', '.join(KINDS)}.")
-    counts = [int(number) for number in positive_numbers(sizes, "--sizes")]
+    corpus, pairs, like, kind = settings.corpus, settings.pairs, settings.like, settings.vectors
+    if kind not in KINDS:
+        raise InputError(f"There is no kind of vectors {kind}.", f"Name one of {', '.join(KINDS)}.")
+    counts = [int(number) for number in positive_numbers(settings.sizes, "--sizes")]
     n_like = None if like is None else _of_many(like)
     queries, sentences = (search_queries(corpus), None) if pairs is None else of_pairs(pairs, QUERIES)
     if pairs is not None and not (queries and sentences):
         raise InputError(f"{pairs} has no pairs with sentences.", "Name another folder of pair files.")
-    make_results_folder(out)
+    make_results_folder(settings.out)
     machine = describe()
     columns: dict[int, dict[str, float]] = {}
     for size in counts:
-        with tempfile.TemporaryDirectory(dir=folder) as name:
+        with tempfile.TemporaryDirectory(dir=settings.folder) as name:
             source = like or source_index(corpus, Path(name) / "source")
             material, work = Material(source.resolve(), sentences, resembles=like is not None), Path(name) / "folder"
             columns[size] = {}
-            stages = ((_built, (material, work, size, vectors)), (_searched, (work, queries)), (_updated, (work,)))
+            stages = ((_built, (material, work, size, kind)), (_searched, (work, queries)), (_updated, (work,)))
             for stage, given in stages:
                 figures = in_process(stage, *given)
                 print(f"{size:,} chunks, {stage.__name__[1:]}: {figures}", file=sys.stderr)
                 columns[size] |= figures
     _show(columns)
-    file = out / f"scale-{vectors}-{machine['date']}-{machine['commit']}.json"
+    file = settings.out / f"scale-{kind}-{machine['date']}-{machine['commit']}.json"
     texts = {"corpus": corpus.name, "sentences": (pairs or corpus).name, "like": n_like, "sizes": columns}
     file.write_text(json.dumps({"machine": machine, **texts}, indent=1) + "\n", encoding="utf-8")
     print(f"Written to {file}")

@@ -8,10 +8,9 @@ from pathlib import Path
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.contextual import Contextual
-from benchmarks.systems.fused import Fused
 from benchmarks.systems.product import Mode, Product
 from benchmarks.systems.system import BenchmarkSystem
-from benchmarks.systems.text import Bm25
+from benchmarks.systems.text import Bm25, Fused
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cdesearch.builders import BUILDER
 from cdesearch.errors import ModelError
-from cdesearch.languages.shares import described
+from cdesearch.languages.detection import described
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.store.copies import shown_source

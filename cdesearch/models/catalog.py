@@ -1,6 +1,7 @@
 """List the models that are installed or can be downloaded, and the languages that they read."""
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,12 +51,12 @@ def list_models(folders: Iterable[Path] = ()) -> Iterator[ListedModel]:
     """
     yield _installed("ships", DEFAULT.name, DEFAULT_MODEL, DEFAULT.description, str(DEFAULT.dimension))
     for folder in folders:
-        if described := _describe(folder):
-            yield _installed("folder", str(folder), folder, *described)
+        with suppress(ModelError, OSError):
+            yield listed_folder(folder)
     cached = {name: found for name in cached_names() if (found := cached_folder(name)) is not None}
     for name, folder in cached.items():
-        if described := _describe(folder):
-            yield _installed("cached", name, folder, *described)
+        with suppress(ModelError, OSError):
+            yield _installed("cached", name, folder, *_described(folder))
     for known in KNOWN_MODELS:
         if known.name not in cached:
             yield ListedModel(
@@ -72,12 +73,7 @@ def list_models(folders: Iterable[Path] = ()) -> Iterator[ListedModel]:
 
 def listed_folder(folder: Path) -> ListedModel:
     """What the list would show of the model in a folder; raises ModelError if there is none that can be used."""
-    family = family_of(folder)
-    dimension = str(family.dimension(folder))
-    description = family.describe(read_fields(folder / "config.json"))
-    if description is None:
-        raise ModelError(f"The model in {folder} is of a kind that cdesearch cannot run.", "Name another folder.")
-    return _installed("folder", str(folder), folder, description, dimension)
+    return _installed("folder", str(folder), folder, *_described(folder))
 
 
 def languages_of(model: Model | None) -> tuple[str, ...]:
@@ -123,17 +119,14 @@ def _installed(state: str, name: str, folder: Path, description: str, dimension:
     )
 
 
-def _describe(folder: Path) -> tuple[str, str] | None:
-    """A few words about a checkpoint, and its dimension; None if this project cannot run it."""
-    try:
-        fields = read_fields(folder / "config.json")
-        family = family_of(folder)
-        description = family.describe(fields)
-        if description is None:
-            return None
-        return description, str(family.dimension(folder))
-    except (ModelError, OSError):
-        return None
+def _described(folder: Path) -> tuple[str, str]:
+    """A few words about a checkpoint, and its dimension; raises ModelError if this project cannot run it."""
+    family = family_of(folder)
+    dimension = str(family.dimension(folder))
+    description = family.describe(read_fields(folder / "config.json"))
+    if description is None:
+        raise ModelError(f"The model in {folder} is of a kind that cdesearch cannot run.", "Name another folder.")
+    return description, dimension
 
 
 def _speed(folder: Path) -> str:

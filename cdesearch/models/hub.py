@@ -66,13 +66,7 @@ KNOWN_MODELS = (
     ),
     KnownModel("BAAI/bge-small-en-v1.5", "biencoder (bert), 33M parameters", "133 MB", 384, "mit", *_ENGLISH),
     KnownModel(
-        "intfloat/multilingual-e5-small",
-        "biencoder (bert), 118M parameters",
-        "471 MB",
-        384,
-        "mit",
-        "about 100",
-        _ALL,
+        "intfloat/multilingual-e5-small", "biencoder (bert), 118M parameters", "471 MB", 384, "mit", "about 100", _ALL
     ),
     KnownModel(
         "Qwen/Qwen3-Embedding-0.6B",

@@ -1,12 +1,15 @@
-"""Read and check the weights of a checkpoint of another project."""
+"""Read and check the weights of a checkpoint of another project, and make networks that receive such weights."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import check_plain
@@ -71,3 +74,22 @@ def _listed(items: Iterable[str]) -> str:
     items = list(items)
     further = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
     return ", ".join(items[:_LISTED]) + further
+
+
+@contextmanager
+def on_meta_device() -> Iterator[None]:
+    """Within the block, new modules have parameters without memory and without initial values."""
+    with torch.device("meta"), _NoInitialValues():
+        yield
+
+
+class _NoInitialValues(TorchFunctionMode):
+    """Skips the functions of torch.nn.init: on this device they import torch's compiler, which takes seconds."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)

@@ -11,9 +11,8 @@ from torch import nn
 
 from cdesearch.errors import ModelError
 from cdesearch.models.hub import NEEDS_HUB
-from cdesearch.models.meta_device import on_meta_device
 from cdesearch.models.published_fields import DOWNLOAD_AGAIN
-from cdesearch.models.published_weights import read_weights
+from cdesearch.models.published_weights import on_meta_device, read_weights
 
 _UNUSED = ("pooler.", "position_ids")  # parts of the names of weights that vectors do not depend on
 _MOST_MISSING = 10_000_000  # numbers of a network, such as a pooler's, that the weights may lack

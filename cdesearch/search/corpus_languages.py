@@ -4,9 +4,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdesearch.languages.detection import function_words, language_of, words_by_script
+from cdesearch.languages.detection import (
+    described,
+    function_words,
+    ignored_words,
+    language_of,
+    percentage,
+    text_language,
+    unread,
+    words_by_script,
+)
 from cdesearch.languages.known import ENGLISH, LANGUAGES, LATIN, names_of
-from cdesearch.languages.shares import described, ignored_words, percentage, text_language, unread
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_command
 from cdesearch.store.manifest import Manifest

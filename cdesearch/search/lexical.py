@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdesearch.languages.compounds import JOINING
+from cdesearch.languages.detection import ignored_words
 from cdesearch.languages.known import ARABIC, ENGLISH
-from cdesearch.languages.shares import ignored_words
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from cdesearch.languages.compounds import LEAST_PART, Vocabulary
-from cdesearch.languages.shares import joined_shares, language_shares, text_language
+from cdesearch.languages.detection import joined_shares, language_shares, text_language
 from cdesearch.store.manifest import Manifest
 from indexer.embedding.spool import Spool
 

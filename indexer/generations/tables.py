@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
+from cdesearch.languages.detection import ignored_words
 from cdesearch.languages.known import ENGLISH, LANGUAGES
-from cdesearch.languages.shares import ignored_words
 from cdesearch.search.nearest import chunks_per_part
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.storage import connect

@@ -19,7 +19,7 @@ def first_stage(config, state, backbone, variant, ids):
         states = modern_layers(state, "first_stage_model.embedder.", backbone, modern_embed(state, 1, ids, backbone))
     else:
         rows = nomic_embed(state, "first_stage_model.embedder.", ids)
-        angles = nomic_positions(variant, np.arange(len(ids)), np.ones(len(ids), bool), backbone)
+        angles = nomic_positions(np.arange(len(ids)), np.ones(len(ids), bool), backbone)
         states = nomic_layers(state, "first_stage_model.embedder.", backbone, rows, angles)
     hidden = gelu(linear(state, "first_stage_model.mlp.0", states.mean(0)))
     return linear(state, "first_stage_model.mlp.2", hidden)
@@ -41,10 +41,8 @@ def second_stage(config, state, backbone, variant, ids, context):
     else:
         prefix = "second_stage_model.backbone."
         rows = np.concatenate([context, soft, nomic_embed(state, prefix, ids)])
-        if variant == "v1_hub_remote_code":
-            rows = rows + state[prefix + "embeddings.token_type_embeddings.weight"][0]
         is_rotated = np.arange(len(rows)) >= len(context)
-        angles = nomic_positions(variant, np.arange(len(rows)), is_rotated, backbone)
+        angles = nomic_positions(np.arange(len(rows)), is_rotated, backbone)
         states = nomic_layers(state, prefix, backbone, rows, angles)
     text = states[len(context) + 8 :]
     pooled = text[instruction_length(config, variant, ids) :].mean(0)
@@ -66,11 +64,9 @@ def nomic_embed(state, prefix, ids):
     return words + state[prefix + "embeddings.token_type_embeddings.weight"][0]
 
 
-def nomic_positions(variant, places, is_rotated, backbone):
-    """(heads, T) the position of a row, or with the hub's code the number of the head; 0 is no rotation."""
-    heads = np.arange(backbone["n_head"])[:, None]
-    by_row = heads * np.ones(len(places)) if variant == "v1_hub_remote_code" else places + 0 * heads
-    return np.where(is_rotated, by_row, 0)
+def nomic_positions(places, is_rotated, backbone):
+    """(heads, T) the position of a row; 0 is no rotation."""
+    return np.where(is_rotated, places, 0) + np.zeros((backbone["n_head"], 1))
 
 
 def nomic_layers(state, prefix, backbone, rows, positions):

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from cdesearch.models.released.model import load_released
 
 D = 32
-VARIANTS = ["v1", "v1_hub_remote_code", "v2"]
+VARIANTS = ["v1", "v2"]
 NOMIC = {
     "n_embd": D,
     "n_head": 4,
@@ -127,4 +127,4 @@ def released_folder(folder, variant, **changes):
     (folder / "config.json").write_text(json.dumps(config))
     save_file(state, folder / "model.safetensors")
     make_tokenizer().save(str(folder / "tokenizer.json"))
-    return folder, load_released(config, state, SMALL[variant], variant)
+    return folder, load_released(config, state, SMALL[variant])

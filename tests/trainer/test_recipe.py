@@ -4,8 +4,7 @@ import pytest
 
 import trainer
 from cdesearch.errors import InputError
-from trainer.recipe import load_recipe
-from trainer.recipe_file import differences
+from trainer.recipe import differences, load_recipe
 
 RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
 

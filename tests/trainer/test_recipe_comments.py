@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from trainer.pretraining.recipe import load_pretraining_recipe
-from trainer.recipe import load_recipe
-from trainer.recipe_file import parse_override
+from trainer.recipe import load_recipe, parse_override
 
 ROOT = Path(__file__).parents[2]
 LOADERS = {"train": load_recipe, "pretrain": load_pretraining_recipe}

@@ -16,12 +16,10 @@ from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.batches.cluster import Clusters, cluster_documents, cluster_pairs, unclustered
-from trainer.data.batches.context_documents import ContextDocuments
-from trainer.data.batches.stream import BatchStream, DomainData, Part, PartContext
+from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainData, Part, PartContext
 from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.reading import domain_files
-from trainer.data.random_stream import random_stream
-from trainer.data.store import Arrays, Integers, Rows, digest_of, stored, stored_in_blocks
+from trainer.data.store import Arrays, Integers, Rows, digest_of, random_stream, stored, stored_in_blocks
 from trainer.data.surrogate import Surrogate, WordScores, open_surrogate, surrogate_vectors
 from trainer.data.training_batch import Batch, token_rows
 from trainer.execution import evaluation_mode

@@ -4,7 +4,8 @@
     stored_in_blocks(folder, n, make)  the same for n rows; a run that is stopped loses no more than a block
     Rows                               rows of different lengths, such as texts and their tokens
 
-A folder is renamed when it is complete, so it can be copied to another machine at any time.
+A folder is renamed when it is complete, so it can be copied to another machine at any time. Random numbers of a run
+also follow from what they are for (`random_stream`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -110,3 +111,13 @@ def spans(firsts: Integers, lengths: Integers) -> Integers:
     """The numbers of all ranges, one after the other, from their firsts (n,) and lengths (n,)."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + lengths, lengths)
+
+
+def random_stream(seed: int, name: str, *numbers: int) -> np.random.Generator:
+    """The generator of one purpose, named by a word and the numbers of its epoch, step or domain.
+
+    Two purposes never share a stream, because name and numbers are hashed together. Plain lists of seeds would collide:
+    NumPy's SeedSequence treats (0, 3) and (0, 3, 0) alike.
+    """
+    digest = blake2b(repr((seed, name, *numbers)).encode(), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))

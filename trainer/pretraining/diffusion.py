@@ -26,8 +26,7 @@ from cdesearch.errors import InputError
 from cdesearch.models.pplx.folder import MODEL_TYPE, read_folder
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.transformers_library import load_weights, loading_from
-from trainer.data.random_stream import random_stream
-from trainer.data.store import Integers
+from trainer.data.store import Integers, random_stream
 from trainer.data.training_batch import Tokens, padded
 from trainer.execution import evaluation_mode
 from trainer.pretraining.recipe import NetworkSizes, PretrainingRecipe

@@ -7,7 +7,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from cdesearch.errors import InputError
-from trainer.recipe_file import Count, Rate, Section, Seed, Share, Temperature, found, parse_recipe, read_recipe_file
+from trainer.recipe import Count, Rate, Section, Seed, Share, Temperature, found, parse_recipe, read_recipe_file
 
 Kind = Literal["condenser", "cocondenser", "diffusion"]
 DOCUMENTED = "See trainer/pretraining/recipe.py for every key."

@@ -14,8 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.errors import InputError
-from trainer.data.random_stream import random_stream
-from trainer.data.store import Integers
+from trainer.data.store import Integers, random_stream
 from trainer.data.training_batch import Tokens, padded
 from trainer.pretraining.token_documents import TokenDocuments
 

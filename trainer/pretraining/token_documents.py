@@ -12,8 +12,7 @@ from tokenizers import Tokenizer
 
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.reading import parts_of, read_passages
-from trainer.data.random_stream import random_stream
-from trainer.data.store import Arrays, Integers, Rows, digest_of, stored
+from trainer.data.store import Arrays, Integers, Rows, digest_of, random_stream, stored
 
 AT_ONCE = 512  # documents that are tokenised together
 SHORTEST = 16  # tokens of a document; there is nothing to learn from a shorter one

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import CdesearchError, InputError, ModelError, StorageError
 from trainer.execution import world
-from trainer.recipe_file import differences, parse_recipe, to_plain
+from trainer.recipe import differences, parse_recipe, to_plain
 from trainer.replacing import replacing, writing
 
 STATE = "state.pt"

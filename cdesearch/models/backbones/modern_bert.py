@@ -13,14 +13,7 @@ from cdesearch.models.backbones.attention import Projected, project
 from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
-from cdesearch.models.published_fields import (
-    MAX_LAYERS,
-    REMEDY,
-    check_heads,
-    number,
-    refuse_unsupported,
-    whole_number,
-)
+from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
 
 _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "attention_bias": (False,),

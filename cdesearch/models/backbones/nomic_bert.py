@@ -52,7 +52,6 @@ class NomicBertConfig:
     inner: int = 3072
     norm_eps: float = 1e-12
     rotary_base: float = 1000.0
-    rotates_heads: bool = False  # as the hub's remote code: rotates over heads, not positions
 
     @classmethod
     def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "NomicBertConfig":
@@ -122,8 +121,9 @@ class NomicBert(nn.Module):
         The first `n_free` rows have no position, so they are not rotated. The next row is at position `start`.
         """
         config, dtype = self.config, self.emb_ln.weight.dtype
-        turns = self._turns(attention_mask, n_free, start)
-        by = rotation(turns, config.dimension // config.n_heads, config.rotary_base, dtype)
+        n_rotated = attention_mask.shape[1] - n_free
+        turns = functional.pad(torch.arange(start, start + n_rotated, device=attention_mask.device), (n_free, 0))
+        by = rotation(turns[:, None], config.dimension // config.n_heads, config.rotary_base, dtype)
         mask = additive_mask(attention_mask, dtype)
         return [(cast("JointLayer", layer), mask, by) for layer in self.encoder.layers]
 
@@ -134,15 +134,6 @@ class NomicBert(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, T, d) states, without a context."""
         return through(self.steps(attention_mask), self.enter(self.embed(input_ids)))
-
-    def _turns(self, attention_mask: Tensor, n_free: int, start: int) -> Tensor:
-        """Positions (S, 1), or (S, heads) if heads are rotated. Rows without a position have 0: it rotates nothing."""
-        n_rotated, device = attention_mask.shape[1] - n_free, attention_mask.device
-        free = torch.zeros(n_free, 1, device=device)
-        if self.config.rotates_heads:
-            heads = torch.arange(self.config.n_heads, device=device)
-            return torch.cat([free, torch.ones(n_rotated, 1, device=device)]) * heads
-        return torch.cat([free, torch.arange(start, start + n_rotated, device=device)[:, None]])
 
 
 class _Embeddings(nn.Module):

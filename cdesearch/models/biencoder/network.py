@@ -10,8 +10,8 @@ from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.biencoder.folder import Dense, Pooling, PublishedModel
 from cdesearch.models.checkpoint_files import check_plain
-from cdesearch.models.meta_device import on_meta_device
 from cdesearch.models.published_fields import DOWNLOAD_AGAIN, read_fields
+from cdesearch.models.published_weights import on_meta_device
 from cdesearch.models.transformers_library import load_weights, loading_from
 
 # Fields of config.json that do not change the states, but how the library computes and returns them.

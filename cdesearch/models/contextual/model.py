@@ -16,7 +16,7 @@ from cdesearch.models.backbones.packed import Packing, packed_mean
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
-from cdesearch.models.meta_device import on_meta_device
+from cdesearch.models.published_weights import on_meta_device
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
 PreparedContext = ContextPrefix | Cached | None  # what `pooled` takes for every batch

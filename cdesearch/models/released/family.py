@@ -28,7 +28,7 @@ class ReleasedFamily:
         return 768
 
     def open(self, folder: Path) -> LoadedModel:
-        from cdesearch.models.released.folder import as_model_config, open_released
+        from cdesearch.models.released.model import as_model_config, open_released
 
         model = open_released(folder)
         tokenizer = _tokenizer(folder, is_v2=model.config.variant == "v2")

@@ -6,25 +6,70 @@ github.com/jxmorris12/cde, commit 9d776b0.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig, with_rounded_width
-from cdesearch.models.meta_device import on_meta_device
-from cdesearch.models.published_weights import check_state
-from cdesearch.models.released.config import ReleasedConfig, Variant
-from cdesearch.models.released.state import (
-    N_SOFT_PROMPTS,
-    NULL,
-    prompt_shapes,
-    soft_prompts,
-)
+from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.published_fields import read_fields
+from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
+from cdesearch.models.released.config import ReleasedConfig
+
+N_SOFT_PROMPTS = 8
+NULL = "second_stage_model.sequence_dropout_null_embedding"
+_PROMPT = "second_stage_model.prompt_projection"
+_HEAD = 64  # dimensions of a head
+_NOMIC_FIELDS = ("vocab_size", "n_embd", "n_head", "n_inner")
+_MODERN_FIELDS = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
+QUERY_PREFIX, DOCUMENT_PREFIX = "search_query: ", "search_document: "
+_REMEDY = "Download jxm/cde-small-v1 or jxm/cde-small-v2 completely and name its folder."
+_DROPOUT = "transductive_sequence_dropout_prob"
+
+
+def prompt_shapes(dimension: int) -> dict[str, torch.Size]:
+    """The shapes of the projection that computes the soft prompts, by published name."""
+    return {
+        f"{_PROMPT}.0.weight": torch.Size((dimension, dimension)),
+        f"{_PROMPT}.0.bias": torch.Size((dimension,)),
+        f"{_PROMPT}.2.weight": torch.Size((N_SOFT_PROMPTS * dimension, dimension)),
+        f"{_PROMPT}.2.bias": torch.Size((N_SOFT_PROMPTS * dimension,)),
+    }
+
+
+def soft_prompts(state: Mapping[str, Tensor]) -> Tensor:
+    """The 8 soft prompts (8, d), fp32. They are constant, because the projection's input is always a vector of ones."""
+    inner, inner_bias, outer, outer_bias = (
+        state[f"{_PROMPT}.{part}"].float() for part in ("0.weight", "0.bias", "2.weight", "2.bias")
+    )
+    ones = torch.ones(inner.shape[1], device=inner.device)
+    hidden = functional.relu(functional.linear(ones, inner, inner_bias))
+    return functional.linear(hidden, outer, outer_bias).reshape(N_SOFT_PROMPTS, -1)
+
+
+def backbone_widths(state: Mapping[str, Tensor]) -> dict[str, int]:
+    """The widths of the backbone, as fields of its config.json, derived from the weights.
+
+    The depth is not derived: a checkpoint that lacks a layer must not pass as a smaller network. Heads have 64
+    dimensions in every published NomicBERT and ModernBERT.
+    """
+    at = "second_stage_model.backbone"
+    for words, inner, axis, names in (
+        ("embeddings.word_embeddings.weight", "encoder.layers.0.mlp.fc11.weight", 0, _NOMIC_FIELDS),
+        ("embeddings.tok_embeddings.weight", "layers.0.mlp.Wo.weight", 1, _MODERN_FIELDS),
+    ):
+        if f"{at}.{words}" in state and f"{at}.{inner}" in state:
+            vocabulary, dimension = state[f"{at}.{words}"].shape
+            widths = vocabulary, dimension, max(dimension // _HEAD, 1), state[f"{at}.{inner}"].shape[axis]
+            return dict(zip(names, widths, strict=True))
+    return {}
 
 
 class ReleasedModel(nn.Module):
@@ -132,10 +177,6 @@ class _SecondStage(nn.Module):
 
     def enter(self, rows: Tensor) -> Tensor:
         """Rows (..., d) as the input of the first layer, normalised; the text's rows of v2 for the second time."""
-        if self.config.variant == "v1_hub_remote_code" and isinstance(self.backbone, NomicBert):
-            # The code on the hub passes rows to a backbone that adds the token type to all of them: context and soft
-            # prompts have it once, the text twice.
-            rows = rows + self.backbone.embeddings.token_type_embeddings.weight[0]
         return self.backbone.enter(rows)
 
     def steps(self, mask: Tensor, n_context: int) -> list[Step]:
@@ -167,20 +208,16 @@ def _backbone(config: NomicBertConfig | ModernBertConfig) -> NomicBert | ModernB
 
 
 def load_released(
-    config: Mapping[str, Any],
-    state: Mapping[str, Tensor],
-    backbone: Mapping[str, Any] | None = None,
-    variant: Variant | None = None,
+    config: Mapping[str, Any], state: Mapping[str, Tensor], backbone: Mapping[str, Any] | None = None
 ) -> ReleasedModel:
     """A released checkpoint in fp32, from its config.json's fields and its tensors by published name.
 
-    `backbone` has the fields of the backbone's own config.json; absent ones have the published values. `variant` says
-    whether v1 is computed as it was trained or as the code on the hub does. Without it the config's embedder decides
-    between v1 and v2. Raises ModelError.
+    `backbone` has the fields of the backbone's own config.json; absent ones have the published values. v1 is computed
+    as it was trained, which the code on the hub does not do. Raises ModelError.
     """
     # If the field is absent, the weights decide: the reference then has no null embedding, but published models do.
     config = {"transductive_sequence_dropout_prob": float(NULL in state), **config}
-    read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state), variant)
+    read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state))
     with on_meta_device():
         model = ReleasedModel(read)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
@@ -189,3 +226,56 @@ def load_released(
     model.load_state_dict({name: state[name].to(torch.float32, copy=True) for name in shapes}, assign=True)
     model.second_stage_model.soft_prompts = soft_prompts(state)
     return model.eval()
+
+
+def open_released(folder: Path, backbone: Mapping[str, Any] | None = None) -> ReleasedModel:
+    """Read a released checkpoint's folder into fp32; raises ModelError. Nothing is downloaded, and no code of it runs.
+
+    `backbone` has the fields of the backbone's own config.json. Without it, widths are derived from the weights, and
+    other fields have the published values.
+    """
+    config = _read_config(folder)
+    state = read_weights(folder)
+    if NULL in state and not config.get(_DROPOUT):
+        # The published config is for inference, where nothing is dropped out. The weights may still contain the null
+        # embedding of training.
+        config[_DROPOUT] = 0.005
+    try:
+        return load_released(config, state, backbone_widths(state) if backbone is None else backbone)
+    except ModelError as error:
+        raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
+
+
+def as_model_config(config: ReleasedConfig) -> ModelConfig:
+    """The configuration in the terms of this project, for the published vectors: no whitening, no document context."""
+    stage = config.second_stage
+    backbone = BackboneConfig(
+        vocabulary=stage.vocabulary,
+        dimension=stage.dimension,
+        n_layers=stage.n_layers,
+        n_heads=stage.n_heads,
+        inner=stage.inner,
+        n_positions=config.max_tokens,
+        norm_eps=stage.norm_eps,
+    )
+    return ModelConfig(
+        backbone,
+        statistics=NO_STATISTICS,
+        context_attention="joint",
+        context_size=config.corpus_size,
+        document_weight=0.0,
+        max_tokens=config.max_tokens,
+        query_prefix=QUERY_PREFIX,
+        document_prefix=DOCUMENT_PREFIX,
+    )
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", _REMEDY)
+    config = read_fields(folder / "config.json")
+    if "embedder" not in config:
+        raise ModelError(
+            f"{folder / 'config.json'} does not belong to a released checkpoint: it names no embedder.", _REMEDY
+        )
+    return config

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from beir_folder import WORDS, write_set
 
-from benchmarks.ablations.ablation import ablation, mean_and_interval
-from benchmarks.ablations.plan import arms_of, read_plan
+from benchmarks.ablations.ablation import ablation, arms_of, mean_and_interval, read_plan
 from cdesearch.errors import InputError, SourceError
 from trainer.recipe import check_recipe
 

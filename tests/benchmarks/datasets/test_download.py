@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.datasets.download import fetched
+from benchmarks.datasets.dataset import fetched
 from cdesearch.errors import SourceError
 
 

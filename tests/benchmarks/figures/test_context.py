@@ -3,7 +3,7 @@ import json
 import pytest
 from beir_folder import write_set
 
-from benchmarks.figures.context import analyse
+from benchmarks.figures import analyse
 from cdesearch.errors import InputError
 
 

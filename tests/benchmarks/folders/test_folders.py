@@ -3,10 +3,16 @@ import json
 import pytest
 
 from benchmarks.folders.archives import FOLDERS
-from benchmarks.folders.chunks import judged_chunks
-from benchmarks.folders.command import Answered, measured_folder, summarised
-from benchmarks.folders.questions import MOST_TOKENS, QUESTIONS, Passage, Question, measure_question, read_questions
-from benchmarks.folders.systems import with_all_words
+from benchmarks.folders.command import Answered, measured_folder, summarised, with_all_words
+from benchmarks.folders.questions import (
+    MOST_TOKENS,
+    QUESTIONS,
+    Passage,
+    Question,
+    judged_chunks,
+    measure_question,
+    read_questions,
+)
 from benchmarks.systems.biencoder import installed_minilm
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer

@@ -20,7 +20,7 @@ def test_systems_are_compared_and_the_report_is_written(tmp_path, tiny_checkpoin
     assert "bm25" in rows["two", "all-MiniLM-L6-v2 + BM25"]["against"]
     assert file.with_suffix(".md").read_text().count("| BM25") == 1
     assert "mean of 2 context samples" in file.with_suffix(".md").read_text()
-    assert "Command: python -m benchmarks" in capsys.readouterr().out
+    assert "Command: `python -m benchmarks" in capsys.readouterr().out
 
 
 def test_systems_that_cannot_be_compared_are_refused(tmp_path, tiny_checkpoint):

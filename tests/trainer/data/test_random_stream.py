@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.random_stream import random_stream
+from trainer.data.store import random_stream
 
 purposes = st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "a 1"]), st.lists(st.integers(0, 12), max_size=3))
 

@@ -7,7 +7,7 @@ import torch
 from batches import PLACES, WINDOWED, gradients, make_student, make_window_batch, weights_of
 from conftest import TINY
 
-from cdesearch.encode.chunk_windows import split_windows
+from cdesearch.encode.length_batches import split_windows
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.whitening_head import TokenWeights
 from trainer.recipe import Objective

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
-from trainer.data.random_stream import random_stream
+from trainer.data.store import random_stream
 
 ITERATIONS = 100
 TRIES = 3

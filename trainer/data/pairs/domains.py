@@ -18,8 +18,7 @@ import numpy as np
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.beir import read_queries, read_texts
 from trainer.data.pairs.reading import Pair, domain_name, parts_of, read_pairs
-from trainer.data.random_stream import random_stream
-from trainer.data.store import Arrays, Integers, Rows, digest_of, encoded, spans, stored
+from trainer.data.store import Arrays, Integers, Rows, digest_of, encoded, random_stream, spans, stored
 
 SHINGLE = 13  # words
 LEAK = 0.25  # a document with this share of its shingles in an evaluation corpus is a leak

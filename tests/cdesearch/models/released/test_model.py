@@ -22,12 +22,11 @@ from safetensors.torch import save_file
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.joint import text_states, through
-from cdesearch.models.released.folder import open_released
-from cdesearch.models.released.model import load_released
+from cdesearch.models.released.model import load_released, open_released
 
 
 def make(variant, **changes):
-    return load_released(config_of(variant, **changes), random_state(variant), backbone_of(variant), variant)
+    return load_released(config_of(variant, **changes), random_state(variant), backbone_of(variant))
 
 
 def texts(n_texts=3, length=30):
@@ -61,7 +60,7 @@ def test_the_published_checkpoints_load_without_a_config_of_the_backbone(variant
     shapes = published_shapes(variant, fields)
     assert sum(np.prod(shape) for shape in shapes.values()) / 1e6 == pytest.approx(millions, abs=within)
     state = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
-    model = load_released(config_of(variant, transductive_corpus_size=512), state, variant=variant)
+    model = load_released(config_of(variant, transductive_corpus_size=512), state)
     prompts = [name for name in shapes if "prompt_projection" in name]
     assert set(model.state_dict()) == set(shapes) - set(prompts)
     assert model.second_stage_model.soft_prompts.shape == (8, 768)
@@ -72,7 +71,7 @@ def test_the_published_checkpoints_load_without_a_config_of_the_backbone(variant
 def test_both_stages_agree_with_a_second_implementation_in_numpy(variant, skips):
     config = config_of(variant, pool_ignore_instruction_tokens=skips)
     state, backbone = random_state(variant), backbone_of(variant)
-    model = load_released(config, state, backbone, variant)
+    model = load_released(config, state, backbone)
     ids, mask = texts()
     colon = 27 if variant == "v2" else 1024
     ids[:, 0] = colon  # at index 0 it ends no instruction
@@ -91,7 +90,7 @@ def test_both_stages_agree_with_a_second_implementation_in_numpy(variant, skips)
 def test_computing_the_prefix_once_does_not_change_the_vectors(variant, n_layers):
     kept = {name: tensor for name, tensor in random_state(variant).items() if not is_beyond(name, n_layers)}
     config = config_of(variant, limit_layers=n_layers, limit_layers_first_stage=n_layers)
-    model = load_released(config, kept, backbone_of(variant), variant)
+    model = load_released(config, kept, backbone_of(variant))
     stage, (ids, mask), rows = model.second_stage_model, texts(), context(9)
     before = torch.cat([rows, stage.soft_prompts]).expand(len(ids), -1, -1)
     entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
@@ -111,7 +110,7 @@ def is_beyond(name, n_layers):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_context_is_the_null_embedding_in_every_slot(variant):
     state = random_state(variant)
-    model = load_released(config_of(variant), state, backbone_of(variant), variant)
+    model = load_released(config_of(variant), state, backbone_of(variant))
     nulls = state["second_stage_model.sequence_dropout_null_embedding"].repeat(12, 1)
     close(model.second_stage(*texts(), None), model.second_stage(*texts(), nulls))
 
@@ -119,7 +118,7 @@ def test_no_context_is_the_null_embedding_in_every_slot(variant):
 def test_without_sequence_dropout_there_is_no_null_embedding():
     state = random_state("v1")
     del state["second_stage_model.sequence_dropout_null_embedding"]
-    model = load_released(config_of("v1", transductive_sequence_dropout_prob=0.0), state, NOMIC, "v1")
+    model = load_released(config_of("v1", transductive_sequence_dropout_prob=0.0), state, NOMIC)
     with pytest.raises(ModelError, match="no null embedding"):
         model.second_stage(*texts(), None)
 
@@ -185,7 +184,7 @@ def test_fields_of_the_checkpoint_that_are_not_supported_are_named(changes, name
 )
 def test_fields_of_the_backbone_that_are_not_supported_are_named(variant, changes, named):
     with pytest.raises(ModelError) as caught:
-        load_released(config_of(variant), random_state(variant), backbone_of(variant) | changes, variant)
+        load_released(config_of(variant), random_state(variant), backbone_of(variant) | changes)
     assert named in str(caught.value)
 
 
@@ -194,7 +193,7 @@ def test_weights_that_are_missing_unknown_of_another_shape_or_integers_are_named
         state = random_state("v1")
         change(state)
         with pytest.raises(ModelError) as caught:
-            load_released(config_of("v1"), state, NOMIC, "v1")
+            load_released(config_of("v1"), state, NOMIC)
         return str(caught.value)
 
     name = "second_stage_model.output_projection.2.bias"
@@ -204,9 +203,7 @@ def test_weights_that_are_missing_unknown_of_another_shape_or_integers_are_named
     assert "and 1 more" in message(lambda state: [state.pop(key) for key in list(state)[:6]])
 
 
-def test_a_variant_that_does_not_exist_and_a_context_of_another_size():
-    with pytest.raises(ModelError, match="v1_hub_remote_code, v2"):
-        load_released(config_of("v1"), random_state("v1"), NOMIC, "v3")
+def test_a_context_of_another_size_is_refused():
     with pytest.raises(InputError, match=r"\(12, 16\)"):
         make("v1").second_stage(*texts(), torch.ones(12, 16))
 
@@ -220,16 +217,15 @@ def write(folder, variant="v1", **changes):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_folder_is_read(tmp_path, variant):
-    compat = "hub_remote_code" if variant == "v1_hub_remote_code" else None
-    opened = open_released(write(tmp_path / "released", variant), compat, backbone_of(variant))
+    opened = open_released(write(tmp_path / "released", variant), backbone_of(variant))
     assert opened.config == make(variant).config
     close(opened.second_stage(*texts(), context()), make(variant).second_stage(*texts(), context()), atol=0)
 
 
 def test_errors_of_bad_folders_are_one_line(tmp_path):
-    def message(folder, **options):
+    def message(folder):
         with pytest.raises(ModelError) as caught:
-            open_released(folder, backbone=NOMIC, **options)
+            open_released(folder, backbone=NOMIC)
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
@@ -245,7 +241,6 @@ def test_errors_of_bad_folders_are_one_line(tmp_path):
     assert "no model.safetensors" in message(good)
     (good / "config.json").write_text('{"backbone": {}')
     assert "cannot be read" in message(good)
-    assert "neither NomicBERT nor ModernBERT" in message(
+    assert "not one NomicBERT or ModernBERT" in message(
         write(tmp_path / "t5", embedder="gtr-base", dataset_backbone=None)
     )
-    assert "not the backbone" in message(write(tmp_path / "v2", "v2"), compat="hub_remote_code")

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.data.batches.cluster import Clusters
-from trainer.data.batches.context_documents import ContextDocuments
-from trainer.data.batches.stream import BatchStream, DomainData, Part, PartContext
+from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainData, Part, PartContext
 from trainer.data.material import stored_tokens
 from trainer.data.pairs.domains import prepare
 from trainer.data.store import Rows

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.data.batches.cluster import Clusters, _tour, pack
-from trainer.data.random_stream import random_stream
+from trainer.data.store import random_stream
 
 sizes = st.lists(st.integers(0, 90), min_size=1, max_size=4)
 

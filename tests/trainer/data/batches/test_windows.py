@@ -8,7 +8,7 @@ from conftest import make_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdesearch.encode.chunk_windows import join_chunks, split_windows
+from cdesearch.encode.length_batches import join_chunks, split_windows
 from trainer.data.training_batch import first_copies, make_windows, padded, tokenize
 
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(1, 9)), min_size=1, max_size=14)
