@@ -62,11 +62,10 @@ def test_no_control_character_of_a_page_is_printed(pages, options):
         assert all(re.fullmatch(r"\S{1,1999}", anchor) and anchor.isprintable() for anchor in anchors)
 
 
-@pytest.mark.parametrize("detail", ["low", "normal", "full"])
-def test_an_agent_gets_no_control_characters(pages, tiny_checkpoint, detail):
+def test_an_agent_gets_no_control_characters(pages, tiny_checkpoint):
     request = SearchRequest("whale", k=50, mode="text")
     with ServedIndexes.open([pages], model=tiny_checkpoint) as indexes:
-        answer = search(indexes, None, request, detail, Part(8_000))
+        answer = search(indexes, None, request, Part(8_000))
     passages = answer.data["passages"]
     texts = [value for passage in passages for value in passage.values() if isinstance(value, str)]
     assert len(passages) > len(IDS)
