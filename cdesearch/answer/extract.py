@@ -111,14 +111,11 @@ class CorpusView:
 
     def coverage(self, question: str, texts: Sequence[str]) -> Scores:
         """Return the share of the question's tokens, weighted by idf, that each of the n texts contains, (n,)."""
-        asked = self.tokens(" ".join(_content_words(question)) or question)
+        words = [word for word in re.findall(r"\w+", question.lower()) if word not in QUESTION_WORDS]
+        asked = self.tokens(" ".join(words) or question)
         idf = self.idf(asked)
         total = max(float(idf.sum()), 1e-9)
         return np.array([float(idf[np.isin(asked, self.tokens(text))].sum()) / total for text in texts])
-
-
-def _content_words(question: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", question.lower()) if word not in QUESTION_WORDS]
 
 
 def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> list[Candidate]:

@@ -63,7 +63,8 @@ def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
     is_help = len(arguments) == 2 and arguments[0] in HELP and arguments[1] in commands
     if is_help or arguments == ["help"]:
         return [*arguments[1:], "--help"]
-    if arguments[:1] == ["open"] and arguments[1:] and not _is_number_or_option(arguments[1]):
+    is_open = arguments[:1] == ["open"] and len(arguments) > 1
+    if is_open and not (arguments[1].startswith("-") or arguments[1].isdigit()):
         return ["query", *arguments]
     if not arguments or arguments[0] in ABOUT or arguments[0] in commands:
         return arguments
@@ -71,10 +72,6 @@ def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
     if first is not None and arguments[first] in commands:
         return [arguments[first], *arguments[:first], *arguments[first + 1 :]]
     return ["query", *arguments]
-
-
-def _is_number_or_option(text: str) -> bool:
-    return text.startswith("-") or text.isdigit()
 
 
 def first_word(arguments: Sequence[str]) -> int | None:

@@ -64,8 +64,9 @@ def _rows(files: list[ConfigFile]) -> Iterator[_Row]:
     check_sections(files, commands)
     for name, command in sorted(commands.items()):
         for key, value, source in shown_defaults(settings_of(name, command, files), command):
-            is_secret = key in SECRETS and value is not None
-            yield _Row(name, key, "(hidden)" if is_secret else _plain(value), source)
+            shown = "(hidden)" if key in SECRETS and value is not None else value
+            shown = str(shown) if isinstance(shown, Path) else list(shown) if isinstance(shown, tuple) else shown
+            yield _Row(name, key, shown, source)
 
 
 def _commands() -> dict[str, Any]:
@@ -79,10 +80,6 @@ def _commands() -> dict[str, Any]:
             app.command(entry.name)(entry.load())
     group: Any = typer.main.get_command(app)
     return dict(group.commands)
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
 
 
 def _cells(row: _Row) -> tuple[str, str, str, str]:
