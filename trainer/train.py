@@ -21,7 +21,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.errors import TrainingError
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display, Silent
@@ -35,7 +34,7 @@ from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
 from trainer.replacing import replace_folder
 from trainer.run.folder import Log, check_named, claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
-from trainer.run.loop import Work, check_length, take_steps, terminable
+from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import (
     Running,
     check_start,
@@ -43,7 +42,6 @@ from trainer.run.state import (
     digest_of_start,
     first_not_finite,
     load_best,
-    load_state,
     save_best,
     save_state,
 )
@@ -140,7 +138,7 @@ class TrainingRun:
     material: Material
     state: Running
     n_steps: int
-    _log: Log | None
+    _log: Log
 
     def __init__(self, recipe: Recipe, display: Display, device: torch.device) -> None:
         """Open the start on a device; raises ModelError, InputError."""
@@ -186,12 +184,9 @@ class TrainingRun:
         digests = self.material.digests | {"start": digest_of_start(recipe.model.start)}
         modules = {"model": model, "head": self.head}
         self.state = Running(recipe.run.out, recipe, digests, modules, self.optimizer, MAY_CHANGE)
-        if resume:
-            load_state(self.state)
         of_epoch, steps = self.material.stream.steps_per_epoch // world(), recipe.learning.steps
         self.n_steps = recipe.learning.epochs * of_epoch if steps is None else steps
-        check_length(self.state, self.n_steps)
-        self._log = Log(recipe.run.out, anew=not self.state.progress.step) if is_first() else None
+        self._log = begin(self.state, self.n_steps, resume=resume)
 
     def go(self) -> None:
         """Take all remaining steps."""
@@ -202,7 +197,7 @@ class TrainingRun:
             try:
                 take_steps(work, self.state, self.n_steps, every, self.display, self.device)
             except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # of a whitening whose input is not finite
-                raise _diverged(f"Step {self.state.progress.step} has numbers that are not finite.") from None
+                raise diverged(f"Step {self.state.progress.step} has numbers that are not finite.") from None
 
     def finish(self) -> Path:
         """Export the model, and as `best` that with the lowest held-out loss; each folder is written as a whole."""
@@ -250,7 +245,7 @@ class TrainingRun:
         seconds = (time.monotonic() - self._started) / max(1, len(unread))
         for figures, numbers in zip(unread, read, strict=True):
             if not math.isfinite(loss := numbers["loss"]):
-                raise _diverged(f"The loss is {loss} at step {figures.step - 1}.")
+                raise diverged(f"The loss is {loss} at step {figures.step - 1}.")
             self.state.progress.seconds += seconds
             speed = figures.n_pairs / seconds
             self._write_log(figures.step, {**numbers, "pairs_per_second": speed})
@@ -301,15 +296,10 @@ class TrainingRun:
         """Raise TrainingError if a weight or a number of the whitening is not finite, before anything is written."""
         broken = first_not_finite(self.state.modules)
         if broken is not None or not all(map(math.isfinite, self.head.numbers().values())):
-            raise _diverged(
+            raise diverged(
                 f"After step {self.state.progress.step}, {broken or 'the whitening'} has numbers that are not finite;"
                 " the last state and checkpoint are kept."
             )
 
     def _write_log(self, step: int, figures: Mapping[str, Any]) -> None:
-        if self._log is not None:
-            self._log.write(step, self.state.progress.seconds, figures)
-
-
-def _diverged(cause: str) -> TrainingError:
-    return TrainingError(cause, "Lower the learning rates, and set another run.out.")
+        self._log.write(step, self.state.progress.seconds, figures)

@@ -1,12 +1,10 @@
 """The command `folders`: how often the right passage of a folder is among the first hits."""
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -60,36 +58,7 @@ def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[
     """All systems by name; OURS is the first. Vectors are stored in `work`."""
     passages = [Passage(chunk.path, chunk.text) for chunk in chunks]
     minilm = Fused(Biencoder(installed_minilm(), work, "all-MiniLM-L6-v2"), "z-score")
-    return {
-        **by_product(searcher),
-        minilm.name: partial(_by_vectors_and_words, minilm, passages),
-        "AND of words": partial(with_all_words, passages),
-    }
-
-
-def with_all_words(passages: Sequence[Passage], questions: Sequence[str]) -> list[list[Passage]]:
-    """As with ripgrep: the files that contain every word, each with the passage that contains most of them.
-
-    The file whose passage contains most words is first. Stop words do not count, unless there are no others.
-    """
-    import bm25s.stopwords
-
-    files = [
-        [(passage, passage.text.lower()) for passage in some]
-        for _, some in groupby(passages, lambda passage: passage.path)
-    ]
-
-    def found(question: str) -> list[Passage]:
-        every = set(re.findall(r"\w+", question.lower()))
-        words = every - set(bm25s.stopwords.STOPWORDS_EN_PLUS) or every
-        best = []
-        for file in files:
-            if all(any(word in text for _, text in file) for word in words):
-                counts = [sum(word in text for word in words) for _, text in file]
-                best.append((max(counts), file[counts.index(max(counts))][0]))
-        return [passage for _, passage in sorted(best, key=lambda match: -match[0])][:DEPTH]
-
-    return [found(question) for question in questions]
+    return {**by_product(searcher), minilm.name: partial(_by_vectors_and_words, minilm, passages)}
 
 
 def _by_product(searcher: Searcher, mode: Mode, questions: Sequence[str]) -> list[list[Passage]]:

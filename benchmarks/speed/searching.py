@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -13,10 +12,10 @@ from typing import Any
 from benchmarks.measurement import Measurement
 from benchmarks.speed.material import Material, search_queries
 from benchmarks.speed.runs import in_turns, timed
+from benchmarks.speed.serving import served
 from benchmarks.speed.synthetic import grow, source_index
 from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index
 
 WARM_UP = 10
 ROUNDS = 30  # of processes
@@ -61,11 +60,11 @@ def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS)
     source = source_index(corpus, work / "cold")
     index = grow(source, work / "cold-served", Material(source).draw(size))
     query = search_queries(corpus)[0]
-    with _served(index) as (served, direct):
+    with served(index) as (announced, _, _), TemporaryDirectory() as nothing:
         took = in_turns(
             {
-                "served": lambda: _run("query", query, "--index", str(index.folder), runtime=served),
-                "direct": lambda: _run("query", query, "--index", str(index.folder), runtime=direct),
+                "served": lambda: _run("query", query, "--index", str(index.folder), runtime=announced),
+                "direct": lambda: _run("query", query, "--index", str(index.folder), runtime=Path(nothing)),
             },
             rounds,
         )
@@ -74,17 +73,6 @@ def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS)
         Measurement("cold query through a server", took["served"], "s", at_most=0.25, detail=detail),
         Measurement("the same without a server", took["direct"], "s", at_most=1.5),
     ]
-
-
-@contextmanager
-def _served(index: Index) -> Iterator[tuple[Path, Path]]:
-    """Start a server, and yield two runtime folders: one in which the server is announced, and an empty one."""
-    with TemporaryDirectory() as served, TemporaryDirectory() as direct:
-        _run("serve", str(index.folder), "--background", "--port", "0", runtime=Path(served))
-        try:
-            yield Path(served), Path(direct)
-        finally:
-            _run("serve", str(index.folder), "--stop", runtime=Path(served))
 
 
 def _run(*arguments: str, runtime: Path) -> None:

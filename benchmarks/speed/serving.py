@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> lis
     source = source_index(corpus, work / "serving")
     index = grow(source, work / "served", Material(source).draw(size))
     queries = search_queries(corpus)
-    with _serving(index) as (port, process):
+    with served(index) as (_, port, process):
         inside, outside = _alone(index, port, queries)
         answered = _ask_at_a_rate(port, process, queries, load)
     p50, p95, p99 = (1000 * quantiles(answered.seconds, n=100)[percent - 1] for percent in (50, 95, 99))
@@ -75,19 +76,22 @@ def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> lis
 
 
 @contextmanager
-def _serving(index: Index) -> Iterator[tuple[int, int]]:
-    """Start a server in a separate process, and yield its port and the id of the process."""
+def served(index: Index) -> Iterator[tuple[Path, int, int]]:
+    """Start a server in a separate process.
+
+    Yields the runtime folder in which it is announced, its port and the id of the process.
+    """
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "cdesearch", "serve", str(index.folder), "--port", "0"]
-        command += ["--socket", str(Path(folder) / "socket")]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        environment = os.environ | {"XDG_RUNTIME_DIR": folder}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stderr is not None
                 line = process.stderr.readline()
                 found = re.search(r":(\d+)/", line)
                 if found is None:
                     raise RuntimeError(f"The server did not start: {line}")
-                yield int(found[1]), process.pid
+                yield Path(folder), int(found[1]), process.pid
             finally:
                 process.terminate()
 

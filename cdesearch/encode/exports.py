@@ -16,7 +16,7 @@ import numpy as np
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Unexported
-from cdesearch.models.export_folder import GRAPH, REFUSED, find_export, write_checksum, write_speed
+from cdesearch.models.export_folder import GRAPH, REFUSED, find_export, write_size, write_speed
 
 UNFINISHED = ".unfinished-"  # the beginning of the name of a folder in which an export is made
 ABANDONED_SECONDS = 3600.0  # since such a folder has changed
@@ -40,7 +40,7 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
         cosine, speed = _compare(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
         write_speed(scratch, speed)
         if cosine >= LEAST_COSINE:
-            write_checksum(scratch)
+            write_size(scratch)
             _put_in_place(scratch, model.folder)
             encoder.use_runtime(OnnxRuntime(model.folder, encoder.dimension))
             return None

@@ -1,6 +1,5 @@
 """What this machine knows of a model, in the user's cache folder: its ONNX export, and how fast it encodes."""
 
-import hashlib
 import json
 import math
 import os
@@ -11,8 +10,8 @@ from pathlib import Path
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import read_fields_text
 
-VERSION = 2  # of the way in which exports are made
-GRAPH, REFUSED, SPEED, CHECKSUM = "second_stage.onnx", "refused.json", "speed.json", "checksum.json"
+VERSION = 3  # of the way in which exports are made
+GRAPH, REFUSED, SPEED, SIZE = "second_stage.onnx", "refused.json", "speed.json", "size.json"
 # What a file raises that is missing, or that something else has written.
 _UNREADABLE = (ModelError, OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 
@@ -26,32 +25,19 @@ def export_folder(fingerprint: str) -> Path | None:
 
 
 def find_export(folder: Path | None) -> Path | None:
-    """The folder if it contains an export that may be used, as it was written."""
-    return folder if folder is not None and not folder.is_symlink() and _is_as_written(folder) else None
-
-
-def write_checksum(folder: Path) -> None:
-    """Record the graph of a finished export."""
-    status = (folder / GRAPH).stat()
-    record = {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": _sha256(folder / GRAPH)}
-    (folder / CHECKSUM).write_text(json.dumps(record), encoding="utf-8")
-
-
-def _is_as_written(folder: Path) -> bool:
-    """Whether the graph is the one that was recorded. It is hashed only if its time differs, as in a copied cache."""
+    """The folder if it contains a whole export."""
+    if folder is None or folder.is_symlink():
+        return None
     try:
-        record = json.loads(read_fields_text(folder / CHECKSUM))
-        status = (folder / GRAPH).lstat()
-        if record["size"] != status.st_size:
-            return False
-        return bool(record["mtime_ns"] == status.st_mtime_ns or record["sha256"] == _sha256(folder / GRAPH))
+        size = json.loads(read_fields_text(folder / SIZE))["size"]
+        return folder if size == (folder / GRAPH).lstat().st_size else None
     except _UNREADABLE:
-        return False
+        return None
 
 
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def write_size(folder: Path) -> None:
+    """Record the size of the graph of a finished export, so that a graph that is cut off is not used."""
+    (folder / SIZE).write_text(json.dumps({"size": (folder / GRAPH).stat().st_size}), encoding="utf-8")
 
 
 def is_refused(folder: Path) -> bool:

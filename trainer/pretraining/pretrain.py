@@ -10,7 +10,7 @@ from shlex import quote
 import torch
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.errors import InputError, TrainingError
+from cdesearch.errors import InputError
 from cdesearch.models.hub import NEEDS_HUB
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
@@ -20,15 +20,14 @@ from trainer.pretraining.condenser import MaskedLearner
 from trainer.pretraining.diffusion import SequenceLearner, tokenizer_file
 from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
-from trainer.run.folder import Log, claim_folder, locked, refuse_earlier_run
-from trainer.run.loop import Work, check_length, take_steps, terminable
+from trainer.run.folder import claim_folder, locked, refuse_earlier_run
+from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import (
     Running,
     check_start,
     check_state,
     digest_of_start,
     first_not_finite,
-    load_state,
     save_state,
 )
 from trainer.step.optimizer import Groups, clip_by_group, linear, make_optimizer
@@ -104,10 +103,7 @@ class PretrainingRun:
         optimizer = make_optimizer(self._groups, rates, beta2=BETA2)
         digests = {"texts": texts, "start": "" if learner.start is None else digest_of_start(learner.start)}
         self._state = Running(recipe.run.out, recipe, digests, learner.modules, optimizer, MAY_CHANGE)
-        if resume:
-            load_state(self._state)
-        check_length(self._state, recipe.learning.steps)
-        self._log = Log(recipe.run.out, anew=not self._state.progress.step)
+        self._log = begin(self._state, recipe.learning.steps, resume=resume)
 
     def go(self, device: torch.device) -> None:
         """Take all remaining steps."""
@@ -123,7 +119,7 @@ class PretrainingRun:
         norms = clip_by_group(self._groups)
         figures = {name: float(figure) for name, figure in added.items()}
         if not math.isfinite(figures["loss"]):
-            raise _diverged(f"The loss is {figures['loss']} at step {progress.step}.")
+            raise diverged(f"The loss is {figures['loss']} at step {progress.step}.")
         self._state.optimizer.step()
         progress.step += 1
         seconds = max(1e-9, time.monotonic() - started)
@@ -145,7 +141,7 @@ class PretrainingRun:
 
     def _save(self) -> None:
         if broken := first_not_finite(self._learner.modules):
-            raise _diverged(f"After step {self._state.progress.step}, {broken} has numbers that are not finite.")
+            raise diverged(f"After step {self._state.progress.step}, {broken} has numbers that are not finite.")
         save_state(self._state)
 
     def _write_log(self, figures: Mapping[str, object]) -> None:
@@ -155,10 +151,6 @@ class PretrainingRun:
 def shown(figures: Mapping[str, float]) -> str:
     """Figures with their names, for people."""
     return "  ".join(f"{name} {figure:.3f}" for name, figure in figures.items())
-
-
-def _diverged(cause: str) -> TrainingError:
-    return TrainingError(cause, "Lower learning.rate, and set another run.out.")
 
 
 def next_step(recipe: PretrainingRecipe, checkpoint: Path) -> str:

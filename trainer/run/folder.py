@@ -12,6 +12,7 @@ from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.store.filesystem import lock_of
 from trainer.data.pairs.reading import domain_files, domain_name
+from trainer.execution import is_first
 from trainer.recipe import Recipe
 from trainer.replacing import writing
 from trainer.run.state import STATE
@@ -107,10 +108,15 @@ def check_named(recipe: Recipe) -> None:
 
 
 class Log:
-    """Appends the numbers of a run, one line at a time; `anew` deletes the lines of an earlier run."""
+    """Appends the numbers of a run, one line at a time; `anew` deletes the lines of an earlier run.
+
+    Only the first of several processes writes anything.
+    """
 
     def __init__(self, folder: Path, *, anew: bool) -> None:
         self._file = folder / LOG
+        if not is_first():
+            return
         if anew:
             self._file.unlink(missing_ok=True)
         elif self._file.exists():
@@ -118,6 +124,8 @@ class Log:
 
     def write(self, step: int, seconds: float, figures: Mapping[str, Any]) -> None:
         """Append a line; `seconds` is the training time so far."""
+        if not is_first():
+            return
         line = {"step": step, "seconds": round(seconds, 2), **figures}
         with writing(self._file), self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import torch
 
 from cdesearch.cli.exits import INTERRUPTED, TERMINATED
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, TrainingError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.execution import highest
-from trainer.run.state import Running
+from trainer.run.folder import Log
+from trainer.run.state import Running, load_state
 
 SAVE_SECONDS = 300.0  # between two states
 
@@ -64,14 +65,22 @@ def take_steps(
         work.save()
 
 
-def check_length(state: Running, n_steps: int) -> None:
-    """Raise InputError if more steps were taken than the recipe has."""
+def begin(state: Running, n_steps: int, *, resume: bool) -> Log:
+    """The log of a run, which begins, or with `resume` continues where the state on disk ends; raises InputError."""
+    if resume:
+        load_state(state)
     done = state.progress.step
     if done > n_steps:
         raise InputError(
             f"{state.folder} has taken {counted(done, 'step')}, and the recipe has {n_steps:,}.",
             "Raise learning.steps, or set another run.out.",
         )
+    return Log(state.folder, anew=not done)
+
+
+def diverged(cause: str) -> TrainingError:
+    """The error of a run whose numbers are no longer finite."""
+    return TrainingError(cause, "Lower the learning rates, and set another run.out.")
 
 
 @contextmanager

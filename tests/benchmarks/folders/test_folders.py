@@ -3,7 +3,7 @@ import json
 import pytest
 
 from benchmarks.folders.archives import FOLDERS
-from benchmarks.folders.command import Answered, measured_folder, summarised, with_all_words
+from benchmarks.folders.command import Answered, measured_folder, summarised
 from benchmarks.folders.questions import (
     MOST_TOKENS,
     QUESTIONS,
@@ -77,20 +77,6 @@ def test_every_chunk_that_answers_is_relevant_and_a_part_of_its_file():
     assert set(judged) == {dataset.ids[1], dataset.ids[3]}
 
 
-def test_the_file_with_all_words_closest_together_is_first():
-    passages = [
-        Passage("apart", "The moon."),
-        Passage("apart", "A stone."),
-        Passage("lacking", "The moon is a moon."),
-        Passage("together", "Nothing."),
-        Passage("together", "Stones on the MOON"),
-    ]
-    asked = ["what is the stone on the moon", "is the"]
-    found = with_all_words(passages, asked)
-    assert found[0] == [passages[4], passages[0]]
-    assert found[1] == [passages[2]], "a question of stop words alone searches for them"
-
-
 def test_every_measure_has_an_interval_and_its_difference_from_ours(capsys):
     ours = [Answered(kind, {"MRR@10": 50.0 + n}) for n, kind in enumerate(("why", "where", "why", "why"))]
     other = [Answered(one.kind, {"MRR@10": one.measured["MRR@10"] - 10}) for one in ours]
@@ -118,7 +104,7 @@ RIGHT = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone")
 @pytest.mark.slow
 def test_a_folder_is_measured_and_wrong_answers_are_refused(files, tmp_path):
     answers = measured_folder(files, tmp_path / "work", [RIGHT])
-    assert list(answers) == [*(f"cdesearch, {mode}" for mode in MODES), "all-MiniLM-L6-v2 + BM25", "AND of words"]
+    assert list(answers) == [*(f"cdesearch, {mode}" for mode in MODES), "all-MiniLM-L6-v2 + BM25"]
     for system, (answered,) in answers.items():
         assert answered.measured["passage@1"] == answered.measured["file@1"] == 100, system
     (files / "again.md").write_text("# Again\nBake it for an hour.\n")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdesearch.models.export_folder import CHECKSUM, GRAPH, SPEED, find_export, read_speed, write_checksum, write_speed
+from cdesearch.models.export_folder import GRAPH, SIZE, SPEED, find_export, read_speed, write_size, write_speed
 
 DEEP = "[" * 100_000
 
@@ -18,10 +18,10 @@ def test_a_speed_that_is_none_is_not_shown(tmp_path, number):
     assert read_speed(tmp_path) is None
 
 
-@pytest.mark.parametrize("record", [DEEP, "[]", "{}", "null", '{"size": 7}'])
-def test_an_export_with_a_broken_checksum_is_not_used(tmp_path, record):
+@pytest.mark.parametrize("record", [DEEP, "[]", "{}", "null", '{"size": 8}'])
+def test_an_export_with_an_unreadable_size_is_not_used(tmp_path, record):
     (tmp_path / GRAPH).write_bytes(b"a graph")
-    write_checksum(tmp_path)
+    write_size(tmp_path)
     assert find_export(tmp_path) == tmp_path
-    (tmp_path / CHECKSUM).write_text(record)
+    (tmp_path / SIZE).write_text(record)
     assert find_export(tmp_path) is None
