@@ -53,14 +53,12 @@ class Archive:
 class Folder:
     """A folder of the benchmark."""
 
-    about: str
     archives: tuple[Archive, ...]
     renamed: tuple[str, str] = ("", "")  # an ending of names that does not tell the format, and what replaces it
 
 
 FOLDERS: Mapping[str, Folder] = {
     "gimp": Folder(
-        "the user manual of GIMP, HTML",
         (
             Archive(
                 "deb",
@@ -74,7 +72,6 @@ FOLDERS: Mapping[str, Folder] = {
         ),
     ),
     "tcl": Folder(
-        "the commands of Tcl, manual pages",
         (
             Archive(
                 "deb",
@@ -88,7 +85,6 @@ FOLDERS: Mapping[str, Folder] = {
         renamed=(".3tcl.gz", ".3.gz"),
     ),
     "latex": Folder(
-        "the manuals of LaTeX packages, PDF",
         (
             Archive(
                 "deb",
@@ -108,7 +104,6 @@ FOLDERS: Mapping[str, Folder] = {
         ),
     ),
     "celery": Folder(
-        "the documentation of Celery, reStructuredText",
         (
             Archive(
                 "sdist",
@@ -122,7 +117,6 @@ FOLDERS: Mapping[str, Folder] = {
         ),
     ),
     "beets": Folder(
-        "the source code of beets, Python",
         (
             Archive(
                 "sdist",
@@ -135,7 +129,6 @@ FOLDERS: Mapping[str, Folder] = {
         ),
     ),
     "mail": Folder(
-        "mail to the lists of notmuch and of the Linux kernel",
         (
             Archive(
                 "debian-source",

@@ -4,7 +4,6 @@ Only this module downloads anything, and only if the user names a model in the c
 a folder nor in the cache. A model that an index names is never downloaded. Uploads: trainer/publish.py.
 """
 
-import hashlib
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ FILES = [
 ]
 NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,21 +194,7 @@ def _download(name: str) -> Path:
     folder = Path(snapshot_download(name, allow_patterns=FILES))
     if not _is_complete(folder):  # the rest of an interrupted download, or a model in another format
         raise FileNotFoundError("config.json or model.safetensors is missing")
-    _check_bytes(folder / "model.safetensors")
     return folder
-
-
-def _check_bytes(file: Path) -> None:
-    """Raise ModelError and remove the file unless it has the SHA-256 digest that is its name in the cache."""
-    blob = file.resolve()
-    if not _SHA256.fullmatch(blob.name):
-        return
-    with blob.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != blob.name:
-        blob.unlink()
-        file.unlink(missing_ok=True)
-        raise ModelError(f"The download of {file} was incomplete and has been removed.", "Run the same command again.")
 
 
 def _fetch(name: str) -> Path:
@@ -222,8 +206,6 @@ def _fetch(name: str) -> Path:
             f"There is no folder {name} here, and downloading a model of that name needs huggingface_hub.",
             f"{NEEDS_HUB} {_copy_remedy(name)}",
         ) from None
-    except ModelError:
-        raise
     except Exception as error:  # huggingface_hub's errors, its HTTP library's and the system's share no public root
         if type(error).__name__ == "RepositoryNotFoundError":
             raise ModelError(

@@ -12,9 +12,9 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @contextmanager
-def serving(models: dict[str, Path], corrupt: bool = False) -> Iterator[str]:
-    """The address that serves folders as models of these names. With `corrupt`, weights have a wrong byte."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(models, corrupt))
+def serving(models: dict[str, Path]) -> Iterator[str]:
+    """The address that serves folders as models of these names."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(models))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
@@ -23,7 +23,7 @@ def serving(models: dict[str, Path], corrupt: bool = False) -> Iterator[str]:
         server.server_close()
 
 
-def _handler(models, corrupt):
+def _handler(models):
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self):
             self.answer(with_body=False)
@@ -49,8 +49,6 @@ def _handler(models, corrupt):
                 return self.reply(b"", with_body, code=404)
             body = (models[f"{owner}/{model}"] / file).read_bytes()
             tag = hashlib.sha256(body).hexdigest()
-            if corrupt and file == "model.safetensors":
-                body = body[:-1] + bytes([body[-1] ^ 1])
             return self.reply(body, with_body, **{"ETag": f'"{tag}"', "X-Repo-Commit": COMMIT})
 
         def reply(self, body, with_body, code=200, **headers):

@@ -168,10 +168,7 @@ class MaskedLearner:
 
     def add_gradient(self, step: int) -> Mapping[str, Tensor]:
         """Add the gradient of a step to `.grad`; returns figures (), of which `loss` is the loss."""
-        return self.add_gradient_of(self._trained.of_step(step, self.recipe.learning.size))
-
-    def add_gradient_of(self, spans: Spans) -> Mapping[str, Tensor]:
-        """Add the gradient of some spans to `.grad`; returns figures ()."""
+        spans = self._trained.of_step(step, self.recipe.learning.size)
         passes, micro_batch = SpanPasses(self.condenser, spans, self.recipe), self.recipe.learning.micro_batch
         if not self._contrasts:
             for rows, part in spans.tokens.micro_batches(micro_batch):

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
-from cdesearch.models.pplx.folder import MODEL_TYPE, read_folder
+from cdesearch.models.pplx.family import MODEL_TYPE, read_folder
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.transformers_library import load_weights, loading_from
 from trainer.data.store import Integers, random_stream

@@ -99,9 +99,8 @@ def load_state(run: Running) -> None:
         progress.step, progress.seconds, progress.best_step, progress.best_loss = state["progress"]
 
 
-def check_recipe(folder: Path, recipe: Struct, may_change: tuple[str, ...], stored: str | None = None) -> None:
-    """Raise InputError if the recipe of a run, by default that of its state, differs in what may not change."""
-    stored = _read(folder / STATE)["recipe"] if stored is None else stored
+def check_recipe(folder: Path, recipe: Struct, may_change: tuple[str, ...], stored: str) -> None:
+    """Raise InputError if a recipe differs from that of the state, `stored` as JSON, in what may not change."""
     try:
         before = parse_recipe(type(recipe), json.loads(stored), folder / STATE, ANOTHER)
     except InputError as error:

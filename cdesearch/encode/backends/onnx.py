@@ -85,15 +85,10 @@ class OnnxRuntime:
         return pooled, vectors[:, : context.whitening.dimension]
 
     def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
-        """(B, S, T, d) states of all tokens of ids (B, S, T); raises ModelError for an export of an older version."""
+        """(B, S, T, d) states of all tokens of ids (B, S, T)."""
         return self._states(self._inputs(input_ids, mask, context))
 
     def _states(self, inputs: dict[str, Any]) -> Floats:
-        if "states" not in [value.name for value in self._second.get_outputs()]:
-            raise ModelError(
-                f"{self._folder} was exported by an older version, and has no states of tokens.",
-                "Export the model again, or search without reranking.",
-            )
         states: Floats = _run(self._second, ["states"], inputs)[0]
         return states
 

@@ -1,11 +1,103 @@
-"""The published checkpoints of pplx-embed: the plain model, and the context model, which reads whole documents."""
+"""The published checkpoints of pplx-embed: the plain model, and the context model, which reads whole documents.
+
+What their config.json has that is not known is refused by its name.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cdesearch.errors import ModelError
+from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.family import TOKENIZER, LoadedModel, Network, hash_files
-from cdesearch.models.pplx.folder import MODEL_TYPE, SEPARATOR, PplxModel, joins_chunks, read_folder
+from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, number, read_fields, refuse_unsupported, whole_number
+
+MODEL_TYPE = "bidirectional_pplx_qwen3"
+SEPARATOR = "<|endoftext|>"  # between the chunks of a document, in the tokenizers of Qwen3
+MAX_TOKENS = 32_768
+
+_LARGEST = 65_536  # of a width; as in a checkpoint of this project
+_SHAPES = {  # the fields that the network is built from, and their largest values
+    "vocab_size": 100_000_000,
+    "hidden_size": _LARGEST,
+    "intermediate_size": 1_000_000,
+    "num_hidden_layers": MAX_LAYERS,
+    "num_attention_heads": _LARGEST,
+    "num_key_value_heads": _LARGEST,
+    "head_dim": _LARGEST,
+    "max_position_embeddings": 10_000_000,
+}
+_SUPPORTED = {
+    "attention_bias": (False,),
+    "hidden_act": ("silu",),
+    "quantization_config": (),
+    "rope_scaling": (),
+    "use_sliding_window": (False,),
+}
+_ROPE_BASE = 1_000_000.0  # of the published checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class PplxModel:
+    """What a folder says about the model."""
+
+    shapes: Mapping[str, Any]  # the fields of transformers' Qwen3Config
+    config: ModelConfig  # without statistics and document context
+    joins_chunks: bool  # whether the chunks of a document are read in one sequence
+
+
+def read_folder(folder: Path) -> PplxModel:
+    """The settings of a checkpoint; raises a ModelError that names what is not supported."""
+    fields = read_fields(folder / "config.json")
+    try:
+        shapes = _shapes(fields)
+    except ModelError as error:
+        raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
+    backbone = BackboneConfig(
+        vocabulary=shapes["vocab_size"],
+        dimension=shapes["hidden_size"],
+        n_layers=shapes["num_hidden_layers"],
+        n_heads=shapes["num_attention_heads"],
+        inner=shapes["intermediate_size"],
+        n_positions=shapes["max_position_embeddings"],
+        norm_eps=shapes["rms_norm_eps"],
+    )
+    max_tokens = min(MAX_TOKENS, backbone.n_positions)
+    config = ModelConfig(backbone, statistics=NO_STATISTICS, document_weight=0.0, max_tokens=max_tokens)
+    return PplxModel(shapes, config, joins_chunks(fields))
+
+
+def joins_chunks(fields: Mapping[str, Any]) -> bool:
+    """Whether config.json is that of a context model: it names the class of its published code."""
+    return "Contextual" in f"{fields.get('auto_map')} {fields.get('architectures')}"
+
+
+def _shapes(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of Qwen3Config; raises ModelError for missing, impossible and unsupported ones."""
+    refuse_unsupported(fields, _SUPPORTED, "pplx-embed")
+    kinds = fields.get("layer_types") or []
+    if not isinstance(kinds, list) or any(kind != "full_attention" for kind in kinds):
+        raise ModelError("layer_types names layers other than full_attention, which are not supported.", REMEDY)
+    if missing := [name for name in _SHAPES if fields.get(name) is None]:
+        raise ModelError(f"Its config.json lacks {', '.join(missing)}.", REMEDY)
+    shapes: dict[str, Any] = {name: whole_number(fields, name, 0, largest) for name, largest in _SHAPES.items()}
+    if shapes["num_attention_heads"] % shapes["num_key_value_heads"] or shapes["head_dim"] % 2:
+        raise ModelError(
+            "num_attention_heads has to be a multiple of num_key_value_heads, and head_dim has to be even.", REMEDY
+        )
+    shapes["rms_norm_eps"] = number(fields, "rms_norm_eps", 1e-6, minimum=0)
+    shapes["rope_parameters"] = {"rope_type": "default", "rope_theta": _rope_base(fields)}
+    return shapes
+
+
+def _rope_base(fields: Mapping[str, Any]) -> float:
+    """The base of the rotary embedding, which newer files put into `rope_parameters`; raises ModelError."""
+    nested = fields.get("rope_parameters") or {}
+    if not isinstance(nested, dict):
+        raise ModelError("rope_parameters is not a JSON object.", REMEDY)
+    refuse_unsupported(nested, {"rope_type": ("default",)}, "the rotary embedding")
+    return number(nested, "rope_theta", number(fields, "rope_theta", _ROPE_BASE))
 
 
 class PplxFamily:

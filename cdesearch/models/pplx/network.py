@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from cdesearch.models.backbones.bert import pool_chunks
-from cdesearch.models.pplx.folder import PplxModel
+from cdesearch.models.pplx.family import PplxModel
 from cdesearch.models.transformers_library import load_weights, loading_from
 
 LARGEST_CODE = 127

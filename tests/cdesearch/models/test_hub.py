@@ -107,17 +107,6 @@ def test_a_model_is_fetched_once(cache, tiny_checkpoint, tmp_path, monkeypatch, 
     assert checkpoint_folder(model) == folder
 
 
-def test_an_incomplete_download_is_removed(cache, tiny_checkpoint, tmp_path, monkeypatch):
-    model = Path("me/model")
-    with serving({"me/model": tiny_checkpoint}, corrupt=True) as url:
-        at(url, monkeypatch)
-        assert "was incomplete and has been removed" in message(model)
-    with serving({"me/model": tiny_checkpoint}) as url:
-        at(url, monkeypatch)
-        weights = checkpoint_folder(model) / "model.safetensors"
-    assert weights.read_bytes() == (tiny_checkpoint / "model.safetensors").read_bytes()
-
-
 def test_v2_comes_with_the_tokenizer_that_it_is_published_without(cache, tmp_path, monkeypatch):
     published, backbone = tmp_path / "v2", tmp_path / "backbone"
     published.mkdir()

@@ -14,7 +14,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import pool_chunks
-from cdesearch.models.pplx.folder import read_folder
+from cdesearch.models.pplx.family import read_folder
 from cdesearch.models.pplx.network import load_network
 from cdesearch.models.registry import family_of
 
