@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from benchmarks.measurement import RESULTS, Measurement, chosen, command, measure, positive_numbers
-from benchmarks.speed.indexing import context_measurements, index_measurements, memory_measurements
+from benchmarks.speed.indexing import index_measurements, memory_measurements
 from benchmarks.speed.searching import cold_measurements, search_measurements
 from benchmarks.speed.serving import Load, serving_measurements
 from benchmarks.systems.biencoder import installed_minilm
 
-SUITES = "index,context,search,memory,serving,cold"
+SUITES = "index,search,memory,serving,cold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SpeedSettings:
 
 @command
 def speed(settings: SpeedSettings) -> None:
-    """Measure indexing, context, search, memory, disk and a server against their targets."""
+    """Measure indexing, search, memory, disk and a server against their targets."""
     corpus, chunks, rounds = settings.corpus, settings.chunks, settings.rounds
     counts = [int(size) for size in positive_numbers(settings.sizes, "--sizes")]
     minilm = settings.biencoder or installed_minilm()
@@ -46,7 +46,6 @@ def speed(settings: SpeedSettings) -> None:
         work = Path(name)
         suites: dict[str, Callable[[], list[Measurement]]] = {
             "index": partial(index_measurements, corpus, minilm, work, settings.documents, rounds),
-            "context": partial(context_measurements, corpus, rounds),
             "search": partial(search_measurements, corpus, work, counts),
             "memory": partial(memory_measurements, corpus, work, chunks),
             "serving": partial(serving_measurements, corpus, work, chunks, Load(settings.rate, settings.seconds)),

@@ -16,9 +16,6 @@ from indexer.build import build
 from indexer.settings import Options
 from trainer.data.pairs.beir import read_texts
 
-CONTEXT_SIZE = 512
-ENCODED = 192  # texts in the comparison of contexts
-
 
 def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Measurement]:
     """A whole `cdesearch index`, in turns with sentence-transformers and with the encoder alone on the same chunks."""
@@ -48,23 +45,6 @@ def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int
         Measurement("index against sentence-transformers", other / own, "times", at_least=2.0),
         Measurement("index, of the encoder's own rate", 100 * alone / own, "%", at_least=90),
     ]
-
-
-def context_measurements(corpus: Path, rounds: int) -> list[Measurement]:
-    """Encoding with a context of 512 chunks and without one, by the default model."""
-    texts = [text[:700] for text in read_texts(corpus_file(corpus)).values()][:CONTEXT_SIZE]
-    names = [str(number) for number in range(len(texts))]
-    encoder, some = load_encoder(), texts[:ENCODED]
-    context = encoder.make_context(names, names, texts, encoder.count_tokens(texts), seed=0)
-    took = in_turns(
-        {
-            "none": lambda: encoder.encode(some, "document", None),
-            "context": lambda: encoder.encode(some, "document", context),
-        },
-        rounds,
-    )
-    detail = {"texts": len(some), "seconds": took}
-    return [Measurement("encoding in context", took["context"] / took["none"], "times", at_most=1.02, detail=detail)]
 
 
 def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:

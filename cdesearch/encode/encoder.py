@@ -17,9 +17,17 @@ from cdesearch.context.context import (
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_context, sample_fingerprint
-from cdesearch.encode.length_batches import WINDOW_TOKENS, Integers, TextBatch, join_chunks, split_windows
+from cdesearch.encode.length_batches import (
+    WINDOW_TOKENS,
+    Integers,
+    Output,
+    TextBatch,
+    join_chunks,
+    run_batches,
+    run_parallel,
+    split_windows,
+)
 from cdesearch.encode.model_tokens import ModelTokens, Role
-from cdesearch.encode.parallel import Output, run_batches, run_parallel
 from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.token_states import TokenStates, states_of
 from cdesearch.errors import ModelError

@@ -1,12 +1,14 @@
 """Group token ids into batches of similar length, and the chunks of a document into windows.
 
 Long texts are split into spans, and the shortest texts come first. In a window every chunk reads the others (late
-chunking).
+chunking). Several batches can run at the same time.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,8 @@ from cdesearch.context.vectors import Floats
 
 Integers = NDArray[np.int64]
 Ids = Sequence[int]
+Input = TypeVar("Input")
+Output = TypeVar("Output")
 WINDOW_TOKENS = 4096  # of a window, separators included; the context model was trained with so many
 
 
@@ -124,3 +128,26 @@ def join_chunks(chunks: Sequence[Ids], separator: int | None) -> tuple[Integers,
         belongs[row, start : start + len(chunk)] = 1
         start += len(chunk) + len(between)
     return np.array(ids, np.int64), belongs
+
+
+def run_parallel(function: Callable[[Input], Output], inputs: Sequence[Input], workers: int) -> Iterator[Output]:
+    """The function of every input, in order; `workers` threads compute them in parallel."""
+    if workers == 1 or len(inputs) == 1:
+        yield from map(function, inputs)
+        return
+    pool = ThreadPoolExecutor(workers)
+    try:
+        running = deque(pool.submit(function, one) for one in inputs)
+        while running:
+            yield running.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def run_batches(
+    batches: Sequence[TextBatch], network: Callable[[Integers, Integers], Output], workers: int
+) -> Iterator[tuple[Integers, Output]]:
+    """Text indices and output of every batch, in order; `workers` threads compute batches in parallel."""
+    outputs = run_parallel(lambda batch: network(batch.ids, batch.mask), batches, workers)
+    for batch, output in zip(batches, outputs, strict=True):
+        yield batch.indices, output

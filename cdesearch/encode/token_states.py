@@ -7,9 +7,8 @@ import numpy as np
 
 from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats, to_unit
-from cdesearch.encode.length_batches import Integers
+from cdesearch.encode.length_batches import Integers, run_batches
 from cdesearch.encode.model_tokens import ModelTokens
-from cdesearch.encode.parallel import run_batches
 from cdesearch.encode.runtime import Runtime
 
 

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import LayerContext, Mask, Projected, SelfAttention, attend, project
+from cdesearch.models.backbones.attention import LayerContext, Mask, Projected, Rotation, SelfAttention, attend, project
 from cdesearch.models.backbones.packed import Packing
-from cdesearch.models.backbones.rotary import Rotation
 from cdesearch.models.config import BackboneConfig
 
 

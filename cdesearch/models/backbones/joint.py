@@ -11,8 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from cdesearch.models.backbones.attention import Projected
-from cdesearch.models.backbones.rotary import Rotation
+from cdesearch.models.backbones.attention import Projected, Rotation
 
 
 class JointLayer(Protocol):

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import Projected, project
+from cdesearch.models.backbones.attention import Projected, Rotation, attend_rotated, project, rotation
 from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
-from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
 
 
 @dataclass(frozen=True, slots=True)
