@@ -132,4 +132,4 @@ class PplxFamily:
 def _load_network(folder: Path, model: PplxModel) -> Network:
     from cdesearch.models.pplx.network import load_network
 
-    return load_network(folder, model)
+    return load_network(folder, model.shapes)

@@ -1,12 +1,12 @@
 """The network of pplx-embed: transformers' Qwen3 without its causal mask, a mean of the states, and codes of that."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
 
 from cdesearch.models.backbones.bert import pool_chunks
-from cdesearch.models.pplx.family import PplxModel
 from cdesearch.models.transformers_library import load_weights, loading_from
 
 LARGEST_CODE = 127
@@ -71,8 +71,11 @@ def to_codes(means: Tensor) -> Tensor:
     return (LARGEST_CODE * means.tanh()).round()
 
 
-def load_network(folder: Path, model: PplxModel) -> PplxNetwork:
-    """The network in fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
+def load_network(folder: Path, shapes: Mapping[str, Any]) -> PplxNetwork:
+    """The network in fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs.
+
+    `shapes` are the fields of transformers' Qwen3Config.
+    """
     with loading_from(folder) as transformers:
-        config = transformers.Qwen3Config(**model.shapes)
+        config = transformers.Qwen3Config(**shapes)
         return PplxNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa")).eval()

@@ -65,7 +65,7 @@ def their_document(chunks):
 
 
 def test_the_pooled_states_are_those_of_transformers(plain):
-    network = load_network(plain, read_folder(plain))
+    network = load_network(plain, read_folder(plain).shapes)
     for text in TEXTS:
         ids = torch.tensor([token_ids(text)])
         with torch.inference_mode():
