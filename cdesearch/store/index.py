@@ -17,7 +17,7 @@ from cdesearch.store.layout import rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.storage import LocalStorage, OpenTables, Storage
+from cdesearch.store.storage import OpenTables, storage_at
 from cdesearch.store.trust import TrustRequest, check_confirmed, outside
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
@@ -31,15 +31,6 @@ if TYPE_CHECKING:
 
 CONTEXT = "context.safetensors"
 Read = TypeVar("Read")
-
-
-def storage_at(place: Place) -> Storage:
-    """The storage of the index at `place`; raises InputError without the library for buckets, and BucketError."""
-    if isinstance(place, Path):
-        return LocalStorage(place)
-    from cdesearch.store.bucket.storage import BucketStorage  # a local index needs none of the bucket's modules
-
-    return BucketStorage(place)
 
 
 def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
