@@ -13,9 +13,8 @@ from cdesearch.store.copies import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_place, find_index
 from cdesearch.store.fresh_build import removal_command
-from cdesearch.store.index import Index
+from cdesearch.store.index import Index, outer_index
 from cdesearch.store.layout import FOLDER
-from cdesearch.store.named_indexes import outer_index
 from cdesearch.store.place import BucketAddress, Place, absolute, for_kind
 
 

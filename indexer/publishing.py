@@ -234,10 +234,4 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
 def _each(move: Callable[[str], None], files: Iterable[str]) -> None:
     """Call `move` for every file in threads. After an error, no further file is begun."""
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="cdesearch-transfer") as threads:
-        begun = [threads.submit(move, file) for file in files]
-        try:
-            for one in begun:
-                one.result()
-        except BaseException:
-            threads.shutdown(wait=True, cancel_futures=True)
-            raise
+        list(threads.map(move, files))

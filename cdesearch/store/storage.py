@@ -42,7 +42,7 @@ class Storage(Protocol):
         """The name of the live generation, in a bucket as it was a few seconds ago; None if there is none."""
 
 
-class LocalStorage:
+class LocalStorage(Storage):
     """An index in a folder on a disk."""
 
     def __init__(self, folder: Path) -> None:

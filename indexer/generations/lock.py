@@ -70,7 +70,14 @@ class Target:
 
 
 @contextmanager
-def open_target(folder: Path, progress: Display, *, has_paths: bool, rebuild: bool, wait: bool) -> Iterator[Target]:  # noqa: ARG001
+def open_target(
+    folder: Path,
+    progress: Display,
+    *,
+    has_paths: bool,
+    rebuild: bool,  # noqa: ARG001 (locks it alike)
+    wait: bool,
+) -> Iterator[Target]:
     """Lock the index in a folder for a run that names paths, or updates all sources; raises CdesearchError."""
     if has_paths and is_older(folder):
         progress.note(f"The index in {folder} has an older format, and is built again.")
