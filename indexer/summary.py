@@ -50,8 +50,10 @@ class Report:
 
         The models in the cache are listed only for this.
         """
+        if not self.changed:
+            return ()
         index = Index(self.folder)
-        return tuple(filter(None, (unread_languages(index), unfit_text_language(index)))) if self.changed else ()
+        return tuple(filter(None, (unread_languages(index, self.place), unfit_text_language(index, self.place))))
 
     @property
     def n_without_text(self) -> int:

@@ -11,6 +11,7 @@ from built import make_index
 from cdesearch.builders import UnreadFile
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
+from indexer import description, job, plan
 from indexer.build import build
 from indexer.files.outcome import Source
 from indexer.plan import STAMP_NS, count_changes, find_changes, make_plan
@@ -123,6 +124,16 @@ def test_a_file_that_could_not_be_read_is_tried_again_only_by_another_version(do
     assert plan_of(found, index).to_read == []
     index.manifest = replace(index.manifest, cdesearch="0.0.1")
     assert [source.path for source in plan_of(found, index).to_read] == ["broken.pdf"]
+
+
+def test_a_new_version_tries_files_again_in_one_run_alone(docs, run, monkeypatch):
+    (docs / "broken.pdf").write_bytes(b"no pdf")
+    run()
+    for module in (job, plan, description):
+        monkeypatch.setattr(module, "__version__", "99.0")
+    run()
+    assert later(docs).manifest.cdesearch == "99.0"
+    assert plan_of([replace(source, location="/nowhere") for source in sources_of(docs)], later(docs)).to_read == []
 
 
 def test_changes_are_counted(docs, run):
