@@ -27,7 +27,7 @@ class BuildInputs:
     """The inputs of one build."""
 
     target: Target
-    base: Index | None  # the live generation; None if there is none
+    base: Index | None  # the live generation; None if there is none, it is a stage, or the index is rebuilt
     new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
     settings: Settings
     plan: Plan
