@@ -15,16 +15,11 @@ from cdesearch.progress import Display
 from cdesearch.store.copies import address_of_copies
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
-from cdesearch.store.place import Place
+from cdesearch.store.place import Place, for_kind
 from indexer.chosen_model import check_model_fits, complete_model, offering_default
+from indexer.generations.lock import Target, open_target
 from indexer.job import BuildJob
-from indexer.places import (
-    Target,
-    index_place,
-    local_source,
-    note_outer_index,
-    opened_for_writing,
-)
+from indexer.places import index_place, local_source, note_outer_index
 from indexer.plan import Plan, plan_build
 from indexer.read_files import Engine, Local
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
@@ -45,7 +40,8 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
     _check_engine(options)
     place = index_place(places, options.index)
     paths = [local_source(one, progress) for one in places]
-    with opened_for_writing(place, paths, progress, rebuild=options.rebuild, wait=options.wait) as target:
+    opened = for_kind(place, open_target, "indexer.publishing:published")
+    with opened(progress, has_paths=bool(paths), rebuild=options.rebuild, wait=options.wait) as target:
         stored = target.stored(paths, rebuild=options.rebuild)
         with offering_default(place, target.folder, options.model):
             options = replace(options, model=complete_model(options.model, stored, place, progress))

@@ -17,7 +17,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.languages import CorpusLanguages
-from indexer.places import Target
+from indexer.generations.lock import Target
 from indexer.plan import Plan
 from indexer.settings import Settings
 
