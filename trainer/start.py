@@ -26,7 +26,6 @@ from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import (
     MAX_LAYERS,
     REMEDY,
-    check_heads,
     number,
     read_fields,
     refuse_unsupported,
@@ -135,7 +134,10 @@ def load_bert(fields: Mapping[str, Any], state: Mapping[str, Tensor]) -> tuple[B
     sizes = {name: whole_number(fields, published, 1) for name, published in _SIZES.items()}
     whole_number(fields, _SIZES["n_layers"], 1, MAX_LAYERS)
     config = BackboneConfig(**sizes, norm_eps=number(fields, "layer_norm_eps", 1e-12))
-    check_heads(config.dimension, config.n_heads, ("hidden_size", "num_attention_heads"))
+    if config.dimension % config.n_heads:
+        raise ModelError(
+            f"hidden_size = {config.dimension} is no multiple of num_attention_heads = {config.n_heads}.", REMEDY
+        )
     names = {name: name.removeprefix("bert.") for name in state}
     needed = {short: state[name].float() for name, short in names.items() if not short.startswith(_HEADS)}
     try:

@@ -1,7 +1,7 @@
 """The command `choose`: which constants of the search are best on development data, and how certain is that?"""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import product
@@ -25,7 +25,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from cdesearch.search.fusion import MIN_NULL_SIZE, NOISE_RANK, OVERSAMPLE, Candidates, EvidenceFusion, Fusion, Scores
+from cdesearch.search.fusion import Candidates, EvidenceFusion
 
 CUTOFF = 10
 MEASURE = f"nDCG@{CUTOFF}"
@@ -34,43 +34,9 @@ SEED = 0  # of the context
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedZ:
-    """The z-score of the cosine plus a fixed weight times the z-score of the BM25 score.
-
-    Cosines are measured against the query's cosines with the context (`by_context`) or against those of the
-    candidates. BM25 scores are measured against those of the candidates, where a missing score counts as zero.
-    """
-
-    text_weight: float
-    by_context: bool = True
-
-    def dense_depth(self, k: int) -> int:
-        """Return what the product reads."""
-        return max(OVERSAMPLE * k, NOISE_RANK)
-
-    def text_depth(self, k: int) -> int:
-        """Return what the product reads."""
-        return max(k, NOISE_RANK)
-
-    def scores(self, candidates: Candidates) -> Scores:
-        """Return the fused scores (n,)."""
-        dense, text = candidates.dense, np.nan_to_num(candidates.text, nan=0.0)
-        null = candidates.null if self.by_context and len(candidates.null) >= MIN_NULL_SIZE else dense
-        return _z(dense, null) + self.text_weight * _z(text, text)
-
-
-FUSIONS: Mapping[str, Callable[[float], Fusion]] = {  # from the weight of text
-    "evidence": lambda weight: EvidenceFusion(text_weight=weight),
-    "z by context": WeightedZ,
-    "z by candidates": partial(WeightedZ, by_context=False),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class Variant:
     """One choice of all constants."""
 
-    fusion: str
     weight: float  # of text
     k1: float
     b: float
@@ -78,11 +44,7 @@ class Variant:
 
     def __str__(self) -> str:
         document = "" if self.document_weight is None else f", document weight {self.document_weight:g}"
-        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}{document}"
-
-    def make(self) -> Fusion:
-        """The fusion with this weight."""
-        return FUSIONS[self.fusion](self.weight)
+        return f"text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}{document}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +111,7 @@ def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
             for values in product(*table.values())
         ]
         for one in (baseline, *variants):
-            str(one), one.make()  # a constant of another kind, or an unknown fusion
+            str(one)  # raises ValueError for a constant of another kind
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"{plan} is not a grid ({error}).", f"See {PLAN} for one.") from None
     return baseline, list(dict.fromkeys(variants))
@@ -170,7 +132,7 @@ def scores_of(dataset: Dataset, encoder: Encoder, work: Path, variants: Sequence
         return candidates_of(vectors(document_weight), text[k1, b], *depths)
 
     def score(one: Variant) -> float:
-        fusion = one.make()
+        fusion = EvidenceFusion(text_weight=one.weight)
         weight = encoder.config.document_weight if one.document_weight is None else one.document_weight
         found = candidates(one.k1, one.b, weight, fusion.dense_depth(DEPTH), fusion.text_depth(DEPTH))
         run = run_of(dataset, found, fusion, CUTOFF)
@@ -212,8 +174,3 @@ def _interval(values: NDArray[np.float64]) -> dict[str, Any]:
     half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)) if len(values) > 1 else float("inf")
     mean = float(values.mean())
     return {"low": mean - half, "high": mean + half, "worst": float(values.min()), "above": int((values > 0).sum())}
-
-
-def _z(scores: Scores, null: Scores) -> Scores:
-    z: Scores = (scores - null.mean()) / max(float(null.std()), 1e-6)
-    return z

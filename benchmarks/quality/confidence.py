@@ -19,7 +19,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from cdesearch.search.options import Mode
-from cdesearch.search.result import ANSWERABLE, SearchResult
+from cdesearch.search.result import ANSWERABLE
 from cdesearch.search.searcher import Searcher
 
 Kind = Literal["own", "removed", "foreign"]
@@ -37,7 +37,11 @@ class Asked:
     kind: Kind
     confidence: Values  # (n,) of its hits
     relevant: NDArray[np.bool_]  # (n,)
-    signals: Mapping[str, float]  # by which a question may be refused; higher if it is more likely to be answered
+
+    @property
+    def best(self) -> float:
+        """The best confidence, by which a question may be refused."""
+        return float(self.confidence.max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +81,7 @@ class Corpus:
                     kind,
                     np.array([hit.confidence or 0.0 for hit in result]),
                     np.array([hit.chunk.record in relevant for hit in result], bool),
-                    self._signals(question, result, mode),
                 )
-
-    def _signals(self, question: str, result: SearchResult, mode: Mode) -> dict[str, float]:
-        signals = {"the best confidence": max((hit.confidence or 0.0 for hit in result), default=0.0)}
-        if mode != "text":
-            best = max(hit.dense_score or 0.0 for hit in result)
-            context = self.searcher.index.context
-            null = context.sample_vectors @ self.searcher.encoder.encode([question], "query", context)[0]
-            signals["the best cosine"] = best
-            signals["the best z of the cosine"] = (best - float(null.mean())) / float(null.std())
-        if mode != "dense":
-            signals["the best BM25 score"] = max((hit.text_score or 0.0 for hit in result), default=0.0)
-        return signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +140,13 @@ def hits_of(asked: Sequence[Asked], n: int | None = None) -> tuple[Values, NDArr
 def _figures(name: str, asked: Sequence[Asked]) -> Iterator[Measurement]:
     yield Measurement(f"{name}: calibration error of all hits", calibration_error(*hits_of(asked)), "")
     yield Measurement(f"{name}: calibration error of the best hits", calibration_error(*hits_of(asked, 1)), "")
-    for signal in asked[0].signals:
-        values = {kind: np.array([one.signals[signal] for one in asked if one.kind == kind]) for kind in WEIGHTS}
-        others = np.concatenate([values["removed"], values["foreign"]])
-        target = TARGET if signal == "the best confidence" else None
-        for kind, unanswered in (("removed", values["removed"]), ("foreign", values["foreign"]), ("both", others)):
-            area = area_under_roc(values["own"], unanswered)
-            yield Measurement(f"{name}: AUROC of {signal}, own and {kind}", area, "", at_least=target)
-    for kind in WEIGHTS:
-        refused = [one.signals["the best confidence"] < ANSWERABLE for one in asked if one.kind == kind]
-        yield Measurement(f"{name}: {kind} questions that are refused", 100 * float(np.mean(refused)), "%")
+    values = {kind: np.array([one.best for one in asked if one.kind == kind]) for kind in WEIGHTS}
+    others = {"removed": values["removed"], "foreign": values["foreign"]}
+    for kind, unanswered in (others | {"both": np.concatenate(list(others.values()))}).items():
+        area = area_under_roc(values["own"], unanswered)
+        yield Measurement(f"{name}: AUROC of the best confidence, own and {kind}", area, "", at_least=TARGET)
+    for kind, best in values.items():
+        yield Measurement(f"{name}: {kind} questions that are refused", 100 * float((best < ANSWERABLE).mean()), "%")
 
 
 def area_under_roc(positive: Values, negative: Values) -> float:

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
+from cdesearch.encode.model_tokens import reporting_failure
 from cdesearch.encode.runtime import Runtime, Unexported
-from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
@@ -134,11 +134,10 @@ def default_tokenizer() -> Tokenizer:
 
 
 def load_tokenizer(file: Path) -> Tokenizer:
-    """A tokenizer that neither truncates nor pads; raises ModelError, also if it could enlarge a text many times."""
+    """A tokenizer that neither truncates nor pads; raises ModelError."""
     check_plain(file, MAX_TOKENIZER_BYTES)
     with reporting_failure(f"{file} cannot be read"):
         tokenizer = Tokenizer.from_file(str(file))
-    check_growth(tokenizer, file)
     tokenizer.no_truncation()
     tokenizer.no_padding()
     with reporting_failure(f"The tokenizer {file} fails"):

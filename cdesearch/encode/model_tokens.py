@@ -1,6 +1,7 @@
 """The tokens of texts as a model reads them: its prefixes, special tokens and vocabulary, and batches of its limits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Literal
 
@@ -10,12 +11,22 @@ from tokenizers import Tokenizer
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.encode.length_batches import BatchLimits, Ids, TextBatch, make_batches, truncated
 from cdesearch.encode.runtime import Runtime
-from cdesearch.encode.tokenizer_limits import reporting_failure
-from cdesearch.errors import ModelError
+from cdesearch.errors import ModelError, is_panic
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import MIN_TEXT_TOKENS, ModelConfig
 
 Role = Literal["query", "document"]
+
+
+@contextmanager
+def reporting_failure(cause: str) -> Iterator[None]:
+    """Replace any error of the tokenizers library, which raises bare Exception and panics, by a ModelError."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
+        raise ModelError(f"{cause} ({error!s:.200}).", AGAIN) from None
 
 
 class ModelTokens:

@@ -68,11 +68,3 @@ def refuse_unsupported(fields: Mapping[str, Any], supported: Mapping[str, tuple[
             f"The config of {subject} has values that are not supported: {', '.join(wrong)}.",
             "cdesearch supports BERT, NomicBERT and ModernBERT as first published, and CDE on the last two.",
         )
-
-
-def check_heads(dimension: int, n_heads: int, names: tuple[str, str]) -> None:
-    """Raise ModelError unless the heads have equal, even dimensions: rotary embedding rotates pairs of numbers."""
-    if dimension % (2 * n_heads):
-        raise ModelError(
-            f"{names[0]} = {dimension} cannot be split into {names[1]} = {n_heads} heads of an even dimension.", REMEDY
-        )

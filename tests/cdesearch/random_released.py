@@ -6,6 +6,8 @@ import torch
 from conftest import make_tokenizer
 from safetensors.torch import save_file
 
+from cdesearch.models.backbones.modern_bert import ModernBertConfig
+from cdesearch.models.backbones.nomic_bert import NomicBertConfig
 from cdesearch.models.released.model import load_released
 
 D = 32
@@ -52,6 +54,9 @@ def config_of(variant, **changes):
         "warmup_steps": 1000,
     }
     return published | changes
+
+
+SHAPES = {"v1": NomicBertConfig(1100, D, 3, 4, 48), "v2": ModernBertConfig(1100, D, 4, 4, 40, reach=8)}
 
 
 def backbone_of(variant):
@@ -112,9 +117,9 @@ def random_state(variant, seed=0, backbone=None):
     return state
 
 
-SMALL = {  # as deep as their config says, and 64 wide; other numbers follow from the weights
-    "v1": {**NOMIC, "n_embd": 64, "n_head": 1, "n_layer": 2},
-    "v2": {**MODERN, "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 3, "local_attention": 128},
+SMALL = {  # 64 wide, and as deep as the config of `released_folder` says
+    "v1": {**NOMIC, "n_embd": 64, "n_layer": 2},
+    "v2": {**MODERN, "hidden_size": 64, "num_hidden_layers": 3},
 }
 
 
@@ -127,4 +132,4 @@ def released_folder(folder, variant, **changes):
     (folder / "config.json").write_text(json.dumps(config))
     save_file(state, folder / "model.safetensors")
     make_tokenizer().save(str(folder / "tokenizer.json"))
-    return folder, load_released(config, state, SMALL[variant])
+    return folder, load_released(config, state)

@@ -48,7 +48,7 @@ def test_a_first_stage_of_fewer_layers_is_the_beginning_of_the_network(bert, fir
     [
         ({"hidden_act": "relu"}, "hidden_act = 'relu'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type = 'relative_key'"),
-        ({"num_attention_heads": 5}, "5 heads"),
+        ({"num_attention_heads": 5}, "num_attention_heads = 5"),
         ({"hidden_size": None}, "lacks hidden_size"),
         ({"model_type": "modernbert"}, "from BERT alone"),
     ],

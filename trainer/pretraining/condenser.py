@@ -26,7 +26,6 @@ from cdesearch.models.backbones.bert import Backbone, Block, additive_mask, mean
 from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.config import BackboneConfig
 from cdesearch.models.contextual.model import load_checkpoint
-from cdesearch.models.published_weights import read_weights
 from trainer.data.store import Integers
 from trainer.execution import evaluation_mode
 from trainer.export import export
@@ -39,14 +38,6 @@ from trainer.step.cached_pass import CachedPass, Made, Passing, Text, WithLoss
 
 HEAD_LAYERS = 2
 DEVIATION = 0.02  # of new weights, as in BERT
-# Names of the decoder's tensors in published checkpoints.
-PUBLISHED = {
-    "transform.weight": "cls.predictions.transform.dense.weight",
-    "transform.bias": "cls.predictions.transform.dense.bias",
-    "norm.weight": "cls.predictions.transform.LayerNorm.weight",
-    "norm.bias": "cls.predictions.transform.LayerNorm.bias",
-    "bias": "cls.predictions.bias",
-}
 HEAD = "head.safetensors"  # beside the checkpoint, without which another run cannot continue
 HELD_OUT_DOCUMENTS = 256  # whose losses are measured
 DROPOUT = 0.1
@@ -70,8 +61,7 @@ class MaskedTokenDecoder(nn.Module):
 class CondenserHead(nn.Module):
     """New layers, and the decoder of masked tokens, which the late layers share with them."""
 
-    def __init__(self, config: BackboneConfig, published: Mapping[str, Tensor] | None = None) -> None:
-        """The decoder is that of a `published` checkpoint, if it has one."""
+    def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(Block(config) for _ in range(HEAD_LAYERS))
         self.decoder = MaskedTokenDecoder(config.dimension, config.vocabulary, config.norm_eps)
@@ -79,10 +69,6 @@ class CondenserHead(nn.Module):
             if isinstance(module, nn.Linear):
                 nn.init.normal_(module.weight, std=DEVIATION)
                 nn.init.zeros_(module.bias)
-        found = {name: (published or {}).get(other) for name, other in PUBLISHED.items()}
-        shapes = {name: tensor.shape for name, tensor in self.decoder.state_dict().items()}
-        if all(tensor is not None and tensor.shape == shapes[name] for name, tensor in found.items()):
-            self.decoder.load_state_dict(found)
 
 
 class States(NamedTuple):
@@ -157,8 +143,7 @@ class MaskedLearner:
         self.recipe = recipe
         self.device = device
         self.start = recipe.model.start
-        is_new = is_published(self.start)
-        self._model = start_model(self.start) if is_new else load_checkpoint(self.start)
+        self._model = start_model(self.start) if is_published(self.start) else load_checkpoint(self.start)
         config = self._model.config.backbone
         if recipe.learning.max_tokens > config.n_positions:
             raise InputError(
@@ -166,7 +151,7 @@ class MaskedLearner:
                 " positions.",
                 "Lower it.",
             )
-        head = CondenserHead(config, read_weights(self.start) if is_new else None)
+        head = CondenserHead(config)
         if recipe.model.head is not None:
             load_head(head, recipe.model.head)
         self.condenser = Condenser(self._model.second_stage.backbone, head).to(device).train()

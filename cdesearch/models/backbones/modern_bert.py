@@ -1,26 +1,16 @@
 """ModernBERT (answerdotai/ModernBERT-base), the backbone of cde-small-v2. Parameters have their published names."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.errors import ModelError
 from cdesearch.models.backbones.attention import Projected, project
 from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
-from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
-
-_SUPPORTED: dict[str, tuple[Any, ...]] = {
-    "attention_bias": (False,),
-    "hidden_activation": ("gelu",),
-    "mlp_bias": (False,),
-    "norm_bias": (False,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,53 +27,6 @@ class ModernBertConfig:
     reach: int = 64  # rows to either side that a local layer attends to
     global_theta: float = 160_000.0
     local_theta: float = 10_000.0
-
-    @classmethod
-    def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "ModernBertConfig":
-        """Read the backbone's own config.json; absent fields have the published values. Raises ModelError.
-
-        With `n_layers` only the first so many layers are used.
-        """
-        fields = _as_first_published(fields)
-        refuse_unsupported(fields, _SUPPORTED, "the ModernBERT backbone")
-        dimension = whole_number(fields, "hidden_size", cls().dimension)
-        n_heads = whole_number(fields, "num_attention_heads", cls().n_heads)
-        check_heads(dimension, n_heads, ("hidden_size", "num_attention_heads"))
-        depth = whole_number(fields, "num_hidden_layers", cls().n_layers, MAX_LAYERS)
-        global_theta = number(fields, "global_rope_theta", cls().global_theta)
-        # Here null differs from absent: transformers reads null as the value of the global layers.
-        local_theta = global_theta if "local_rope_theta" in fields else cls().local_theta
-        return cls(
-            vocabulary=whole_number(fields, "vocab_size", cls().vocabulary),
-            dimension=dimension,
-            n_layers=min(depth, n_layers or depth),
-            n_heads=n_heads,
-            inner=whole_number(fields, "intermediate_size", cls().inner),
-            norm_eps=number(fields, "norm_eps", cls().norm_eps),
-            global_every=whole_number(fields, "global_attn_every_n_layers", cls().global_every),
-            reach=whole_number(fields, "local_attention", 2 * cls().reach) // 2,
-            global_theta=global_theta,
-            local_theta=number(fields, "local_rope_theta", local_theta),
-        )
-
-
-def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields as first published: transformers 5 has `layer_types` and `rope_parameters` in place of three numbers.
-
-    Raises ModelError.
-    """
-    older = {name: value for name, value in fields.items() if name not in ("layer_types", "rope_parameters")}
-    if kinds := fields.get("layer_types"):
-        every = next((n for n in range(1, len(kinds)) if kinds[n] == "full_attention"), len(kinds))
-        if kinds != [("sliding_attention" if n % every else "full_attention") for n in range(len(kinds))]:
-            raise ModelError("layer_types is not a regular pattern that starts with full_attention.", REMEDY)
-        older.setdefault("global_attn_every_n_layers", every)
-    for kind, name in {"full_attention": "global_rope_theta", "sliding_attention": "local_rope_theta"}.items():
-        rope = (fields.get("rope_parameters") or {}).get(kind) or {}
-        refuse_unsupported(rope, {"rope_type": ("default",)}, f"the ModernBERT backbone's rope_parameters, {kind},")
-        if "rope_theta" in rope:
-            older.setdefault(name, rope["rope_theta"])
-    return older
 
 
 class ModernBert(nn.Module):

@@ -1,8 +1,7 @@
 """NomicBERT (nomic-ai/nomic-bert-2048), the backbone of cde-small-v1. Parameters have their published names."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -12,33 +11,6 @@ from cdesearch.models.backbones.attention import Projected, project
 from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
-from cdesearch.models.published_fields import MAX_LAYERS, check_heads, number, refuse_unsupported, whole_number
-
-# Fields whose other values would be another network.
-_SUPPORTED: dict[str, tuple[Any, ...]] = {
-    "activation_function": ("swiglu",),
-    "causal": (False,),
-    "mlp_fc1_bias": (False,),
-    "mlp_fc2_bias": (False,),
-    "parallel_block": (False,),
-    "prenorm": (False,),
-    "qkv_proj_bias": (False,),
-    "rotary_emb_fraction": (1.0,),
-    "rotary_emb_interleaved": (False,),
-    "rotary_emb_scale_base": (),
-    "type_vocab_size": (2,),
-    "use_rms_norm": (False,),
-}
-
-
-_FIRST_NAMES = {
-    "hidden_act": "activation_function",
-    "hidden_size": "n_embd",
-    "intermediate_size": "n_inner",
-    "layer_norm_eps": "layer_norm_epsilon",
-    "num_attention_heads": "n_head",
-    "num_hidden_layers": "n_layer",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,44 +24,6 @@ class NomicBertConfig:
     inner: int = 3072
     norm_eps: float = 1e-12
     rotary_base: float = 1000.0
-
-    @classmethod
-    def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "NomicBertConfig":
-        """Read the backbone's own config.json; absent fields have the published values. Raises ModelError.
-
-        With `n_layers` only the first so many layers are used.
-        """
-        fields = _as_first_published(fields)
-        refuse_unsupported(fields, _SUPPORTED, "the NomicBERT backbone")
-        dimension = whole_number(fields, "n_embd", cls().dimension)
-        n_heads = whole_number(fields, "n_head", cls().n_heads)
-        check_heads(dimension, n_heads, ("n_embd", "n_head"))
-        depth = whole_number(fields, "n_layer", cls().n_layers, MAX_LAYERS)
-        multiple = whole_number(fields, "pad_vocab_size_multiple", 1)  # published tables are padded to a multiple
-        return cls(
-            vocabulary=-(-whole_number(fields, "vocab_size", cls().vocabulary) // multiple) * multiple,
-            dimension=dimension,
-            n_layers=min(depth, n_layers or depth),
-            n_heads=n_heads,
-            inner=whole_number(fields, "n_inner", cls().inner),
-            norm_eps=number(fields, "layer_norm_epsilon", cls().norm_eps),
-            rotary_base=number(fields, "rotary_emb_base", cls().rotary_base),
-        )
-
-
-def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields under their first names: transformers 5 has the same network with the field names of BERT.
-
-    Raises ModelError.
-    """
-    older = {_FIRST_NAMES.get(name, name): value for name, value in fields.items()}
-    if older.get("activation_function") == "silu":  # the activation of the gate, which this MLP always has
-        older["activation_function"] = "swiglu"
-    rope = fields.get("rope_parameters") or {}
-    refuse_unsupported(rope, {"rope_type": ("default", "dynamic")}, "the NomicBERT backbone's rope_parameters")
-    if "rope_theta" in rope:
-        older.setdefault("rotary_emb_base", rope["rope_theta"])
-    return older
 
 
 class NomicBert(nn.Module):
@@ -186,12 +120,3 @@ class _GatedMLP(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         return self.fc2(self.fc11(rows) * functional.silu(self.fc12(rows)))  # type: ignore[no-any-return] # a module returns Any
-
-
-def with_rounded_width(backbone: Mapping[str, Any], state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The fields with `n_inner` rounded up to a multiple of 256, as NomicBERT's code does, if the weights agree."""
-    n_inner = backbone.get("n_inner")
-    widths = {len(tensor) for name, tensor in state.items() if name.endswith(".mlp.fc11.weight")}
-    if isinstance(n_inner, int) and widths == {-(-n_inner // 256) * 256}:
-        return {**backbone, "n_inner": widths.pop()}
-    return dict(backbone)

@@ -1,7 +1,7 @@
-"""The configuration of a released checkpoint, read from the published config.json files."""
+"""The configuration of a released checkpoint, read from the published config.json."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from cdesearch.errors import ModelError
@@ -10,6 +10,7 @@ from cdesearch.models.backbones.nomic_bert import NomicBertConfig
 from cdesearch.models.published_fields import number, refuse_unsupported, whole_number
 
 Variant = Literal["v1", "v2"]
+Backbone = NomicBertConfig | ModernBertConfig
 
 # A released config.json holds every argument of its training run. Other values of these fields would be another model.
 # Both released models pool only the text, so `pool_ignore_contextual_tokens` must be true or absent.
@@ -27,11 +28,11 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReleasedConfig:
-    """The fields of the published config.json files that the computation depends on."""
+    """The fields of the published config.json that the computation depends on, and the shapes of both stages."""
 
     variant: Variant
-    first_stage: NomicBertConfig | ModernBertConfig
-    second_stage: NomicBertConfig | ModernBertConfig
+    first_stage: Backbone
+    second_stage: Backbone
     corpus_size: int  # context rows; further vectors of a context are ignored
     max_tokens: int
     has_null: bool
@@ -39,20 +40,18 @@ class ReleasedConfig:
     skips_instruction: bool  # whether the prefix is excluded from the pooled rows
 
     @classmethod
-    def from_published(cls, config: Mapping[str, Any], backbone: Mapping[str, Any]) -> "ReleasedConfig":
-        """Read the checkpoint's and the backbone's fields; absent ones have the published values. Raises ModelError."""
-        variant = _variant(config)
+    def from_published(cls, config: Mapping[str, Any], backbone: Backbone) -> "ReleasedConfig":
+        """Read the checkpoint's fields; absent ones have the published values. Raises ModelError."""
         refuse_unsupported(config, _SUPPORTED, "the checkpoint")
-        stages: list[NomicBertConfig | ModernBertConfig] = []
         # In the reference `limit_layers` limits only the second stage; the first stage has a field of its own.
-        for field in ("limit_layers_first_stage", "limit_layers"):
-            n_layers = whole_number(config, field, 0) or None
-            kind = ModernBertConfig if variant == "v2" else NomicBertConfig
-            stages.append(kind.from_published(backbone, n_layers))
+        first, second = (
+            replace(backbone, n_layers=min(backbone.n_layers, whole_number(config, name, backbone.n_layers)))
+            for name in ("limit_layers_first_stage", "limit_layers")
+        )
         return cls(
-            variant,
-            first_stage=stages[0],
-            second_stage=stages[1],
+            variant_of(config),
+            first_stage=first,
+            second_stage=second,
             corpus_size=whole_number(config, "transductive_corpus_size", 512),
             max_tokens=whole_number(config, "max_seq_length", 512),
             has_null=number(config, "transductive_sequence_dropout_prob", 0.005, minimum=0.0) > 0,
@@ -61,7 +60,7 @@ class ReleasedConfig:
         )
 
 
-def _variant(config: Mapping[str, Any]) -> Variant:
+def variant_of(config: Mapping[str, Any]) -> Variant:
     """The variant of the config's backbone; raises ModelError if it names none, or two."""
     names = {field: str(config.get(field) or "").lower() for field in ("embedder", "dataset_backbone")}
     # Any other name may be a local folder: then the names of the weights decide whether it is the right one.

@@ -17,18 +17,16 @@ from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
-from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig, with_rounded_width
+from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
-from cdesearch.models.released.config import ReleasedConfig
+from cdesearch.models.released.config import Backbone, ReleasedConfig, Variant, variant_of
 
 N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
 _PROMPT = "second_stage_model.prompt_projection"
 _HEAD = 64  # dimensions of a head
-_NOMIC_FIELDS = ("vocab_size", "n_embd", "n_head", "n_inner")
-_MODERN_FIELDS = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
 QUERY_PREFIX, DOCUMENT_PREFIX = "search_query: ", "search_document: "
 _REMEDY = "Download jxm/cde-small-v1 or jxm/cde-small-v2 completely and name its folder."
 _DROPOUT = "transductive_sequence_dropout_prob"
@@ -54,22 +52,25 @@ def soft_prompts(state: Mapping[str, Tensor]) -> Tensor:
     return functional.linear(hidden, outer, outer_bias).reshape(N_SOFT_PROMPTS, -1)
 
 
-def backbone_widths(state: Mapping[str, Tensor]) -> dict[str, int]:
-    """The widths of the backbone, as fields of its config.json, derived from the weights.
+def stored_shape(state: Mapping[str, Tensor], variant: Variant) -> Backbone:
+    """The shape of the backbone: that of the published one, with the widths of the weights. Raises ModelError.
 
     The depth is not derived: a checkpoint that lacks a layer must not pass as a smaller network. Heads have 64
     dimensions in every published NomicBERT and ModernBERT.
     """
-    at = "second_stage_model.backbone"
-    for words, inner, axis, names in (
-        ("embeddings.word_embeddings.weight", "encoder.layers.0.mlp.fc11.weight", 0, _NOMIC_FIELDS),
-        ("embeddings.tok_embeddings.weight", "layers.0.mlp.Wo.weight", 1, _MODERN_FIELDS),
-    ):
-        if f"{at}.{words}" in state and f"{at}.{inner}" in state:
-            vocabulary, dimension = state[f"{at}.{words}"].shape
-            widths = vocabulary, dimension, max(dimension // _HEAD, 1), state[f"{at}.{inner}"].shape[axis]
-            return dict(zip(names, widths, strict=True))
-    return {}
+    kind, names, axis = (
+        (ModernBertConfig, ("embeddings.tok_embeddings.weight", "layers.0.mlp.Wo.weight"), 1)
+        if variant == "v2"
+        else (NomicBertConfig, ("embeddings.word_embeddings.weight", "encoder.layers.0.mlp.fc11.weight"), 0)
+    )
+    found = [state.get(f"second_stage_model.backbone.{name}") for name in names]
+    words, inner = (None if tensor is None or tensor.ndim != 2 else tensor.shape for tensor in found)
+    if words is None or inner is None:  # whatever is wrong with the weights is named when they are compared
+        return kind()
+    vocabulary, dimension = words
+    if not dimension or dimension % _HEAD:
+        raise ModelError(f"The weights have {dimension} dimensions, which is no multiple of {_HEAD}.", _REMEDY)
+    return kind(vocabulary, dimension, n_heads=dimension // _HEAD, inner=inner[axis])
 
 
 class ReleasedModel(nn.Module):
@@ -203,21 +204,21 @@ class _SecondStage(nn.Module):
         return attention_mask * ~is_instruction
 
 
-def _backbone(config: NomicBertConfig | ModernBertConfig) -> NomicBert | ModernBert:
+def _backbone(config: Backbone) -> NomicBert | ModernBert:
     return ModernBert(config) if isinstance(config, ModernBertConfig) else NomicBert(config)
 
 
 def load_released(
-    config: Mapping[str, Any], state: Mapping[str, Tensor], backbone: Mapping[str, Any] | None = None
+    config: Mapping[str, Any], state: Mapping[str, Tensor], backbone: Backbone | None = None
 ) -> ReleasedModel:
     """A released checkpoint in fp32, from its config.json's fields and its tensors by published name.
 
-    `backbone` has the fields of the backbone's own config.json; absent ones have the published values. v1 is computed
-    as it was trained, which the code on the hub does not do. Raises ModelError.
+    `backbone` is by default the published one, with the widths of the weights. v1 is computed as it was trained, which
+    the code on the hub does not do. Raises ModelError.
     """
     # If the field is absent, the weights decide: the reference then has no null embedding, but published models do.
     config = {"transductive_sequence_dropout_prob": float(NULL in state), **config}
-    read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state))
+    read = ReleasedConfig.from_published(config, backbone or stored_shape(state, variant_of(config)))
     with on_meta_device():
         model = ReleasedModel(read)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
@@ -228,12 +229,8 @@ def load_released(
     return model.eval()
 
 
-def open_released(folder: Path, backbone: Mapping[str, Any] | None = None) -> ReleasedModel:
-    """Read a released checkpoint's folder into fp32; raises ModelError. Nothing is downloaded, and no code of it runs.
-
-    `backbone` has the fields of the backbone's own config.json. Without it, widths are derived from the weights, and
-    other fields have the published values.
-    """
+def open_released(folder: Path) -> ReleasedModel:
+    """Read a released folder into fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
     config = _read_config(folder)
     state = read_weights(folder)
     if NULL in state and not config.get(_DROPOUT):
@@ -241,7 +238,7 @@ def open_released(folder: Path, backbone: Mapping[str, Any] | None = None) -> Re
         # embedding of training.
         config[_DROPOUT] = 0.005
     try:
-        return load_released(config, state, backbone_widths(state) if backbone is None else backbone)
+        return load_released(config, state)
     except ModelError as error:
         raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
 

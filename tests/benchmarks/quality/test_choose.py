@@ -5,11 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.quality.choose import PLAN, Variant, WeightedZ, choose, compare_variants, read_grid
+from benchmarks.quality.choose import PLAN, Variant, choose, compare_variants, read_grid
 from cdesearch.errors import InputError
-from cdesearch.search.fusion import Candidates
 
-ONE, OTHER = Variant("evidence", 9.0, 1.2, 0.75), Variant("z by context", 0.5, 0.9, 0.4)
+ONE, OTHER = Variant(9.0, 1.2, 0.75), Variant(0.5, 0.9, 0.4)
 
 
 def test_the_gain_on_a_set_left_out_is_that_of_the_variant_that_is_best_on_the_other_sets():
@@ -19,22 +18,9 @@ def test_the_gain_on_a_set_left_out_is_that_of_the_variant_that_is_best_on_the_o
     assert found[str(ONE)].value == pytest.approx(2) and found[str(OTHER)].value == pytest.approx(2)
     assert found[str(ONE)].detail["kinds"] == {"domains": pytest.approx(2.5), "folders": 1}
     # Left out in turn: OTHER is better on sets 2 and 3 (37.5 to 37), ONE on 1 and 3, OTHER on 1 and 2.
-    assert [one["fusion"] for one in found["gain on the set left out"].detail["chosen"]] == [
-        "z by context",
-        "evidence",
-        "z by context",
-    ]
+    assert [one["weight"] for one in found["gain on the set left out"].detail["chosen"]] == [0.5, 9.0, 0.5]
     assert found["gain on the set left out"].value == pytest.approx((1 + 1 + 1) / 3)
     assert found["regret on the set left out"].value == pytest.approx((1 + 3 + 2) / 3)
-
-
-def test_a_fixed_weight_adds_the_z_scores_of_words_to_those_of_the_context():
-    null = np.linspace(-1.0, 1.0, 20)
-    candidates = Candidates(np.array([0.5, 0.1]), np.array([np.nan, 4.0]), null)
-    scores = WeightedZ(0.5).scores(candidates)
-    np.testing.assert_allclose(scores, np.array([0.5, 0.1]) / null.std() + 0.5 * np.array([-1.0, 1.0]))
-    by_candidates = WeightedZ(0.0, by_context=False).scores(candidates)
-    np.testing.assert_allclose(by_candidates, [1.0, -1.0])
 
 
 @pytest.mark.parametrize("text", ["", "x = [", PLAN.read_text().replace("weight = 9.0", 'weight = "much"')])

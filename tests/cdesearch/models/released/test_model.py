@@ -7,10 +7,9 @@ import numpy_released
 import pytest
 import torch
 from random_released import (
-    MODERN,
-    NOMIC,
     PUBLISHED_MODERN,
     PUBLISHED_NOMIC,
+    SHAPES,
     VARIANTS,
     D,
     backbone_of,
@@ -26,7 +25,7 @@ from cdesearch.models.released.model import load_released, open_released
 
 
 def make(variant, **changes):
-    return load_released(config_of(variant, **changes), random_state(variant), backbone_of(variant))
+    return load_released(config_of(variant, **changes), random_state(variant), SHAPES[variant])
 
 
 def texts(n_texts=3, length=30):
@@ -71,7 +70,7 @@ def test_the_published_checkpoints_load_without_a_config_of_the_backbone(variant
 def test_both_stages_agree_with_a_second_implementation_in_numpy(variant, skips):
     config = config_of(variant, pool_ignore_instruction_tokens=skips)
     state, backbone = random_state(variant), backbone_of(variant)
-    model = load_released(config, state, backbone)
+    model = load_released(config, state, SHAPES[variant])
     ids, mask = texts()
     colon = 27 if variant == "v2" else 1024
     ids[:, 0] = colon  # at index 0 it ends no instruction
@@ -90,7 +89,7 @@ def test_both_stages_agree_with_a_second_implementation_in_numpy(variant, skips)
 def test_computing_the_prefix_once_does_not_change_the_vectors(variant, n_layers):
     kept = {name: tensor for name, tensor in random_state(variant).items() if not is_beyond(name, n_layers)}
     config = config_of(variant, limit_layers=n_layers, limit_layers_first_stage=n_layers)
-    model = load_released(config, kept, backbone_of(variant))
+    model = load_released(config, kept, SHAPES[variant])
     stage, (ids, mask), rows = model.second_stage_model, texts(), context(9)
     before = torch.cat([rows, stage.soft_prompts]).expand(len(ids), -1, -1)
     entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
@@ -110,7 +109,7 @@ def is_beyond(name, n_layers):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_context_is_the_null_embedding_in_every_slot(variant):
     state = random_state(variant)
-    model = load_released(config_of(variant), state, backbone_of(variant))
+    model = load_released(config_of(variant), state, SHAPES[variant])
     nulls = state["second_stage_model.sequence_dropout_null_embedding"].repeat(12, 1)
     close(model.second_stage(*texts(), None), model.second_stage(*texts(), nulls))
 
@@ -118,7 +117,7 @@ def test_no_context_is_the_null_embedding_in_every_slot(variant):
 def test_without_sequence_dropout_there_is_no_null_embedding():
     state = random_state("v1")
     del state["second_stage_model.sequence_dropout_null_embedding"]
-    model = load_released(config_of("v1", transductive_sequence_dropout_prob=0.0), state, NOMIC)
+    model = load_released(config_of("v1", transductive_sequence_dropout_prob=0.0), state, SHAPES["v1"])
     with pytest.raises(ModelError, match="no null embedding"):
         model.second_stage(*texts(), None)
 
@@ -129,26 +128,9 @@ def test_with_a_smaller_context_the_text_of_v1_keeps_its_positions():
     assert (of_twelve - of_one).abs().max() > 1e-4
 
 
-def test_fields_written_by_later_transformers_mean_the_same():
-    later = {name: value for name, value in MODERN.items() if not name.endswith(("theta", "every_n_layers"))}
-    later["layer_types"] = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
-    later["rope_parameters"] = {
-        "full_attention": {"rope_type": "default", "rope_theta": 160_000.0},
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10_000.0},
-    }
-    model = load_released(config_of("v2"), random_state("v2"), later)
-    assert model.config == make("v2").config
-
-
-def test_a_width_that_the_published_code_rounded_up_is_taken_from_the_weights():
-    shapes = published_shapes("v1", NOMIC | {"n_inner": 256})
-    model = load_released(config_of("v1"), {name: torch.zeros(shape) for name, shape in shapes.items()}, NOMIC)
-    assert model.config.second_stage.inner == 256
-
-
 def test_half_precision_weights_become_fp32_and_are_the_models_own():
     state = {name: tensor.half() for name, tensor in random_state("v2").items()}
-    model = load_released(config_of("v2"), state, MODERN)
+    model = load_released(config_of("v2"), state, SHAPES["v2"])
     before = model.first_stage(*texts())
     for tensor in state.values():
         tensor.zero_()
@@ -171,29 +153,12 @@ def test_fields_of_the_checkpoint_that_are_not_supported_are_named(changes, name
     assert named in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("variant", "changes", "named"),
-    [
-        ("v1", {"activation_function": "gelu"}, "activation_function = 'gelu'"),
-        ("v1", {"rotary_emb_interleaved": True, "prenorm": True}, "prenorm = True, rotary_emb_interleaved = True"),
-        ("v1", {"n_head": 5}, "n_head = 5"),
-        ("v2", {"attention_bias": True}, "attention_bias = True"),
-        ("v2", {"layer_types": ["sliding_attention"] * 4}, "layer_types"),
-        ("v2", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type = 'yarn'"),
-    ],
-)
-def test_fields_of_the_backbone_that_are_not_supported_are_named(variant, changes, named):
-    with pytest.raises(ModelError) as caught:
-        load_released(config_of(variant), random_state(variant), backbone_of(variant) | changes)
-    assert named in str(caught.value)
-
-
 def test_weights_that_are_missing_unknown_of_another_shape_or_integers_are_named():
     def message(change):
         state = random_state("v1")
         change(state)
         with pytest.raises(ModelError) as caught:
-            load_released(config_of("v1"), state, NOMIC)
+            load_released(config_of("v1"), state, SHAPES["v1"])
         return str(caught.value)
 
     name = "second_stage_model.output_projection.2.bias"
@@ -215,17 +180,10 @@ def write(folder, variant="v1", **changes):
     return folder
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_folder_is_read(tmp_path, variant):
-    opened = open_released(write(tmp_path / "released", variant), backbone_of(variant))
-    assert opened.config == make(variant).config
-    close(opened.second_stage(*texts(), context()), make(variant).second_stage(*texts(), context()), atol=0)
-
-
 def test_errors_of_bad_folders_are_one_line(tmp_path):
     def message(folder):
         with pytest.raises(ModelError) as caught:
-            open_released(folder, backbone=NOMIC)
+            open_released(folder)
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
