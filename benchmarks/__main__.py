@@ -1,9 +1,12 @@
 """The command line of the benchmarks, `python -m benchmarks`."""
 
-import typer
+from typing import TYPE_CHECKING
 
 from cdesearch.cli.exits import run_and_exit
 from cdesearch.errors import InputError
+
+if TYPE_CHECKING:
+    import typer
 
 
 def main() -> None:
@@ -15,8 +18,10 @@ def main() -> None:
     app()
 
 
-def commands() -> typer.Typer:
+def commands() -> "typer.Typer":
     """All commands. A benchmark is a function whose parameters, or the fields of whose settings, are its options."""
+    import typer
+
     from benchmarks.ablations.ablation import ablation
     from benchmarks.figures import analyse
     from benchmarks.folders.command import folders

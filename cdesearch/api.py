@@ -19,8 +19,7 @@ from cdesearch.search.request import Filters, Globs, K, Searches, SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
-from cdesearch.store.index import Index
-from cdesearch.store.named_indexes import open_each
+from cdesearch.store.index import Index, open_each
 from cdesearch.store.place import Place, parse_place
 from cdesearch.store.vector_format import VectorKind
 

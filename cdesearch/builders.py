@@ -5,7 +5,6 @@ That package imports this one, so its functions are found through the entry-poin
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """A file that a run could not read, or only in part, or that is no longer in the index."""
+    """A file that a run could not read, or only in part, or that is no longer in the index; or a folder."""
 
-    path: str  # relative to the indexed folder
+    path: str  # relative to the indexed folder; that of a folder has "/" at its end
     reason: str
 
 
@@ -97,6 +96,8 @@ class Builder(Protocol):
 
 class _EntryPoints:
     def __getattr__(self, name: str) -> Any:
+        from importlib.metadata import entry_points  # imported late: a worker process needs none
+
         (entry,) = entry_points(group="cdesearch.builders", name=name)
         return entry.load()
 

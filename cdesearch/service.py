@@ -1,6 +1,6 @@
 """What answers queries: a running server of the indexes on this computer if there is one, otherwise this process.
 
-Only the standard library is imported before the first search, so that a server's answer is not waited for.
+NumPy, LanceDB and typer are imported only for a search in this process, because a server answers sooner than that.
 """
 
 import json

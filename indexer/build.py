@@ -2,29 +2,24 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdesearch.encode.backends.endpoint import EmbeddingServer
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, check_plain_model
-from cdesearch.errors import InputError
+from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
 from cdesearch.store.copies import address_of_copies
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
-from cdesearch.store.place import Place
+from cdesearch.store.place import Place, for_kind
 from indexer.chosen_model import check_model_fits, complete_model, offering_default
+from indexer.generations.lock import Target, open_target
 from indexer.job import BuildJob
-from indexer.places import (
-    Target,
-    index_place,
-    local_source,
-    note_outer_index,
-    opened_for_writing,
-)
+from indexer.places import index_place, local_source, note_outer_index
 from indexer.plan import Plan, plan_build
 from indexer.read_files import Engine, Local
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
@@ -45,7 +40,8 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
     _check_engine(options)
     place = index_place(places, options.index)
     paths = [local_source(one, progress) for one in places]
-    with opened_for_writing(place, paths, progress, rebuild=options.rebuild, wait=options.wait) as target:
+    opened = for_kind(place, open_target, "indexer.publishing:published")
+    with opened(progress, has_paths=bool(paths), rebuild=options.rebuild, wait=options.wait) as target:
         stored = target.stored(paths, rebuild=options.rebuild)
         with offering_default(place, target.folder, options.model):
             options = replace(options, model=complete_model(options.model, stored, place, progress))
@@ -140,8 +136,26 @@ def _note_before(
             note_outer_index(target.folder, progress)
         elif target.folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {target.place}")
+    if options.rebuild and stored is None:
+        _note_replaced_settings(target.place, options, settings, progress)
     if isinstance(settings.model, EndpointModel):
         _note_server(settings.model, progress)
+
+
+def _note_replaced_settings(place: Place, options: Options, settings: Settings, progress: Display) -> None:
+    """Say which settings of an index a rebuild of named paths replaces by the defaults."""
+    with suppress(CdesearchError, OSError):  # an index that cannot be read is rebuilt as well
+        before = Index(place).manifest
+        replaced = {
+            f"the model {before.model or 'default'}": options.model is None and before.model != settings.model_name,
+            f"vectors in {before.vectors}": options.vectors is None and before.vectors != settings.vectors,
+            f"{before.dimension} dimensions": options.dimension is None and before.is_reduced,
+        }
+        if had := ", ".join(name for name, is_replaced in replaced.items() if is_replaced):
+            progress.note(
+                f"The index had {had}, which the defaults replace. `cdesearch index --rebuild` without a path keeps all"
+                " settings."
+            )
 
 
 def _note_server(model: EndpointModel, progress: Display) -> None:

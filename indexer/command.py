@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cdesearch.builders import BuildReport, UnreadFile
+from cdesearch.builders import BuildReport
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
@@ -15,7 +15,6 @@ from cdesearch.store.vector_format import VectorKind
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
-    from indexer.files.outcome import Skipped
 
 SKIPPED_FILES = 3
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
@@ -226,18 +225,14 @@ def build_quietly(
         embedded=report.embedded,
         indexed_files=report.n_files["indexed"],
         ignored_files=report.n_files["ignored"],
-        skipped=_unread(report.skipped),
-        read_in_part=_unread(report.in_part),
-        dropped=_unread(report.dropped),
+        skipped=report.skipped,
+        read_in_part=report.in_part,
+        dropped=report.dropped,
         seconds=report.seconds,
         size_bytes=report.size_bytes,
         advice=report.advice,
         place=report.place,
     )
-
-
-def _unread(files: "Sequence[Skipped]") -> tuple[UnreadFile, ...]:
-    return tuple(UnreadFile(file.path, file.reason) for file in files)
 
 
 def _bytes(size: str) -> int:

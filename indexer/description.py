@@ -17,7 +17,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.languages import CorpusLanguages
-from indexer.places import Target
+from indexer.generations.lock import Target
 from indexer.plan import Plan
 from indexer.settings import Settings
 
@@ -27,7 +27,7 @@ class BuildInputs:
     """The inputs of one build."""
 
     target: Target
-    base: Index | None  # the live generation; None if there is none
+    base: Index | None  # the live generation; None if there is none, it is a stage, or the index is rebuilt
     new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
     settings: Settings
     plan: Plan

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.encode.remote import is_same_model
@@ -264,15 +265,17 @@ class BuildJob(BuildInputs):
     def _finish_unchanged(self, building: Path, base: Index) -> None:
         """End a build with the same documents as `base`.
 
-        A new generation is needed only for other files or settings, or for a model that is at another place.
+        A new generation is needed only for other files, settings or versions, or for a model that is at another place.
         """
-        if not self.plan.has_news and self.settings.are_those_of(base.manifest):
-            remove([building])
+        remove([building])  # a stopped update may have changed its tables
+        is_current = base.manifest.cdesearch == __version__  # else the files that could not be read were tried again
+        if is_current and not self.plan.has_news and self.settings.are_those_of(base.manifest):
             return
+        building = self._open_building()
         if self.plan.kept.num_rows and self.plan.has_new_times:
             Tables(building, self.vectors).write_documents(self.plan.kept)
         files = self.file_fields()
-        self._finish(building, replace(base.manifest, model=self.settings.model_name, **files))
+        self._finish(building, replace(base.manifest, model=self.settings.model_name, cdesearch=__version__, **files))
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
         """Write the manifest and the other descriptions of the generation, and make it the live one."""

@@ -3,23 +3,19 @@
 import errno
 import os
 import shlex
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdesearch.errors import IndexNotFoundError, InputError, SourceError
+from cdesearch.errors import InputError, SourceError
 from cdesearch.progress import Display
 from cdesearch.store.copies import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_place, find_index
-from cdesearch.store.folder import check_nothing_lost, is_older
 from cdesearch.store.fresh_build import removal_command
-from cdesearch.store.index import Index
-from cdesearch.store.layout import CURRENT, FOLDER
-from cdesearch.store.named_indexes import outer_index
-from cdesearch.store.place import BucketAddress, Place, absolute
-from indexer.generations.lock import locked
+from cdesearch.store.index import Index, outer_index
+from cdesearch.store.layout import FOLDER
+from cdesearch.store.place import BucketAddress, Place, absolute, for_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +69,11 @@ def local_source(place: Place, progress: Display) -> Path:
 
     Raises SourceError, and for a bucket BucketError and StorageError.
     """
-    if isinstance(place, BucketAddress):
-        from indexer.files.bucket_copies import copied
+    return for_kind(place, _readable, "indexer.files.bucket_copies:copied")(progress)
 
-        return copied(place, progress)
-    path = absolute(place)
+
+def _readable(path: Path, progress: Display) -> Path:  # noqa: ARG001 (nothing is copied)
+    path = absolute(path)
     try:
         path.stat()
         is_readable = os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)
@@ -133,51 +129,6 @@ def _root(sources: Sequence[Path], stored: Index | None, place: Place, *, keeps:
         return common_folder([*sources, beside] if beside is not None and is_beside else sources)
     fresh = [source for source in sources if not source.is_relative_to(stored.root)]
     return common_folder([*fresh, stored.root]) if fresh else stored.root
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An index that is open for writing by this run alone."""
-
-    place: Place  # as users name it
-    folder: Path  # in which the run builds; for an index in a bucket, the working copy
-    described: Place  # the one of both with the settings of the index
-
-    def stored(self, paths: Sequence[Path], *, rebuild: bool) -> Index | None:
-        """The stored index, whose settings are the defaults of this run.
-
-        None if there is none yet, or if a rebuild of named paths ignores it. Raises IndexNotFoundError if there is
-        nothing to update.
-        """
-        if rebuild and paths:
-            return None
-        if isinstance(self.described, BucketAddress) or (self.folder / CURRENT).is_file():
-            return Index(self.described)
-        check_nothing_lost(self.folder)
-        if not paths:
-            raise IndexNotFoundError(
-                f"There is no index in {self.place} yet.", "Name the files or folders to index as well."
-            )
-        return None
-
-
-@contextmanager
-def opened_for_writing(
-    place: Place, paths: Sequence[Path], progress: Display, *, rebuild: bool, wait: bool
-) -> Iterator[Target]:
-    """Lock the index at `place`, and publish what the block builds if it is in a bucket; raises CdesearchError."""
-    if isinstance(place, BucketAddress):
-        from indexer.publishing import published  # other builds need none of the bucket's modules
-
-        replaces = rebuild and bool(paths)
-        copy = published(place, replaces=replaces, needs_files=not rebuild, wait=wait, progress=progress)
-        with copy as (folder, described):
-            yield Target(place, folder, described)
-        return
-    if paths and is_older(place):
-        progress.note(f"The index in {place} has an older format, and is built again.")
-    with locked(place, wait, renews=bool(paths)):
-        yield Target(place, place, place)
 
 
 def note_outer_index(folder: Path, progress: Display) -> None:

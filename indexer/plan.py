@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from cdesearch import __version__
+from cdesearch.builders import UnreadFile
 from cdesearch.errors import SourceError
 from cdesearch.progress import Progress
 from cdesearch.store.file_account import OUTCOMES, FileRecord
@@ -18,7 +19,7 @@ from cdesearch.store.filesystem import is_available
 from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
-from indexer.files.outcome import Found, Ignored, Skipped, Source, portable
+from indexer.files.outcome import Found, Ignored, Source, portable
 from indexer.files.walk import Selection, find_sources
 from indexer.formats.format import Columns
 from indexer.settings import Settings
@@ -60,22 +61,22 @@ class Plan:
         return any(_is_restamped(file, self.before.get(path)) for path, file in self.files.items())
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[UnreadFile, ...]:
         """Files and folders that should have been read and were not."""
-        return tuple(Skipped(file.path, file.reason) for file in self.files.values() if file.outcome == "skipped")
+        return tuple(UnreadFile(file.path, file.reason) for file in self.files.values() if file.outcome == "skipped")
 
     @property
-    def in_part(self) -> tuple[Skipped, ...]:
+    def in_part(self) -> tuple[UnreadFile, ...]:
         """Files that are indexed without the parts that could not be read."""
         files = self.files.values()
-        return tuple(Skipped(file.path, file.reason) for file in files if file.outcome == "indexed" and file.reason)
+        return tuple(UnreadFile(file.path, file.reason) for file in files if file.outcome == "indexed" and file.reason)
 
     @property
-    def dropped(self) -> tuple[Skipped, ...]:
+    def dropped(self) -> tuple[UnreadFile, ...]:
         """Files that still exist and were indexed before, but no longer are."""
         indexed = {path for path, file in self.before.items() if file.outcome == "indexed"}
         files = (file for path, file in self.files.items() if path in indexed and file.outcome != "indexed")
-        return tuple(Skipped(file.path, file.reason) for file in files)
+        return tuple(UnreadFile(file.path, file.reason) for file in files)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -228,7 +229,7 @@ def count_changes(index: Index) -> dict[str, int]:
     return {"new": changes.new, "modified": changes.modified, "deleted": changes.deleted}
 
 
-def _left_out(item: Skipped | Ignored) -> FileRecord:
+def _left_out(item: UnreadFile | Ignored) -> FileRecord:
     if isinstance(item, Ignored):
         return FileRecord(item.path, "ignored", item.rule)
     return FileRecord(item.path, "skipped", item.reason)

@@ -35,7 +35,7 @@ from cdesearch.store.layout import CHECKSUMS, CURRENT, FORMAT, GENERATIONS, MARK
 from cdesearch.store.place import BucketAddress, Place
 from cdesearch.store.storage import current_generation
 from indexer.generations.generation import remove
-from indexer.generations.lock import locked
+from indexer.generations.lock import Target, locked
 
 WORKING_COPY = "local"  # the folder of the copy, in the cache of the index
 BASE = "BASE"  # the file beside it, with the name of the generation in the bucket that the copy equals or continues
@@ -46,19 +46,19 @@ KEPT = timedelta(days=1)
 
 @contextmanager
 def published(
-    address: BucketAddress, *, replaces: bool, needs_files: bool, wait: bool, progress: Display
-) -> Iterator[tuple[Path, Place]]:
-    """The folder of the working copy, whose new generation is published at the end, and the place of the settings.
+    address: BucketAddress, progress: Display, *, has_paths: bool, rebuild: bool, wait: bool
+) -> Iterator[Target]:
+    """The working copy, as an index that is open for writing, whose new generation is published at the end.
 
-    That is the copy, or the address if the copy was not downloaded, because the run does not need the files of the
-    last generation. A run that `replaces` the index does not read it. Raises CdesearchError.
+    A `rebuild` does not need the files of the last generation, so they are not downloaded, and the settings are those
+    at the address. One with paths does not read the index at all. Raises CdesearchError.
     """
     folder = cache_of(address) / WORKING_COPY
     if (folder / GENERATIONS).is_dir() and mark_of(folder) != FORMAT:  # of another version; it is only a cache
         shutil.rmtree(folder, ignore_errors=True)
     with _named(folder, address), locked(folder, wait):
-        copy = _WorkingCopy(address, folder, progress, replaces=replaces)
-        yield folder, copy.update(is_needed=needs_files)
+        copy = _WorkingCopy(address, folder, progress, replaces=rebuild and has_paths)
+        yield Target(address, folder, copy.update(is_needed=not rebuild))
         copy.publish()
 
 
@@ -234,10 +234,4 @@ def download(bucket: Bucket, generation: Path, others: Collection[Path], progres
 def _each(move: Callable[[str], None], files: Iterable[str]) -> None:
     """Call `move` for every file in threads. After an error, no further file is begun."""
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="cdesearch-transfer") as threads:
-        begun = [threads.submit(move, file) for file in files]
-        try:
-            for one in begun:
-                one.result()
-        except BaseException:
-            threads.shutdown(wait=True, cancel_futures=True)
-            raise
+        list(threads.map(move, files))

@@ -106,7 +106,8 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(place, TrustRequest(None if options.model else model_name, outside(place, untyped)))
     places = Places.of(sources, stored, place, options.absent, keeps_root=not options.removed)
-    reads_all = options.rebuild or options.refresh_context or options.columns != Columns()
+    is_read_otherwise = stored is not None and has_ocr != stored.manifest.has_ocr
+    reads_all = options.rebuild or options.refresh_context or options.columns != Columns() or is_read_otherwise
     places.check_missing(stored, reads_all=reads_all)
     before = None if stored is None else stored.manifest
     return Settings(
@@ -203,7 +204,7 @@ def _check_kept(options: Options, stored: Index) -> None:
                 f" {rebuild_command(stored.place, **{option: str(value)})}.",
             )
     context = (("seed", options.seed, manifest.seed), ("context size", options.context_size, manifest.context_limit))
-    for name, number, built in () if options.refresh_context else context:
+    for name, number, built in () if options.rebuild or options.refresh_context else context:
         if number not in (None, built):
             raise InputError(
                 f"The index was built with {name} {built}, not {number}.",

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cdesearch.builders import UnreadFile
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.fresh_build import fresh_build_command
 from cdesearch.store.index import Index
 from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import Place
 from cdesearch.terminal import counted, open_console, printable
-from indexer.files.outcome import UNKNOWN_FORMAT, Skipped
+from indexer.files.outcome import UNKNOWN_FORMAT
 from indexer.plan import Plan
 from indexer.staleness import advice
 
@@ -32,9 +33,9 @@ class Report:
     n_documents: int
     n_chunks: int
     embedded: int  # texts that went through the model
-    skipped: tuple[Skipped, ...]
-    in_part: tuple[Skipped, ...]  # files that are indexed without the parts that could not be read
-    dropped: tuple[Skipped, ...]  # files that still exist, but are no longer in the index
+    skipped: tuple[UnreadFile, ...]
+    in_part: tuple[UnreadFile, ...]  # files that are indexed without the parts that could not be read
+    dropped: tuple[UnreadFile, ...]  # files that still exist, but are no longer in the index
     n_files: dict[str, int]  # by outcome: indexed, ignored, skipped
     seconds: float
     size_bytes: int
@@ -49,8 +50,10 @@ class Report:
 
         The models in the cache are listed only for this.
         """
+        if not self.changed:
+            return ()
         index = Index(self.folder)
-        return tuple(filter(None, (unread_languages(index), unfit_text_language(index)))) if self.changed else ()
+        return tuple(filter(None, (unread_languages(index, self.place), unfit_text_language(index, self.place))))
 
     @property
     def n_without_text(self) -> int:
@@ -119,7 +122,7 @@ def summarise(report: Report) -> None:
     console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
 
 
-def _dropped(files: Sequence[Skipped], report: Report) -> str:
+def _dropped(files: Sequence[UnreadFile], report: Report) -> str:
     """One line about existing files that were in the index before and no longer are."""
     are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
     why = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the list of columns
@@ -136,7 +139,7 @@ def _dropped(files: Sequence[Skipped], report: Report) -> str:
     return printable(line)
 
 
-def reasons(skipped: Sequence[Skipped]) -> list[str]:
+def reasons(skipped: Sequence[UnreadFile]) -> list[str]:
     """A line for each reason, the most frequent one first."""
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()

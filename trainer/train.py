@@ -149,7 +149,7 @@ class TrainingRun:
         torch.manual_seed(recipe.run.seed)
         self.model: ContextualModel = starting_model(recipe.model).to(device)
         check_start(recipe.model.start, {"model": self.model})
-        if self.model.second_stage.joint:  # in training so many rows precede each text
+        if recipe.model.attends:  # an index samples as many chunks as the model has learned to read
             self.model.config = replace(self.model.config, context_size=recipe.batches.context_size)
         self.head: WhiteningHead = starting_head(recipe.model, self.model.config).to(device)
         self.tokenizer: Tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")

@@ -1,7 +1,7 @@
 """Find and read the configuration files: that of the project, and that of the user.
 
 A project's file may come with a folder that somebody else made, so it is read like a part of an index: it must be a
-plain, small file of this user. Only the standard library is used, because every command reads these files.
+plain, small file of this user. Every command reads these files, so no large library is imported here.
 """
 
 import os

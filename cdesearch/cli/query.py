@@ -22,8 +22,7 @@ from cdesearch.cli.query_options import QueryOptions
 from cdesearch.search.result import SearchResult
 from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
-from cdesearch.store.index import Index
-from cdesearch.store.named_indexes import open_each, outer_index
+from cdesearch.store.index import Index, open_each, outer_index
 from cdesearch.terminal import is_styled, print_json, printable
 
 LLM_TOKENS = 4_000  # the maximum number of tokens of all passages that are printed for a language model

@@ -105,8 +105,8 @@ def _languages(index: Index) -> dict[str, str]:
     languages = index.manifest.languages
     facts = {
         "languages": described(languages),
-        "unread": unread_languages(index),
-        "stemmer": unfit_text_language(index),
+        "unread": unread_languages(index, index.place),
+        "stemmer": unfit_text_language(index, index.place),
     }
     return {name: text for name, text in facts.items() if text}
 

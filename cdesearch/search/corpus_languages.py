@@ -18,6 +18,7 @@ from cdesearch.languages.known import ENGLISH, LANGUAGES, LATIN, names_of
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_command
 from cdesearch.store.manifest import Manifest
+from cdesearch.store.place import Place
 
 JUDGED = 10  # the chunks with the highest BM25 scores, whose languages are detected
 CORPUS_WORDS = 1.0  # the languages of these chunks count as so many words of the query
@@ -82,7 +83,7 @@ class Languages:
         return kept if _WORD.search(kept) else query
 
 
-def unread_languages(index: Index) -> str | None:
+def unread_languages(index: Index, place: Place) -> str | None:
     """Say which share of the chunks the model does not read, and what helps; None if no such language is known."""
     from cdesearch.models.catalog import models_reading  # which no query needs
 
@@ -95,10 +96,10 @@ def unread_languages(index: Index) -> str | None:
     said = f"{total} ({described(missed)}). Hybrid search relies on their words."
     if not readers:
         return said
-    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.place, model=readers[0])}."
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(place, model=readers[0])}."
 
 
-def unfit_text_language(index: Index) -> str | None:
+def unfit_text_language(index: Index, place: Place) -> str | None:
     """Say which languages of the corpus full text does not stem, and what helps; None if it stems all frequent ones."""
     manifest = index.manifest
     stems = names_of([manifest.text_language])
@@ -110,4 +111,4 @@ def unfit_text_language(index: Index) -> str | None:
             if code != manifest.text_language and LANGUAGES[code].stemmer and share >= FREQUENT
         }
         return f"Full text stems words of {stems} alone, not those of {described(others)}." if others else None
-    return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(index.place)}."
+    return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(place)}."

@@ -30,7 +30,7 @@ class Found:
     """The n results of the dense or the lexical search, with their scores and vectors."""
 
     rows: RowIds  # (n,)
-    scores: Scores  # (n,)
+    scores: Scores  # (n,) BM25, higher is better, or of the dense search distances, which `cosines` replaces
     vectors: Floats  # (n, d), or (n, 0) if the query did not select them
     documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
     is_complete: bool = False  # whether no other chunk may be a hit

@@ -88,14 +88,14 @@ class GenerationReader:
 
     def search(self, query: SearchRequest) -> SearchResult:
         """Return the best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
-        return self.search_many([query])[0]
+        return self.answer_alike([query])[0]
 
-    def search_many(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
+    def answer_alike(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return for each query what `search` returns; the queries differ only in their texts.
 
         The executor runs their parts in parallel, and the chunks of all hits are read at once.
         """
-        found = self._found([self.limited(query) for query in queries])
+        found = self._by_mode([self.limited(query) for query in queries])
         name, stage = self.index.generation.name, self.index.manifest.stage
         return [replace(result, generation=name, stage=stage) for result in found]
 
@@ -103,7 +103,7 @@ class GenerationReader:
         """Return the request for at most as many hits as there are chunks: LanceDB allocates memory for k rows."""
         return replace(query, k=min(query.k, max(1, self.index.manifest.n_chunks)))
 
-    def _found(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
+    def _by_mode(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
         mode = queries[0].mode
         if not self.index.manifest.n_chunks:  # all of its files were deleted
             return [SearchResult(()) for _ in queries]
@@ -210,7 +210,7 @@ class GenerationReader:
     def _candidates(
         self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found
     ) -> tuple[RowIds, Candidates]:
-        if lexical_hits.is_complete:
+        if lexical_hits.is_complete:  # a phrase in quotation marks must be found, so the nearest chunks do not count
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)

@@ -91,7 +91,9 @@ class ModelLoader:
         manifest = index.manifest
         if isinstance(self._model, EndpointModel):
             return self._model.url
-        return manifest.model or "" if self._model is None and manifest.served is not None else ""
+        if self._model is None and manifest.served is not None:
+            return manifest.model or ""
+        return ""
 
     def _model_of(self, index: Index, url: str) -> Model | None:
         served = index.manifest.served
@@ -177,9 +179,9 @@ class Searcher(Searches):
         def answer(reader: GenerationReader) -> list[SearchResult]:
             alike = (list(group) for _, group in groupby(requests, lambda one: replace(one, text="-")))
             groups = (group[start : start + MANY] for group in alike for start in range(0, len(group), MANY))
-            return [result for group in groups for result in reader.search_many(group)]
+            return [result for group in groups for result in reader.answer_alike(group)]
 
-        results = self._ask(answer)
+        results = self._on_newest(answer)
         seconds = time.perf_counter() - started
         return [
             replace(result, seconds=seconds).confident(request.min_confidence)
@@ -192,11 +194,11 @@ class Searcher(Searches):
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
         request = request_of(query, *arguments, **filters)
-        return self._ask(lambda reader: explain(reader, request, chunk))
+        return self._on_newest(lambda reader: explain(reader, request, chunk))
 
     def has_file(self, request: SearchRequest) -> bool:
         """Return whether the filters of a request allow any indexed file; raises QueryError and IndexStateError."""
-        return self._ask(lambda reader: reader.files.has_file(request.files_of(reader.index)))
+        return self._on_newest(lambda reader: reader.files.has_file(request.files_of(reader.index)))
 
     def around(self, hit: Hit, count: int) -> Surroundings:
         """Return the text of at most `count` chunks before and after a hit; raises IndexStateError."""
@@ -205,7 +207,7 @@ class Searcher(Searches):
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
-        return self._ask(lambda reader: answer(reader.index))
+        return self._on_newest(lambda reader: answer(reader.index))
 
     def warm(self) -> None:
         """Load the model and the tables, so that the first search is as fast as later ones; raises CdesearchError."""
@@ -257,7 +259,7 @@ class Searcher(Searches):
         if self._is_closed:
             raise QueryError("This index has been closed.", "Open it again.")
 
-    def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+    def _on_newest(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
         self.check_usable()
         reader = self._newest
         while True:  # each iteration uses a newer generation

@@ -10,8 +10,7 @@ from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.search.together import Together
-from cdesearch.store.index import Index
-from cdesearch.store.named_indexes import free_name
+from cdesearch.store.index import Index, free_name
 from cdesearch.store.place import Place
 from cdesearch.store.trust import real
 

@@ -16,7 +16,7 @@ from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.guard import reading, unreadable
 from cdesearch.store.layout import CHECKSUMS, rebuild_remedy, repair_command
-from cdesearch.store.place import BucketAddress, Place
+from cdesearch.store.place import Place
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 
@@ -147,10 +147,10 @@ class Checks:
     def _error(self, damages: list[Damage]) -> IndexDamagedError:
         more = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
         what = f"The index in {self._place} is damaged: {damages[0]}{more}."
-        in_bucket = isinstance(self._place, BucketAddress)  # where there is no earlier generation to mend it with
-        return IndexDamagedError(
-            what, rebuild_remedy(self._place) if in_bucket else f"Run `{repair_command(self._place)}`."
-        )
+        return IndexDamagedError(what, self._remedy())
+
+    def _remedy(self) -> str:
+        return f"Run `{repair_command(self._place)}`."
 
 
 def damaged(place: Place, what: str) -> IndexDamagedError:

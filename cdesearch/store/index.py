@@ -1,24 +1,26 @@
-"""An index, open for reading: its manifest, its stored context and its tables."""
+"""An index, open for reading: its manifest, its stored context and its tables. Several are opened by unique names."""
 
+import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexStateError, ModelError
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexMismatchError, IndexStateError, ModelError
 from cdesearch.models.endpoint_model import DEFAULT_NAME, Model
 from cdesearch.store.checksums import MANIFEST
-from cdesearch.store.copies import on_this_computer
+from cdesearch.store.copies import on_this_computer, shown_source
 from cdesearch.store.file_account import FILES, FileRecord, read_files
 from cdesearch.store.filesystem import foreign_owner, is_available
 from cdesearch.store.finding import opened_place
-from cdesearch.store.layout import rebuild_command, rebuild_remedy
+from cdesearch.store.layout import CURRENT, FOLDER, rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.storage import LocalStorage, OpenTables, Storage
-from cdesearch.store.trust import TrustRequest, check_confirmed, outside
+from cdesearch.store.storage import OpenTables, storage_at
+from cdesearch.store.trust import TrustRequest, check_confirmed, check_found, outside, real
 from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
@@ -31,15 +33,6 @@ if TYPE_CHECKING:
 
 CONTEXT = "context.safetensors"
 Read = TypeVar("Read")
-
-
-def storage_at(place: Place) -> Storage:
-    """The storage of the index at `place`; raises InputError without the library for buckets, and BucketError."""
-    if isinstance(place, Path):
-        return LocalStorage(place)
-    from cdesearch.store.bucket.storage import BucketStorage  # a local index needs none of the bucket's modules
-
-    return BucketStorage(place)
 
 
 def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
@@ -246,3 +239,40 @@ class Index:
         """The records of all files that were found, in the order of the walk; raises IndexDamagedError."""
         self.checks.require(FILES)
         return read_files(self.generation, self.place)
+
+
+def open_each(places: Iterable[Place | None]) -> dict[str, Index]:
+    """Open the index at each place, as `Index.open` finds it, and return the indexes by name.
+
+    An index that is named twice is opened once. Raises IndexStateError if any of them cannot be opened.
+    """
+    opened: dict[Place, Index] = {}
+    for place in places:
+        index = Index.open(place)
+        opened.setdefault(real(index.place), index)
+    named: dict[str, Index] = {}
+    for index in opened.values():
+        named[free_name(index, named)] = index
+    return named
+
+
+def free_name(index: Index, taken: Collection[str]) -> str:
+    """Return the name of the indexed folder, with a number appended if another index already has this name."""
+    base = Path(shown_source(index.root)).name or "index"
+    names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)
+
+
+def outer_index(folder: Path, nearest: Path) -> Index | None:
+    """The first index above the one in the index folder `nearest` whose sources contain `folder`; None if none does.
+
+    An index that cannot be read, or that this user has not confirmed, is passed over. No table is opened.
+    """
+    for above in nearest.parent.parents:
+        if os.path.lexists(above / FOLDER / CURRENT):
+            with suppress(CdesearchError, OSError):
+                check_found(above / FOLDER)
+                index = Index(above / FOLDER)
+                if any(folder.is_relative_to(source) for source in index.sources):
+                    return index
+    return None

@@ -3,9 +3,11 @@
 import os
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import overload
+from typing import Concatenate, ParamSpec, TypeVar, overload
 from urllib.parse import quote, urlsplit
 
 from cdesearch.errors import InputError
@@ -15,6 +17,8 @@ _ADDRESS = re.compile(r"(s3|gs|az)://([a-z0-9][a-z0-9._-]{1,61}[a-z0-9])((?:/[\w
 _ONE_SLASH = re.compile(r"(s3|gs|az|file):/(?!/)")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # not the letter of a drive
 _MAX_NAME = 255  # bytes of the name of a folder
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,20 @@ def absolute(place: Place) -> Place:
     """The place with an absolute path without "..". Links are not followed, and an address is returned as it is."""
     # Path.resolve would follow links.
     return Path(os.path.abspath(place)) if isinstance(place, Path) else place  # noqa: PTH100
+
+
+def for_kind(
+    place: Place, on_disk: Callable[Concatenate[Path, Arguments], Result], in_bucket: str
+) -> Callable[Arguments, Result]:
+    """What does one thing with a place of this kind: `on_disk`, or what "module:name" names, which takes the same.
+
+    That module is imported here and nowhere else on the way of a path, which needs no library for buckets.
+    """
+    if isinstance(place, Path):
+        return partial(on_disk, place)
+    from pkgutil import resolve_name
+
+    return partial(resolve_name(in_bucket), place)
 
 
 def parse_address(text: str) -> BucketAddress | None:

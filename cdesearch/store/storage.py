@@ -1,4 +1,4 @@
-"""Where an index is, in a folder on a disk or in a bucket (`bucket/storage.py`), and how its tables are opened."""
+"""Where an index is, in a folder on a disk or in a bucket, and how its tables are opened."""
 
 import os
 from collections.abc import Callable, Collection, Coroutine
@@ -19,6 +19,7 @@ from cdesearch.store.folder import (
 )
 from cdesearch.store.guard import NAMES, TABLES, check_not_linked, check_tables, check_tree, unreadable
 from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
+from cdesearch.store.place import Place, for_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Storage(Protocol):
         """The name of the live generation, in a bucket as it was a few seconds ago; None if there is none."""
 
 
-class LocalStorage:
+class LocalStorage(Storage):
     """An index in a folder on a disk."""
 
     def __init__(self, folder: Path) -> None:
@@ -54,6 +55,11 @@ class LocalStorage:
 
     def newest_name(self) -> str | None:
         return current_name(self._folder)
+
+
+def storage_at(place: Place) -> Storage:
+    """The storage of the index at `place`; raises InputError without the library for buckets, and BucketError."""
+    return for_kind(place, LocalStorage, "cdesearch.store.bucket.storage:BucketStorage")()
 
 
 def current_generation(folder: Path) -> Path:

@@ -46,8 +46,8 @@ class EmbeddingCache:
         self._document_weight = document_weight
         self.embedded = 0  # texts that went through the model in this run
 
-    def missing(self, hashes: Iterable[str]) -> list[str]:
-        """The hashes of texts that must be embedded. Vectors that the last generation has are copied from it."""
+    def take_known(self, hashes: Iterable[str]) -> list[str]:
+        """Copy the vectors that the last generation has; returns the hashes of the texts that must be embedded."""
         new = [content for content in hashes if content not in self._known]
         self._store(self._from_base(new))
         return [content for content in new if content not in self._known]

@@ -10,6 +10,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from statistics import median
 
+from cdesearch.builders import UnreadFile
 from cdesearch.store.filesystem import relative_posix
 from cdesearch.terminal import counted
 from indexer.files.opening import NOT_REGULAR, open_regular
@@ -68,14 +69,6 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file, or a folder ("/" at its end), that should have been read and was not, and the reason."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Ignored:
     """A file, or a folder ("/" at its end), that is not meant to be read, and the rule that excludes it."""
 
@@ -83,7 +76,7 @@ class Ignored:
     rule: str
 
 
-Found = Source | Skipped | Ignored
+Found = Source | UnreadFile | Ignored
 
 
 def portable(file: Path, root: Path) -> str:
@@ -100,18 +93,18 @@ def as_utf8(name: str) -> str:
 
 def file_outcome(
     location: str, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None
-) -> Source | Skipped:
+) -> Source | UnreadFile:
     """The outcome for a file that no rule excludes.
 
     `location` is its absolute path, `path` is shown to users, and `top` is the folder of the walk.
     """
     if not stat.S_ISREG(found.st_mode):
-        return Skipped(path, NOT_REGULAR)
+        return UnreadFile(path, NOT_REGULAR)
     if found.st_size > max_bytes and not format_of(Path(location).name).streams:
-        return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
+        return UnreadFile(path, f"larger than {_size(max_bytes)} (--max-file-size)")
     blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
     if found.st_size > max_bytes and blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size:
-        return Skipped(path, "a sparse file: almost nothing of it is on the disk")
+        return UnreadFile(path, "a sparse file: almost nothing of it is on the disk")
     mtime_ns, ctime_ns = found.st_mtime_ns, found.st_ctime_ns
     if not (-LATEST <= mtime_ns <= LATEST and -LATEST <= ctime_ns <= LATEST):
         mtime_ns, ctime_ns = (max(-LATEST, min(time, LATEST)) for time in (mtime_ns, ctime_ns))
@@ -133,7 +126,7 @@ def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) 
     with open_regular(Path(location), top) as stream:
         if suffix:
             is_text = reads_as_text(stream, name, size)
-            return None if is_text else Skipped(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
+            return None if is_text else UnreadFile(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
         start = stream.read(SNIFFED)
     if is_key(start):
         return Ignored(shown, "key or certificate")

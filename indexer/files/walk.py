@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from cdesearch.builders import UnreadFile
 from cdesearch.errors import SourceError
 from cdesearch.store.filesystem import folder_prefix, with_slashes
 from cdesearch.store.manifest import Globs
@@ -22,17 +23,7 @@ from indexer.files.ignore_chain import (
     repository_parents,
     users_excludes,
 )
-from indexer.files.outcome import (
-    Found,
-    Ignored,
-    Skipped,
-    Source,
-    as_utf8,
-    file_outcome,
-    portable,
-    reason_of,
-    unknown_outcome,
-)
+from indexer.files.outcome import Found, Ignored, Source, as_utf8, file_outcome, portable, reason_of, unknown_outcome
 from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
@@ -92,7 +83,7 @@ def _found_at(
     try:
         found = path.stat()
     except OSError as error:
-        yield str(path), Skipped(shown, reason_of(error))
+        yield str(path), UnreadFile(shown, reason_of(error))
         return
     if stat.S_ISDIR(found.st_mode):
         yield from walk(path, "" if shown == "." else f"{shown}/").items()
@@ -201,10 +192,10 @@ class _Walk:
         self._unusable.append((shown, reason))
         self._explained.add(shown)
 
-    def _problems(self) -> Iterator[tuple[str, Skipped]]:
+    def _problems(self) -> Iterator[tuple[str, UnreadFile]]:
         while self._unusable:
             shown, reason = self._unusable.pop(0)
-            yield f"{shown}: {reason}", Skipped(shown, reason)
+            yield f"{shown}: {reason}", UnreadFile(shown, reason)
 
     def _parents(self) -> tuple[Level | None, str]:
         """The ignore files above the top, and the top's own path below the first of them."""
@@ -222,13 +213,13 @@ class _Walk:
             level = extend_chain(level, folder, names, start, shown, self._note)
         return level, self._top.relative_to(above[0]).as_posix() + "/"
 
-    def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | Skipped | Ignored":
+    def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | UnreadFile | Ignored":
         try:
             with os.scandir(folder.path) as found:
                 # An index is not part of the documents.
                 entries = [entry for entry in found if entry.name != INDEX_FOLDER]
         except OSError as error:
-            return Skipped(folder.shown, reason_of(error))
+            return UnreadFile(folder.shown, reason_of(error))
         names = frozenset(entry.name for entry in entries)
         marker = None if folder.is_wanted else marker_rule(names)
         if marker is not None:
@@ -251,7 +242,7 @@ class _Walk:
         try:
             found = self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
         except OSError as error:
-            return Skipped(shown, reason_of(error))
+            return UnreadFile(shown, reason_of(error))
         return replace(found, is_wanted=True) if globs.is_wanted and isinstance(found, Source) else found
 
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
@@ -287,11 +278,11 @@ class _Walk:
             rule = NOT_INCLUDED
         return rule, globs
 
-    def _link(self, entry: "os.DirEntry[str]", shown: str) -> Skipped | Ignored:
+    def _link(self, entry: "os.DirEntry[str]", shown: str) -> UnreadFile | Ignored:
         """The reason why a link is not followed. Its target is found under its own name, unless a rule excludes it."""
         target = Path(os.path.realpath(entry.path))
         if not target.exists():
-            return Skipped(shown, "a link whose target does not exist")
+            return UnreadFile(shown, "a link whose target does not exist")
         if not target.is_relative_to(self._real_top):
             return Ignored(shown, "link out of the tree")
         return Ignored(shown, "link to a folder" if target.is_dir() else "link to a file")

@@ -33,9 +33,9 @@ TEMPORARY = (SPOOL, WINDOWS, SAMPLE, FITTED, PROBES)
 
 
 def open_building(
-    folder: Path, base: Path | None, plan: dict[str, Any], columns: Mapping[str, pa.Schema] | None = None
+    folder: Path, base: Path | None, key: dict[str, Any], columns: Mapping[str, pa.Schema] | None = None
 ) -> Path:
-    """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
+    """The folder of the generation to build: an unfinished one of the same key, or a new one that starts as `base`.
 
     An unfinished one is continued if `_is_made_here` holds and its tables have the columns that `columns` gives for
     them. All other unfinished ones are removed.
@@ -44,7 +44,7 @@ def open_building(
     if live is not None:
         (live / PLAN).unlink(missing_ok=True)  # left if a run was killed right after the swap
     others = [generation for generation in generations_in(folder) if generation != live]
-    begun = next((one for one in others if _is_made_here(one, plan) and _fits(one, columns or {})), None)
+    begun = next((one for one in others if _is_made_here(one, key) and _fits(one, columns or {})), None)
     unfinished = [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()]
     remove([one for one in unfinished if one != begun])  # such as a stage that was killed or filled the disk
     if begun is not None:
@@ -56,7 +56,7 @@ def open_building(
         if (base / VOCABULARY).is_file():
             link_or_copy(base / VOCABULARY, building / VOCABULARY)
         shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
-    stamped = plan | {FOLDER_NUMBER: building.stat().st_ino}
+    stamped = key | {FOLDER_NUMBER: building.stat().st_ino}
     write_new(building / PLAN, json.dumps(stamped))  # last: a half-copied folder has no plan
     return building
 
@@ -102,8 +102,8 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     remove([old for old in generations_in(folder) if old not in (before, building, unfinished)])
 
 
-def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:
-    """Whether a build with this plan created this very folder; a copy of the folder does not count.
+def _is_made_here(generation: Path, key: dict[str, Any]) -> bool:
+    """Whether a build with this key created this very folder; a copy of the folder does not count.
 
     Nothing shows whether the chunks and vectors of an unfinished generation are genuine, so one that came with an
     archive or a clone must not be continued. Its author cannot know the inode number that its folder gets here.
@@ -113,7 +113,7 @@ def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:
         stored = json.loads(read_small(generation / PLAN, MAX_PLAN))
     except (OSError, ValueError, RecursionError, IndexDamagedError, IndexUntrustedError):
         return False
-    return number != 0 and bool(stored == plan | {FOLDER_NUMBER: number})
+    return number != 0 and bool(stored == key | {FOLDER_NUMBER: number})
 
 
 def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:

@@ -2,8 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -19,9 +20,11 @@ from cdesearch.errors import (
     InputError,
     StorageError,
 )
+from cdesearch.progress import Display
 from cdesearch.store.filesystem import lock_of, open_like
 from cdesearch.store.folder import (
     check_marker,
+    check_nothing_lost,
     check_path,
     generations_in,
     is_older,
@@ -30,12 +33,56 @@ from cdesearch.store.folder import (
     write_new,
 )
 from cdesearch.store.guard import check_enterable, check_not_linked, check_tree, read_small
+from cdesearch.store.index import Index
 from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARKER
+from cdesearch.store.place import Place
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
 from indexer.generations.generation import holds_embeddings, remove
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An index that is open for writing by this run alone."""
+
+    place: Place  # as users name it
+    folder: Path  # in which the run builds; for an index in a bucket, the working copy
+    described: Place  # the one of both with the settings of the index
+
+    def stored(self, paths: Sequence[Path], *, rebuild: bool) -> Index | None:
+        """The stored index, whose settings are the defaults of this run.
+
+        None if there is none yet, or if a rebuild of named paths ignores it. Raises IndexNotFoundError if there is
+        nothing to update.
+        """
+        if rebuild and paths:
+            return None
+        if self.described != self.folder or (self.folder / CURRENT).is_file():
+            return Index(self.described)
+        check_nothing_lost(self.folder)
+        if not paths:
+            raise IndexNotFoundError(
+                f"There is no index in {self.place} yet.", "Name the files or folders to index as well."
+            )
+        return None
+
+
+@contextmanager
+def open_target(
+    folder: Path,
+    progress: Display,
+    *,
+    has_paths: bool,
+    rebuild: bool,  # noqa: ARG001 (locks it alike)
+    wait: bool,
+) -> Iterator[Target]:
+    """Lock the index in a folder for a run that names paths, or updates all sources; raises CdesearchError."""
+    if has_paths and is_older(folder):
+        progress.note(f"The index in {folder} has an older format, and is built again.")
+    with locked(folder, wait, renews=has_paths):
+        yield Target(folder, folder, folder)
 
 
 @contextmanager

@@ -31,8 +31,6 @@ from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import check_found
 
-BATCH = 4096  # vectors that are read together
-
 
 @dataclass(frozen=True)
 class Examined:

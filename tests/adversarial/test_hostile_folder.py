@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from command import cdesearch_process
 
+from cdesearch.builders import UnreadFile
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer import plan as planning
 from indexer.build import build
 from indexer.files.opening import _open_below, _open_then_check
-from indexer.files.outcome import Skipped
 from indexer.files.walk import Selection, find_sources
 from indexer.settings import Options
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX file syst
 
 def outcomes_of(root, *paths):
     items = find_sources(list(paths) or [root], root, Selection(10**7))
-    return {item.path: item.reason if isinstance(item, Skipped) else getattr(item, "rule", None) for item in items}
+    return {item.path: item.reason if isinstance(item, UnreadFile) else getattr(item, "rule", None) for item in items}
 
 
 def texts(index):

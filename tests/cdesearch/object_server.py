@@ -22,6 +22,7 @@ from uuid import uuid4
 
 import pytest
 
+from cdesearch.store.bucket.connection import open_store
 from cdesearch.store.place import parse_place
 
 SECRET = "wJalrXUtnFEMIEXAMPLEKEY"  # of the environment; it must not be shown or stored
@@ -189,3 +190,10 @@ def move_to_computer(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) 
     """Let this process continue with the cache and configuration of another computer."""
     for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / f"computer-{name}" / variable))
+
+
+def put(address: Any, name: str, content: bytes) -> None:
+    """Write an object below an address, as another program would."""
+    import obstore
+
+    obstore.put(open_store(address), name, content)

@@ -6,7 +6,7 @@ import pytest
 
 import cdesearch
 
-HEAVY = ("torch", "lancedb", "faiss", "transformers", "onnxruntime", "obstore", "boto3")
+HEAVY = ("torch", "lancedb", "faiss", "transformers", "onnxruntime", "obstore", "boto3", "cdesearch.store.bucket")
 
 
 def loaded_after(code):

@@ -99,6 +99,19 @@ def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs,
         np.testing.assert_allclose(vector, one[chunk], atol=1e-3)
 
 
+def test_a_change_that_is_taken_back_after_a_stopped_update_leaves_nothing_behind(docs, run, monkeypatch):
+    run()
+    undisturbed, before = contents(docs), (docs / "03.md").read_text()
+    (docs / "03.md").write_text("A penguin has come instead.")
+    with monkeypatch.context() as patched:
+        patched.setattr(Tables, "write_documents", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    (docs / "03.md").write_text(before)
+    run()
+    assert_same(undisturbed, contents(docs))
+
+
 def editions(index):
     texts = index.chunks.to_arrow()["text"].to_pylist()
     return {word for text in texts for word in ("one", "two") if f"edition {word}" in text}

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 from built import make_index
 
+from cdesearch.builders import UnreadFile
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
+from indexer import description, job, plan
 from indexer.build import build
-from indexer.files.outcome import Skipped, Source
+from indexer.files.outcome import Source
 from indexer.plan import STAMP_NS, count_changes, find_changes, make_plan
 from indexer.settings import Options
 
@@ -71,7 +73,7 @@ def test_if_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed
     assert (plan.to_read, plan.gone) == ([], set()) and plan.is_empty
     assert plan.files == {path: file for path, file in plan.before.items() if file.outcome == "indexed"}
     assert "documents" not in vars(base), "the table is not read for nothing"
-    plan = plan_of([*gone, Skipped("x", "why")], base)
+    plan = plan_of([*gone, UnreadFile("x", "why")], base)
     assert (plan.to_read, plan.gone) == ([], set()) and not plan.is_empty
     assert without_time(plan.kept.to_pylist()) == without_time(base.documents.to_arrow().to_pylist())
     assert {record["mtime_ns"] for record in plan.kept.to_pylist()} == {BUILT * SECOND}
@@ -97,7 +99,7 @@ def test_a_file_with_another_time_is_changed_if_its_contents_are(indexed, base, 
     file = tmp_path / "a.md"
     file.write_text(text)
     os.utime(file, ns=(BUILT * SECOND + 5, BUILT * SECOND + 5))
-    plan = plan_of([source_of(file), *sources_of(indexed)[1:], Skipped("x", "why")], base)
+    plan = plan_of([source_of(file), *sources_of(indexed)[1:], UnreadFile("x", "why")], base)
     assert plan.gone == {source.path for source in plan.to_read} == ({"a.md"} if changed else set())
     assert plan.files["a.md"].mtime_ns == BUILT * SECOND + 5
     if not changed:
@@ -122,6 +124,16 @@ def test_a_file_that_could_not_be_read_is_tried_again_only_by_another_version(do
     assert plan_of(found, index).to_read == []
     index.manifest = replace(index.manifest, cdesearch="0.0.1")
     assert [source.path for source in plan_of(found, index).to_read] == ["broken.pdf"]
+
+
+def test_a_new_version_tries_files_again_in_one_run_alone(docs, run, monkeypatch):
+    (docs / "broken.pdf").write_bytes(b"no pdf")
+    run()
+    for module in (job, plan, description):
+        monkeypatch.setattr(module, "__version__", "99.0")
+    run()
+    assert later(docs).manifest.cdesearch == "99.0"
+    assert plan_of([replace(source, location="/nowhere") for source in sources_of(docs)], later(docs)).to_read == []
 
 
 def test_changes_are_counted(docs, run):

@@ -1,9 +1,9 @@
-from indexer.files.outcome import Skipped
+from cdesearch.builders import UnreadFile
 from indexer.summary import reasons
 
 
 def lines(*skipped):
-    return reasons([Skipped(*item) for item in skipped])
+    return reasons([UnreadFile(*item) for item in skipped])
 
 
 def test_reasons_are_grouped_in_at_most_ten_lines_and_printed_safely():

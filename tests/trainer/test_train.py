@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from conftest import make_model, make_tokenizer
+from conftest import TINY, make_model, make_tokenizer
 from file_size_limit import files_of_at_most
 from msgspec.structs import replace
 from safetensors.torch import load_file, save_file
@@ -268,11 +268,14 @@ def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path,
     np.testing.assert_allclose(np.load(file), own, atol=1e-5)
 
 
-def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file, tmp_path, joint_checkpoint):
-    changes = {"model.start": str(joint_checkpoint), "batches.context_size": "5", "learning.steps": "1"}
-    changes |= {"model.context": "joint"}
+@pytest.mark.parametrize(("context", "size"), [("joint", 5), ("both", 5), ("statistics", TINY.context_size)])
+def test_an_index_samples_as_many_chunks_as_the_model_was_trained_to_attend_to(
+    recipe_file, tmp_path, joint_checkpoint, tiny_checkpoint, context, size
+):
+    start = joint_checkpoint if context == "joint" else tiny_checkpoint
+    changes = {"model.start": str(start), "batches.context_size": "5", "learning.steps": "1", "model.context": context}
     recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
-    assert load_encoder(train(recipe, Silent())).context_size == 5
+    assert load_encoder(train(recipe, Silent())).context_size == size
 
 
 @pytest.mark.slow

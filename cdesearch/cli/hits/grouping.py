@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from cdesearch.search.result import SearchResult
 from cdesearch.search.word_forms import shingles_of
@@ -13,7 +12,6 @@ FETCHED = 4  # hits that are searched at first for each group that is shown
 MAX_FETCHED = 100  # hits that a server returns at most
 
 Document = tuple[str | None, str]  # the name of the index in a search of several, and the id in the index
-Found = TypeVar("Found", SearchResult, SearchResult | None)
 
 
 @dataclass(slots=True)
@@ -30,14 +28,14 @@ def group_of(hit: Hit) -> HitGroup:
     return HitGroup(hit, same=[*hit.copies])
 
 
-def search_for_groups(search: Callable[[int], Found], k: int) -> Found:
+def search_for_groups(search: Callable[[int], SearchResult], k: int) -> SearchResult:
     """Return the result of `search`, which takes the number of hits, with enough hits for `k` groups.
 
-    If a few documents fill the first hits, MAX_FETCHED hits are searched. None is returned if a search returns None.
+    If a few documents fill the first hits, MAX_FETCHED hits are searched.
     """
     number = max(k, min(FETCHED * k, MAX_FETCHED))
     result = search(number)
-    if result is None or len(result.hits) < number or number >= MAX_FETCHED or len(_by_document(result.hits)) >= k:
+    if len(result.hits) < number or number >= MAX_FETCHED or len(_by_document(result.hits)) >= k:
         return result
     return search(MAX_FETCHED)
 

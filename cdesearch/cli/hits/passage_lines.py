@@ -11,14 +11,13 @@ from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
 
 # Words that hardly show what a text is about. They are searched, but do not decide which passage is shown.
-_STOP_WORDS = (
-    "a about after all also an and any are as at be because been before being between both but by can could did do does"
-    " for from get had has have he her here him his how i if in into is it its just like me more most my no nor not of"
-    " on only or other our out over own she should so some such than that the their them then there these they this"
-    " those through to too under until up us use using very was we were what when where which while who whom whose why"
-    " will with would you your"
+_STOP_WORDS = frozenset(
+    """a about after all also an and any are as at be because been before being between both but by can could did
+    do does for from get had has have he her here him his how i if in into is it its just like me more most my
+    no nor not of on only or other our out over own she should so some such than that the their them then there
+    these they this those through to too under until up us use using very was we were what when where which
+    while who whom whose why will with would you your""".split()  # noqa: SIM905 (a list would be a page)
 )
-
 
 _TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 
@@ -41,8 +40,7 @@ def query_words(query: str) -> list[str]:
     lower = unicodedata.normalize("NFC", query.lower())
     found = re.findall(r"\w+", UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
-    stop_words = frozenset(_STOP_WORDS.split())
-    chosen = [word for word in words if word not in stop_words] or words
+    chosen = [word for word in words if word not in _STOP_WORDS] or words
     return [*(word_stem(without_article(_folded(word))) for word in chosen), *pieces(lower)]
 
 

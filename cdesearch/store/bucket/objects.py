@@ -101,13 +101,6 @@ class Bucket:
         with self._guarded(writes=True):
             obstore.put(self._store, name, file)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a small object."""
-        import obstore
-
-        with self._guarded(writes=True):
-            obstore.put(self._store, name, content)
-
     def swap(self, name: str, content: bytes, before: Versioned | None) -> bool:
         """Replace an object if it still is `before`, or create it if `before` is None. Returns whether it was done."""
         import obstore

@@ -21,8 +21,9 @@ from cdesearch.store.bucket.snapshot import (
 from cdesearch.store.checksums import Checksums
 from cdesearch.store.damage import Checks, Damage, NeedsHash, damaged, smallest
 from cdesearch.store.guard import TABLES, check_tables
+from cdesearch.store.layout import rebuild_remedy
 from cdesearch.store.place import BucketAddress
-from cdesearch.store.storage import Live
+from cdesearch.store.storage import Live, Storage
 from cdesearch.store.write_errors import write_error
 
 _FROM_SERVER = re.compile(r"Generic \w+ error|Error performing|status code")
@@ -71,6 +72,9 @@ class BucketChecks(Checks):
         """The size of the generation, in bytes."""
         return sum(entry.size for entry in self.expected.values())
 
+    def _remedy(self) -> str:
+        return rebuild_remedy(self._place)  # there is no earlier generation to mend this one with
+
     def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:  # noqa: ARG002 (no object is hashed)
         """Raise IndexDamagedError if an object is missing, has another size, or is an unknown version of a table."""
         start = object_name(self._generation.name, "")
@@ -90,7 +94,7 @@ class BucketChecks(Checks):
             raise self._error(damages)
 
 
-class BucketStorage:
+class BucketStorage(Storage):
     """An index in a bucket. All methods raise BucketError."""
 
     def __init__(self, address: BucketAddress) -> None:

@@ -13,8 +13,7 @@ from cdesearch.errors import IndexStateError, QueryError
 from cdesearch.search.confidence import BY_COSINE
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
-from cdesearch.store.index import Index
-from cdesearch.store.named_indexes import open_each
+from cdesearch.store.index import Index, open_each
 
 MODES = ("hybrid", "dense", "text", "rerank")
 QUERIES = ("the cat", "water in the river", "stone light engine", '"the moon" bread', "nothing")

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from built import make_index
 from notes import Notes
-from object_server import SECRET
+from object_server import SECRET, put
 from running_server import running_server
 
 import cdesearch
@@ -30,11 +30,10 @@ from indexer.settings import Options
 
 @pytest.fixture
 def files(store):
-    """The address of files, and a bucket to write them."""
+    """The address of two files in a bucket."""
     address = BucketAddress("s3", store.bucket, "files")
-    bucket = bucket_at(address)
-    bucket.write("moon.md", b"# Moon\nThe moon is a stone.")
-    bucket.write("deep/er/bread.md", b"# Bread\nThe bread is in the house.")
+    put(address, "moon.md", b"# Moon\nThe moon is a stone.")
+    put(address, "deep/er/bread.md", b"# Bread\nThe bread is in the house.")
     return address
 
 
@@ -60,9 +59,9 @@ def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_change
     store.requests.clear()
     assert run() == {"moon.md", "deep/er/bread.md"} and downloads(store) == []
     bucket_at(files).remove(["deep/er/bread.md"])
-    bucket_at(files).write("new.md", b"A new file in the house.")
+    put(files, "new.md", b"A new file in the house.")
     time.sleep(1.1)  # a listing has the time of change in whole seconds
-    bucket_at(files).write("moon.md", b"# Moon\nThe moon is a stem.")
+    put(files, "moon.md", b"# Moon\nThe moon is a stem.")
     assert run() == {"moon.md", "new.md"}
     assert len(downloads(store)) == 2
     assert "stem" in (source / "moon.md").read_text() and not (source / "deep").exists()
@@ -92,19 +91,19 @@ def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_not
 
 def test_downloads_continue_after_requests_that_fail(store, files, run):
     for number in range(20):
-        bucket_at(files).write(f"{number}.md", f"The light {number} is in the river.".encode())
+        put(files, f"{number}.md", f"The light {number} is in the river.".encode())
     store.failing, store.cut = 0.05, 0.05
     assert len(run(parse_place(str(files)))) == 22
 
 
 def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_followed(store, files, tmp_path):
-    bucket_at(files).write("moon.md/part.md", b"An object below an object.")
+    put(files, "moon.md/part.md", b"An object below an object.")
     folder = copies_of(files)
     folder.mkdir(parents=True)
     (tmp_path / "foreign.md").write_text("foreign")
     (folder / "moon.md").symlink_to(tmp_path / "foreign.md")
     (folder / "linked").symlink_to(tmp_path)
-    bucket_at(files).write(f"{'n' * 300}.md", b"A name that no file can have.")
+    put(files, f"{'n' * 300}.md", b"A name that no file can have.")
     notes = Notes()
     assert copied(files, notes) == folder
     assert notes.lines == [
@@ -149,7 +148,7 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
     store, files, tmp_path, tiny_checkpoint, monkeypatch
 ):
     others = BucketAddress("s3", store.bucket, "others")
-    bucket_at(others).write("river.md", b"# River\nThe river is in the house.")
+    put(others, "river.md", b"# River\nThe river is in the house.")
     for name, sources in (("one", [files]), ("both", [files, others])):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the first computer"))
         options = Options(index=parse_place(f"s3://{store.bucket}/{name}"), model=tiny_checkpoint)
@@ -163,7 +162,7 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
         assert shown_place(hit.chunk, hit.chunk.location, index.root) == f"{files}/moon.md:1"
         status = still_answering(index.sources[0], index.sources, index.place, index.manifest)
         assert status.startswith(f"{files} was not yet downloaded to this computer.")
-        bucket_at(files).write(f"{name}.md", b"A new file in the house.")
+        put(files, f"{name}.md", b"A new file in the house.")
         with pytest.raises(IndexUntrustedError, match=f"asks for the content of {files}"):
             build([], options, Silent())
         if name == "both":
@@ -177,11 +176,11 @@ def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_
     source, place = parse_place(str(files)), parse_place(f"{files}/index")
     notes = Notes()
     for number, new in enumerate(("The cat is in the house.", "The dog is in the house.")):
-        bucket_at(files).write(f"indexes/{number}.md", new.encode())
+        put(files, f"indexes/{number}.md", new.encode())
         make_index([source], notes, index=place, model=tiny_checkpoint)
         assert Index(place).manifest.n_documents == 3 + number
     assert f"The index in {files}/index is not indexed itself." in notes.lines
-    bucket_at(files).write("index/beside.md", b"A file beside the objects of an index.")
+    put(files, "index/beside.md", b"A file beside the objects of an index.")
     copies = copied(parse_place(f"{files}/index"), Silent())
     assert [path.name for path in copies.iterdir()] == ["beside.md"]
 

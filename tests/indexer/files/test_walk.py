@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from walked import found, items, left_out, put
 
-from indexer.files.outcome import Ignored, Skipped, Source
+from cdesearch.builders import UnreadFile
+from indexer.files.outcome import Ignored, Source
 from indexer.files.walk import concerns_walk
 
 
@@ -136,7 +137,7 @@ def test_an_ignore_file_that_cannot_be_used_is_reported_once_with_its_reason(tmp
     put(tmp_path, "part/a.md")
     make(tmp_path / "part" / ".gitignore")
     assert [item for item in items(tmp_path) if "gitignore" in item.path] == [
-        Skipped("part/.gitignore", f"cannot be used as an ignore file: {problem}")
+        UnreadFile("part/.gitignore", f"cannot be used as an ignore file: {problem}")
     ]
     assert "part/a.md" in found(tmp_path)
 
@@ -238,14 +239,14 @@ def test_odd_names_stay_different_and_bytes_that_are_not_utf8_are_escaped(tmp_pa
 def test_large_files_are_skipped_by_name(tmp_path):
     put(tmp_path, "a.md", text="x" * 100)
     (item,) = items(tmp_path, limit=10)
-    assert isinstance(item, Skipped) and "--max-file-size" in item.reason
+    assert isinstance(item, UnreadFile) and "--max-file-size" in item.reason
 
 
 @pytest.mark.skipif(not hasattr(os.stat_result, "st_blocks"), reason="no file shows its holes")
 def test_a_sparse_file_of_records_is_skipped(tmp_path):
     put(tmp_path, "a.jsonl", text='{"text": "x"}\n' * 100)
     os.truncate(put(tmp_path, "b.jsonl"), 10**12)
-    assert [type(item) for item in items(tmp_path, limit=10)] == [Source, Skipped]
+    assert [type(item) for item in items(tmp_path, limit=10)] == [Source, UnreadFile]
 
 
 UNKNOWN = ["djvu", "ppt", "xls", "pages", "key", "msg", "gz", "zip", "foo"]
@@ -254,7 +255,7 @@ UNKNOWN = ["djvu", "ppt", "xls", "pages", "key", "msg", "gz", "zip", "foo"]
 @pytest.mark.parametrize("suffix", UNKNOWN)
 def test_a_format_that_cannot_be_read_is_skipped_by_its_name(tmp_path, suffix):
     put(tmp_path, f"a.{suffix.upper()}")
-    assert items(tmp_path) == [Skipped(f"a.{suffix.upper()}", f"unknown format .{suffix}")]
+    assert items(tmp_path) == [UnreadFile(f"a.{suffix.upper()}", f"unknown format .{suffix}")]
 
 
 @pytest.mark.parametrize(

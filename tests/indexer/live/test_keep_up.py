@@ -10,9 +10,9 @@ import time
 import pytest
 from built import assert_same, contents, make_index
 from lancedb.index import FTS
+from object_server import put
 
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import copies_of
 from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress, parse_place
@@ -68,16 +68,16 @@ def test_files_in_a_bucket_are_looked_up_at_intervals_which_is_said(store, tmp_p
     monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(watched, "WHOLE_SECONDS", 0.0)
     address = BucketAddress("s3", store.bucket, "files")
-    bucket_at(address).write("moon.md", b"The moon is a stone.")
+    put(address, "moon.md", b"The moon is a stone.")
     folder = tmp_path / "index"
     make_index([parse_place(str(address))], index=folder, model=tiny_checkpoint)
     with Keeping(folder) as keeping:
-        bucket_at(address).write("new.md", b"xylophone")
+        put(address, "new.md", b"xylophone")
         keeping.wait_for(lambda: "new.md" in contents(folder)[0]["path"].to_pylist())  # perhaps by the first update
-        bucket_at(address).write("newer.md", b"zither")
+        put(address, "newer.md", b"zither")
         keeping.wait_for(lambda: "newer.md" in contents(folder)[0]["path"].to_pylist())
         shutil.rmtree(copies_of(address))
-        bucket_at(address).write("newest.md", b"quartz")
+        put(address, "newest.md", b"quartz")
         keeping.wait_for(lambda: "newest.md" in contents(folder)[0]["path"].to_pylist())
         said = f"A bucket does not report changes, so {address} is looked up at least every 10 minutes."
         assert [line for line in keeping.lines if not line.startswith("Updated: ")] == [said]

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from built import assert_same
 from notes import Notes
-from object_server import move_to_computer
+from object_server import move_to_computer, put
 
 import indexer.publishing as working_copy
 from cdesearch.errors import BucketError, IndexBusyError, IndexDamagedError, InputError
@@ -164,7 +164,7 @@ def test_generations_that_nobody_uses_any_more_are_removed_after_a_day(store, ru
         run()
         names.append(live(store))
         if not number:
-            bucket_at(store.place).write("generations/aaaaaaaaaaaa/context.safetensors", b"an upload without end")
+            put(store.place, "generations/aaaaaaaaaaaa/context.safetensors", b"an upload without end")
         if number < 2:
             assert generations(store) == {"aaaaaaaaaaaa", *names}
     assert generations(store) == set(names[1:])
@@ -172,7 +172,7 @@ def test_generations_that_nobody_uses_any_more_are_removed_after_a_day(store, ru
 
 @pytest.mark.parametrize(("name", "rebuild"), [("report.txt", False), ("INDEX", True), ("CURRENT", True)])
 def test_foreign_objects_are_not_replaced_even_if_they_have_the_names_of_an_index(store, run, name, rebuild):
-    bucket_at(store.place).write(name, b"MANIFEST-000004\n")
+    put(store.place, name, b"MANIFEST-000004\n")
     with pytest.raises(InputError, match="is not empty and is not an index") as refused:
         run(rebuild=rebuild)
     assert "--rebuild" not in str(refused.value)
@@ -214,7 +214,7 @@ def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
     move_to_computer("second", tmp_path, monkeypatch)
     bucket = bucket_at(store.place)
     damaged = name if name == "CURRENT" else f"generations/{live(store)}/{name}"
-    bucket.write(damaged, b"damaged")
+    put(bucket.address, damaged, b"damaged")
     for options in ({}, {"rebuild": True}):
         with pytest.raises(IndexDamagedError, match=r"`cdesearch index --rebuild PATH --index s3://.*`"):
             build([], Options(index=store.place, model=run.model, **options), Silent())

@@ -2,7 +2,7 @@ import json
 
 import pytest
 from command import cdesearch
-from object_server import SECRET, move_to_computer
+from object_server import SECRET, move_to_computer, put
 
 import cdesearch as cdesearch_api
 from cdesearch.errors import IndexDamagedError
@@ -114,15 +114,15 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
     bucket = bucket_at(index.place)
     name = next(name for name in bucket.list("generations") if "chunks.lance/data" in name)
     content = store.objects()[f"team/docs/{name}"]
-    bucket.write(name, content[:-1])
+    put(bucket.address, name, content[:-1])
     with pytest.raises(IndexDamagedError, match=r"bytes instead of .* `cdesearch index --rebuild --index s3://"):
         hits(index, tiny_encoder)
     bucket.remove([name])
     with pytest.raises(IndexDamagedError, match="is missing"):
         hits(Index.open(store.place), tiny_encoder)
-    bucket.write(name, content)
+    put(bucket.address, name, content)
     newer = f"{name.partition('/data/')[0]}/_versions/1.manifest"  # LanceDB would open the newest version
-    bucket.write(newer, b"")
+    put(bucket.address, newer, b"")
     with pytest.raises(IndexDamagedError, match=r"_versions/1\.manifest was not written by cdesearch"):
         hits(Index.open(store.place), tiny_encoder)
 
@@ -132,7 +132,7 @@ def test_objects_with_other_content_of_the_same_size_are_reported_as_damage(stor
     run()
     for name, content in store.objects().items():
         if part in name:
-            bucket_at(store.place).write(name.removeprefix("team/docs/"), bytes(len(content)))
+            put(store.place, name.removeprefix("team/docs/"), bytes(len(content)))
     with pytest.raises(IndexDamagedError, match=rf"{part}.* of s3://.* has other content .*`cdesearch index --rebuild"):
         hits(Index.open(store.place), tiny_encoder)
 
