@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from cdesearch.errors import InputError, SourceError
-from trainer.data.pairs.reading import parts_of, read_passages
+from trainer.data.pairs.domains import file_digest
+from trainer.data.pairs.reading import read_passages
 from trainer.data.store import Arrays, Integers, Rows, digest_of, random_stream, stored
 
 AT_ONCE = 512  # documents that are tokenised together
@@ -49,11 +50,7 @@ def read_token_documents(
 
     They are tokenised once and stored in `folder`. `advance` is called with the number of documents that were read.
     """
-    contents = []
-    for part in (part for file in files for part in parts_of(file)):
-        with part.open("rb") as stream:
-            contents.append(file_digest(stream, "blake2b").hexdigest())
-    digest = digest_of(f"{cap} {SHORTEST}", tokenizer.to_str(), contents)
+    digest = digest_of(f"{cap} {SHORTEST}", tokenizer.to_str(), map(file_digest, files))
     found = stored(folder / f"texts-{digest}", lambda: _tokenised(files, cap, tokenizer, advance))
     n_passages = found["counts"]
     if not len(n_passages):

@@ -154,17 +154,18 @@ def prepare(
             f"Name one of {', '.join(names)}, or set data.groups to {{}}.",
         )
     leaks = cache(partial(Leaks, keep_out))
-    kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
+    kept_out = [file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
     domains = []
     for name, file in zip(names, files, strict=True):
         group = groups.get(name, "")
-        key = digest_of(RULES, _file_digest(file), group, kept_out)
+        key = digest_of(RULES, file_digest(file), group, kept_out)
         make = partial(_table, partial(read_pairs, file, group), leaks, advance)
         domains.append(Domain(name, stored(folder / f"{name}-{key}", make)))
     return domains
 
 
-def _file_digest(file: Path) -> str:
+def file_digest(file: Path) -> str:
+    """A digest of the contents of a pair file; raises SourceError."""
     try:
         digests = []
         for part in parts_of(file):
