@@ -24,7 +24,6 @@ from torch.nn import functional
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
 from cdesearch.models.pplx.family import MODEL_TYPE, read_folder
-from cdesearch.models.published_fields import read_fields
 from cdesearch.models.transformers_library import load_weights, loading_from
 from trainer.data.store import Integers, random_stream
 from trainer.data.training_batch import Tokens, padded
@@ -35,7 +34,6 @@ from trainer.pretraining.token_documents import TokenDocuments
 from trainer.replacing import replace_folder
 
 ROPE = {"rope_type": "default", "rope_theta": 1e6}
-CAUSAL_TYPE = "qwen3"  # model_type of a network that has read from left to right
 SIZES = {  # from a key of the recipe to its name in config.json
     "n_layers": "num_hidden_layers",
     "dimension": "hidden_size",
@@ -91,13 +89,7 @@ def new_network(sizes: NetworkSizes, vocabulary: int, seed: int) -> DecoderNetwo
 
 
 def load_network(folder: Path) -> DecoderNetwork:
-    """The network of a checkpoint folder in fp32; raises ModelError, and InputError if it is of another kind."""
-    kind = read_fields(folder / "config.json").get("model_type")
-    if kind not in (CAUSAL_TYPE, MODEL_TYPE):
-        raise InputError(
-            f"model.start is {folder}, which is no checkpoint of diffusion (its model_type is {kind!s:.40}).",
-            "Name such a checkpoint, or leave model.start out for a new network.",
-        )
+    """The network of a checkpoint folder in fp32; raises ModelError, also for a network of another kind."""
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**read_folder(folder).shapes)
         return DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
@@ -246,10 +238,8 @@ class SequenceLearner:
 
 
 def tokenizer_file(recipe: PretrainingRecipe) -> Path:
-    """The tokenizer of a recipe: that of the start, or the one of a new network; raises InputError without it."""
+    """The tokenizer of a recipe: that of the start, or the one of a new network."""
     start = recipe.model.start
     file = recipe.network.tokenizer if start is None else start / "tokenizer.json"
     assert file is not None
-    if not file.is_file():
-        raise InputError(f"There is no tokenizer {file}.", "Name the folder of a model, or its tokenizer.json.")
     return file

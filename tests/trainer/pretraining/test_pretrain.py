@@ -179,8 +179,8 @@ def test_a_recipe_that_cannot_run_is_refused_in_one_line(tmp_path, changes, mess
     [
         ({"learning__max_tokens": 129}, "128 positions"),
         ({"run__out": "START/.."}, "the run would overwrite"),
-        ({"model__start": "START/none"}, r"There is no tokenizer .*none"),
-        ({"objective__kind": "diffusion"}, "no checkpoint of diffusion"),
+        ({"model__start": "START/none"}, r"none.tokenizer.json cannot be read"),
+        ({"objective__kind": "diffusion"}, "lacks vocab_size"),
         ({"model__head": "START/none"}, "is not the head of this model"),
         ({"texts__held_out": 1}, r"held_out is 1, which leaves no document"),
         ({"texts__held_out": 0.98}, r"two documents to train on"),
