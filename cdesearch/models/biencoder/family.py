@@ -15,6 +15,9 @@ _SETTINGS = (
     "sentence_bert_config.json",
     "tokenizer_config.json",
 )
+_UNSTATED_POOLING = (
+    "does not state how the states of tokens are pooled. Their mean is used, as sentence-transformers does."
+)
 
 
 class BiencoderFamily:
@@ -46,15 +49,8 @@ class BiencoderFamily:
             inner / TOKENIZER,
             hash_files(files),
             lambda: _load_network(folder, model),
-            remark=None if model.states_pooling else _unstated_pooling(folder),
+            remark=None if model.states_pooling else f"{folder} {_UNSTATED_POOLING}",
         )
-
-
-def _unstated_pooling(folder: Path) -> str:
-    return (
-        f"{folder} does not state how the states of tokens are pooled. Their mean is used, as sentence-transformers"
-        " does."
-    )
 
 
 def _load_network(folder: Path, model: PublishedModel) -> Network:

@@ -231,7 +231,7 @@ def load_released(
 
 def open_released(folder: Path) -> ReleasedModel:
     """Read a released folder into fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
-    config = _read_config(folder)
+    config = read_fields(folder / "config.json")
     state = read_weights(folder)
     if NULL in state and not config.get(_DROPOUT):
         # The published config is for inference, where nothing is dropped out. The weights may still contain the null
@@ -265,14 +265,3 @@ def as_model_config(config: ReleasedConfig) -> ModelConfig:
         query_prefix=QUERY_PREFIX,
         document_prefix=DOCUMENT_PREFIX,
     )
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    if not (folder / "config.json").is_file():
-        raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", _REMEDY)
-    config = read_fields(folder / "config.json")
-    if "embedder" not in config:
-        raise ModelError(
-            f"{folder / 'config.json'} does not belong to a released checkpoint: it names no embedder.", _REMEDY
-        )
-    return config

@@ -187,7 +187,7 @@ def test_errors_of_bad_folders_are_one_line(tmp_path):
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
-    assert "no config.json" in message(tmp_path)
+    assert "no model.safetensors" in message(tmp_path)
     good = write(tmp_path / "good")
     weights = (good / "model.safetensors").read_bytes()
     for half in (b"", weights[:-1]):
