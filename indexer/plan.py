@@ -223,6 +223,12 @@ def find_changes(index: Index) -> Changes:
     )
 
 
+def count_changes(index: Index) -> dict[str, int]:
+    """How many files are `new`, `modified` and `deleted` since the index was built."""
+    changes = find_changes(index)
+    return {"new": changes.new, "modified": changes.modified, "deleted": changes.deleted}
+
+
 def _left_out(item: UnreadFile | Ignored) -> FileRecord:
     if isinstance(item, Ignored):
         return FileRecord(item.path, "ignored", item.rule)

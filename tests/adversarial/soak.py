@@ -32,7 +32,7 @@ from cdesearch.progress import Silent  # noqa: E402
 from cdesearch.store.index import Index  # noqa: E402
 from indexer.build import build  # noqa: E402
 from indexer.health.doctor import diagnose  # noqa: E402
-from indexer.plan import find_changes  # noqa: E402
+from indexer.plan import count_changes  # noqa: E402
 from indexer.settings import Options  # noqa: E402
 
 MODES = ("hybrid", "text")
@@ -193,7 +193,7 @@ class Soak:
     def _settle(self, index: Path) -> None:
         """Wait until the index has followed the last change."""
         end = time.monotonic() + max(60.0, 10 * self.plan.lag)
-        while (found := find_changes(Index(index))) and (found.new or found.modified or found.deleted):
+        while any(count_changes(Index(index)).values()):
             if time.monotonic() > end:
                 self.outcome.problems.append("The index did not follow the last changes.")
                 return

@@ -5,7 +5,6 @@ import numpy as np
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.plan import find_changes
 from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
@@ -28,12 +27,6 @@ def make_index(paths, progress=None, **options):
 def long_text(words):
     """A document with a chunk of each of the numbered words."""
     return "# Long\n\n" + "\n\n".join(f"## Part {number}\n\n" + f"the {word} {number} " * 6 for number, word in words)
-
-
-def count_changes(index):
-    """How many files are new, modified and deleted since the index was built."""
-    changes = find_changes(index)
-    return {"new": changes.new, "modified": changes.modified, "deleted": changes.deleted}
 
 
 def contents(docs):

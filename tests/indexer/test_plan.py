@@ -6,7 +6,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from built import count_changes, make_index
+from built import make_index
 
 from cdesearch.builders import UnreadFile
 from cdesearch.progress import Silent
@@ -14,7 +14,7 @@ from cdesearch.store.index import Index
 from indexer import description, job, plan
 from indexer.build import build
 from indexer.files.outcome import Source
-from indexer.plan import STAMP_NS, find_changes, make_plan
+from indexer.plan import STAMP_NS, count_changes, find_changes, make_plan
 from indexer.settings import Options
 
 SECOND = 10**9

@@ -3,13 +3,14 @@ import json
 
 import numpy as np
 import pytest
-from built import contents, count_changes
+from built import contents
 from command import run_here
 from walked import put
 
 from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from indexer.embedding import spool
+from indexer.plan import count_changes
 
 
 def cdesearch(*arguments):

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from built import count_changes
 from command import run_here
 from walked import found, items, left_out, put
 
@@ -12,6 +11,7 @@ from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Globs
 from indexer.files.walk import concerns_walk
+from indexer.plan import count_changes
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import shutil
 import sys
 
 import pytest
-from built import assert_same, contents, count_changes, make_index
+from built import assert_same, contents, make_index
 from notes import Notes
 
 from cdesearch.cli.main import run as run_command
@@ -13,6 +13,7 @@ from cdesearch.search.drift import level_of, measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.files.walk import concerns_walk
+from indexer.plan import count_changes
 
 
 @pytest.fixture
