@@ -51,7 +51,12 @@ DATA = Path(os.environ.get("CDESEARCH_DATA", "runs")) / "folders"
 
 def by_product(searcher: Searcher, name: str = "cdesearch") -> Mapping[str, Finder]:
     """All modes of an index."""
-    return {f"{name}, {mode}": partial(_by_product, searcher, mode) for mode in MODES}
+
+    def find(mode: Mode, questions: Sequence[str]) -> list[list[Passage]]:
+        found = (searcher.search(question, DEPTH, mode) for question in questions)
+        return [[Passage(hit.chunk.path, hit.chunk.text) for hit in result] for result in found]
+
+    return {f"{name}, {mode}": partial(find, mode) for mode in MODES}
 
 
 def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[str, Finder]:
@@ -59,13 +64,6 @@ def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[
     passages = [Passage(chunk.path, chunk.text) for chunk in chunks]
     minilm = Fused(Biencoder(installed_minilm(), work, "all-MiniLM-L6-v2"), "z-score")
     return {**by_product(searcher), minilm.name: partial(_by_vectors_and_words, minilm, passages)}
-
-
-def _by_product(searcher: Searcher, mode: Mode, questions: Sequence[str]) -> list[list[Passage]]:
-    return [
-        [Passage(hit.chunk.path, hit.chunk.text) for hit in searcher.search(question, DEPTH, mode)]
-        for question in questions
-    ]
 
 
 def _by_vectors_and_words(system: Fused, passages: Sequence[Passage], questions: Sequence[str]) -> list[list[Passage]]:

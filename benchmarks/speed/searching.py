@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -30,7 +31,7 @@ def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[
     for size in sizes:
         index = grow(source, work / f"grown-{size}", Material(source).draw(size))
         with Searcher(index) as searcher:
-            detail: dict[str, Any] = {mode: percentiles(_searching(searcher, mode), queries) for mode in MODES}
+            detail: dict[str, Any] = {mode: percentiles(partial(searcher.search, mode=mode), queries) for mode in MODES}
         bar = 20.0 if size == 100_000 else None
         title = f"warm hybrid search at {size:,} chunks"
         measurements += [
@@ -38,10 +39,6 @@ def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[
             Measurement(f"{title}, p95", detail["hybrid"]["p95"], "ms"),
         ]
     return measurements
-
-
-def _searching(searcher: Searcher, mode: Mode) -> Callable[[str], Any]:
-    return lambda query: searcher.search(query, mode=mode)
 
 
 def percentiles(call: Callable[[Any], Any], given: Sequence[Any]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import shlex
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -126,7 +127,9 @@ def _drift(index: Index) -> str:
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
     """Print the outcome of every file, as one line for each file or as one JSON object."""
-    records = (file for file in index.file_records() if not only_skipped or _is_unread(file))
+    records: Iterable[FileRecord] = index.file_records()
+    if only_skipped:  # or indexed although a part could not be read
+        records = (file for file in records if file.outcome == "skipped" or (file.outcome == "indexed" and file.reason))
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
         print_json({"root": shown_source(index.root), "files": rows})
@@ -138,8 +141,3 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
         sys.stdout.write(printable(f"{file.outcome}  {file.path}{reason}") + "\n")
     if only_skipped and is_empty:
         sys.stderr.write("No file was skipped.\n")
-
-
-def _is_unread(file: FileRecord) -> bool:
-    """Return whether a file was skipped, or was indexed although a part of it could not be read."""
-    return file.outcome == "skipped" or (file.outcome == "indexed" and bool(file.reason))

@@ -41,9 +41,8 @@ class EndpointModel:
         """
         if before is None:
             if not self.url:
-                raise _needs_server(
-                    next((option for option, value in self.options.items() if value), PREFIX_OPTIONS[0])
-                )
+                option = next((option for option, value in self.options.items() if value), PREFIX_OPTIONS[0])
+                raise InputError(f"{option} is for a model on a server.", "Add --model with the URL of the server.")
             return self
         keeps_prefixes = self.name in ("", before.name)
         query, document = before.prefixes if keeps_prefixes else ("", "")
@@ -89,7 +88,3 @@ def with_details(
 def is_url(text: str) -> bool:
     """Whether a text is a URL, and therefore neither a path nor an id."""
     return "://" in text
-
-
-def _needs_server(option: str) -> InputError:
-    return InputError(f"{option} is for a model on a server.", "Add --model with the URL of the server.")

@@ -40,7 +40,9 @@ class Leaks:
             for text in read_texts(folder / "corpus.jsonl").values():
                 self._shingles |= _shingles(text)
                 # A text counts both with its title, which read_texts puts before it, and without.
-                self._short |= {_joined(part) for part in (text, text.partition("\n")[2]) if _is_short(part)}
+                self._short |= {
+                    _joined(part) for part in (text, text.partition("\n")[2]) if 0 < len(_words(part)) < SHINGLE
+                }
 
     def holds(self, pair: Pair) -> bool:
         """Whether training on this pair would be training on a test."""
@@ -56,10 +58,6 @@ class Leaks:
 
 def _joined(text: str) -> str:
     return " ".join(_words(text))
-
-
-def _is_short(text: str) -> bool:
-    return 0 < len(_words(text)) < SHINGLE
 
 
 def _words(text: str) -> list[str]:
