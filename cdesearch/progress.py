@@ -116,7 +116,6 @@ def shown_on_stderr() -> Iterator[Display]:
         return
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         ProgressColumn,
         SpinnerColumn,
         Task,
@@ -130,12 +129,16 @@ def shown_on_stderr() -> Iterator[Display]:
         yield PlainLines()
         return
 
+    class Count(ProgressColumn):
+        def render(self, task: Task) -> str:
+            return f"{task.completed:,.0f}/{task.total:,.0f}" if task.total else ""
+
     class Speed(ProgressColumn):
         def render(self, task: Task) -> str:
             speed = task.finished_speed or task.speed
             return f"{speed:,.0f}/s" if speed else ""
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), Count())
     texts = (TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn())
     with RichProgress(*columns, Speed(), *texts, console=console, transient=True) as bars:
         yield _Bars(bars)

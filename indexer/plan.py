@@ -53,7 +53,9 @@ class Plan:
         if len(self.files) != len(self.before):
             return True
         pairs = zip(self.files.values(), self.before.values(), strict=True)
-        return any(file is not before and _is_news(file, before) for file, before in pairs)
+        changed = ((new, old) for new, old in pairs if new is not old)
+        # An outcome is another one, or contents had to be compared once more.
+        return any(new.ctime_ns != old.ctime_ns or _outcome(new) != _outcome(old) for new, old in changed)
 
     @property
     def has_new_times(self) -> bool:
@@ -233,11 +235,6 @@ def _left_out(item: UnreadFile | Ignored) -> FileRecord:
     if isinstance(item, Ignored):
         return FileRecord(item.path, "ignored", item.rule)
     return FileRecord(item.path, "skipped", item.reason)
-
-
-def _is_news(file: FileRecord, before: FileRecord) -> bool:
-    """Whether a record must be stored: its outcome is another one, or its contents had to be compared once more."""
-    return file.ctime_ns != before.ctime_ns or _outcome(file) != _outcome(before)
 
 
 def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:

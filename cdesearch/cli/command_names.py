@@ -49,7 +49,9 @@ def check_installed(arguments: Sequence[str], commands: Collection[str]) -> None
         return
     remedy = f"Run `pip install '.{REGISTERED[name]}'` in the checkout."
     if name == "train":
-        remedy += " With torch, numpy, tokenizers and safetensors alone, `python -m trainer RECIPE` trains too."
+        remedy += (
+            " With torch, numpy, tokenizers, safetensors and msgspec alone, `python -m trainer RECIPE` trains too."
+        )
     raise InputError(f"cdesearch is not installed, and the command {name} needs it.", remedy)
 
 

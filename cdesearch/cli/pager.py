@@ -19,9 +19,7 @@ from cdesearch.terminal import open_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-NoPagerOption = Annotated[
-    bool, typer.Option("--no-pager", help="Do not use $PAGER if the output is longer than the terminal.")
-]
+NoPagerOption = Annotated[bool, typer.Option("--no-pager", help="Use no pager ($PAGER or less) for long output.")]
 
 _LINK = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\")  # older versions of less print the escape sequences of links
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")

@@ -106,7 +106,7 @@ OPTIONS = (
         choices=get_args(Format),
     ),
     Option("group", "--group/--no-group", "flag", "Group the hits of one file.", "Default: only on a terminal."),
-    Option("no_pager", "--no-pager", "flag", "Do not use $PAGER if the output is longer than the terminal."),
+    Option("no_pager", "--no-pager", "flag", "Use no pager ($PAGER or less) for long output."),
     Option("open", "--open", "flag", "Open the best hit, as `cdesearch open` does, instead of printing hits."),
     Option("update", "--update", "flag", "Bring the index up to date first if that takes less than a second."),
 )  # fmt: skip

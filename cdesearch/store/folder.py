@@ -149,7 +149,7 @@ def current_name(folder: Path) -> str | None:
 
 
 def named_generation(folder: Path) -> Path | None:
-    """The generation that CURRENT names, whether or not it exists; None if it names none, because it is damaged, say.
+    """The generation that CURRENT names, whether or not it exists; None if it is damaged and names none.
 
     Raises IndexUnreadableError.
     """

@@ -67,6 +67,7 @@ MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
 MOST_CONTEXT = 1 << 40  # chunks
 MOST_FILE_BYTES = 1 << 50
 MOST_DIMENSIONS = 65_536
+MOST_GLOBS = 5_000
 _NO_GLOB = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 Count = Annotated[int, Meta(ge=0, le=1 << 40)]
@@ -152,8 +153,9 @@ class Manifest:
         if not {*self.mounts, *self.source_globs} <= set(self.sources):
             raise ValueError("mounts or source_globs has an item that is not a source")
         globs = Globs.joined([self.globs, *self.source_globs.values()])
-        if not all(map(is_glob, (*globs.include, *globs.exclude))):
-            raise ValueError("a glob is empty or has control characters")
+        named = (*globs.include, *globs.exclude)
+        if len(named) > MOST_GLOBS or not all(map(is_glob, named)):
+            raise ValueError("a glob is empty or has control characters, or there are too many")
         _check_paths(self.root, self.sources)
 
     @property

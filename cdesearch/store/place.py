@@ -54,9 +54,9 @@ def absolute(place: Place) -> Place:
 def for_kind(
     place: Place, on_disk: Callable[Concatenate[Path, Arguments], Result], in_bucket: str
 ) -> Callable[Arguments, Result]:
-    """What does one thing with a place of this kind: `on_disk`, or what "module:name" names, which takes the same.
+    """Return the function for this kind of place with the place as its first argument: `on_disk`, or "module:name".
 
-    That module is imported here and nowhere else on the way of a path, which needs no library for buckets.
+    The module is imported only for an address in a bucket, so a path never needs the library for buckets.
     """
     if isinstance(place, Path):
         return partial(on_disk, place)

@@ -19,7 +19,7 @@ def tui(
     if importlib.util.find_spec("textual") is None:
         raise InputError("textual is not installed.", "Run `pip install 'cdesearch[tui]'`.")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InputError("This is no terminal, which the page needs.", "Use `cdesearch query WORDS` in a pipe.")
+        raise InputError("`cdesearch tui` needs a terminal.", "Use `cdesearch query WORDS` in a pipe.")
     from cdesearch.store.index import Index
 
     opened = Index.open(named_index(folder, index))

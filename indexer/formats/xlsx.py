@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import reduce
 from typing import Any
 
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.package import (
     Package,
     attribute,
@@ -21,6 +21,7 @@ from indexer.formats.package import (
 from indexer.formats.spreadsheet import Cell, Row, cell_text, sheet_documents
 
 KIND = "XLSX"
+MAX_SHEETS = 1_000
 MAX_COLUMNS = 16_384
 MAX_CELL = 32_767  # characters that a cell may have in Excel
 BUILT_IN_DATES = {*range(14, 23), *range(45, 48)}  # numbers of formats that are part of every workbook
@@ -43,7 +44,10 @@ class Xlsx(Format):
         items = iterate_xml(package.read(shared, is_streamed=True), KIND, "si") if shared else ()
         texts = [_rich_text(item) for event, item in items if event == "end"]
         values = _Values(texts, _date_styles(package, targets), _epoch(workbook))
-        parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in workbook.iter("{*}sheet"))
+        listed = list(workbook.iter("{*}sheet"))
+        if len(listed) > MAX_SHEETS:
+            raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
+        parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in listed)
         sheets = (
             (name, _rows(package.read(part, is_streamed=True), values))
             for name, (kind, part) in parts

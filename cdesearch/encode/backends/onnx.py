@@ -95,11 +95,13 @@ class OnnxRuntime:
     def _inputs(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> dict[str, Any]:
+        projection = context.whitening.projection
         inputs: dict[str, Any] = {
             "input_ids": input_ids,
             "weights": context.inputs.token_weights[input_ids] * mask.astype(np.float32),
             "shift": context.whitening.shift,
-            "projection": _square(context.whitening.projection),
+            # (d, d) as the graph reads it; the zeros do not change the length of a vector.
+            "projection": np.pad(projection, ((0, 0), (0, len(projection) - projection.shape[1]))),
             **self._positions(input_ids),
         }
         if self.reads_context:
@@ -114,11 +116,6 @@ class OnnxRuntime:
     def _identity(self) -> dict[str, Floats]:
         d = next(value.shape[0] for value in self._second.get_inputs() if value.name == "shift")
         return {"shift": np.zeros(d, np.float32), "projection": np.eye(d, dtype=np.float32)}
-
-
-def _square(projection: Floats) -> Floats:
-    """A projection (d, n) as the (d, d) that a graph reads. The zeros that it adds do not change the length."""
-    return np.pad(projection, ((0, 0), (0, len(projection) - projection.shape[1])))
 
 
 def export_precision(folder: Path) -> str:

@@ -85,7 +85,8 @@ class _Page:
         """The answer that consists of `passages`."""
         offset = self._next_offset({name for one in passages for name in one.passage.chunk_ids})
         root = _roots(self.chosen)
-        notes = [*self.notes, *([] if passages else ["Nothing was found."])]
+        nothing = "There are no more passages." if self.offset else "Nothing was found."
+        notes = [*self.notes, *([] if passages else [nothing])]
         end = [*notes]
         if passages:
             end.append(f"Paths are relative to {readable(root)}.")

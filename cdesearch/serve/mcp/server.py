@@ -58,7 +58,7 @@ MAX_QUERY = 4_000  # characters
 Result = Annotated[CallToolResult, dict[str, Any]]
 Range = Annotated[str | None, Field(coerce_numbers_to_str=True)]  # a model may write page=3
 Tokens = Annotated[int, Field(description="The maximum length of the answer.", ge=MIN_TOKENS, le=MAX_TOKENS)]
-CONTINUES = "Continues an earlier answer to the same call, which says from where."
+CONTINUES = "How many items to leave out. An answer that goes on names the number; an update may change the items."
 Offset = Annotated[int, Field(description=CONTINUES, ge=0, le=10**9)]
 Rank = Annotated[int, Field(description=CONTINUES, ge=0, le=search_tool.MAX_RANK)]
 

@@ -41,7 +41,7 @@ def drive(docs, tiny_checkpoint):
 
 
 def test_without_a_terminal_the_command_says_so(docs):
-    assert "This is no terminal" in command.cdesearch("tui", cwd=docs, code=2).stderr
+    assert "needs a terminal" in command.cdesearch("tui", cwd=docs, code=2).stderr
 
 
 async def typed(app, pilot, words):

@@ -131,7 +131,10 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
                 f"There is no pair file or folder {source}.",
                 "Check the path. A path in a recipe may be relative to the folder that CDESEARCH_DATA names.",
             )
-        for file in _inside(source) if source.is_dir() and not shards_of(source) else [source]:
+        inside = [source]
+        if source.is_dir() and not shards_of(source):
+            inside = sorted(one for one in source.iterdir() if _format(one) or (one.is_dir() and shards_of(one)))
+        for file in inside:
             if _format(file) is None and not shards_of(file):
                 raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
             other = domains.setdefault(domain_name(file), file)
@@ -142,10 +145,6 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
     if not domains:
         raise SourceError("There is no pair file.", "Name .jsonl, .jsonl.gz or .parquet files, or folders of them.")
     return list(domains.values())
-
-
-def _inside(folder: Path) -> list[Path]:
-    return sorted(entry for entry in folder.iterdir() if _format(entry) or (entry.is_dir() and shards_of(entry)))
 
 
 def parts_of(file: Path) -> list[Path]:
