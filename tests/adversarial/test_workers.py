@@ -47,7 +47,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("word", [*BAD][: -1 if sys.platform != "linux" else None])  # others do not limit memory
+WORDS = [*BAD][: -1 if sys.platform != "linux" else None]  # others do not limit memory
+
+
+@pytest.mark.parametrize("word", [pytest.param(one, marks=[pytest.mark.slow] * (one == "HANG")) for one in WORDS])
 def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path, hostile, tiny_tokenizer, word):
     sources = sources_of(tmp_path, ["the cat", word, "the dog", "the moon"])
     reasons, events = outcomes(sources, tiny_tokenizer, limits=LIMITS)

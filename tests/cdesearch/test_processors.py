@@ -21,7 +21,7 @@ def test_only_processors_that_the_process_may_use_count():
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
-@pytest.mark.parametrize("given", [None, "3"])
+@pytest.mark.parametrize("given", [None, pytest.param("3", marks=pytest.mark.slow)])
 def test_lancedb_compares_vectors_on_all_processors_unless_the_user_decides_otherwise(given, tmp_path):
     (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n")
     cdesearch.build(tmp_path)

@@ -87,6 +87,7 @@ def test_a_detail_alone_does_not_confirm_the_server_that_an_index_names(docs, se
     assert not server.requests
 
 
+@pytest.mark.slow
 def test_python_takes_one_detail_as_well(docs, server):
     with package.build(index=docs, query_prefix="ask: ", rebuild=True) as opened:
         assert opened.search("the cat") and ["ask: the cat"] in server.requests

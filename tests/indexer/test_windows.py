@@ -41,6 +41,7 @@ def vectors_of(folder):
     return dict(zip(keys, index.vectors_in(rows), strict=True))
 
 
+@pytest.mark.slow
 def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, model, tmp_path):
     run(docs, model, vectors="float32")
     edited = docs / "1.txt"

@@ -170,6 +170,7 @@ def test_an_earlier_checkpoint_is_kept_if_the_command_is_stopped(tiny_checkpoint
     assert contents(tmp_path) != before and [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.slow
 def test_the_command_that_uses_the_checkpoint_is_all_that_an_int8_merge_prints(tiny_checkpoint, tmp_path):
     words = [sys.executable, "-m", "trainer.merge", "out", f"{tiny_checkpoint}=1", "--precision", "int8"]
     environment = os.environ | {"PYTHONPATH": str(Path(trainer.__file__).parents[1])}

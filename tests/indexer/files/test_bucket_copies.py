@@ -89,6 +89,7 @@ def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_not
     assert run() == before
 
 
+@pytest.mark.slow
 def test_downloads_continue_after_requests_that_fail(store, files, run):
     for number in range(20):
         put(files, f"{number}.md", f"The light {number} is in the river.".encode())
@@ -134,6 +135,7 @@ def test_json_of_the_command_and_of_the_server_has_the_address_of_a_file(files, 
     assert hit["url"] == f"{files}/moon.md"
 
 
+@pytest.mark.slow
 def test_a_source_in_a_bucket_can_be_added_and_removed(docs, files, tmp_path, tiny_checkpoint, monkeypatch):
     make_index([docs], index=tmp_path / "index", model=tiny_checkpoint)
     for action, indexed in (("add", 14), ("remove", 12)):
@@ -144,6 +146,7 @@ def test_a_source_in_a_bucket_can_be_added_and_removed(docs, files, tmp_path, ti
         assert Index(tmp_path / "index").manifest.n_documents == indexed
 
 
+@pytest.mark.slow
 def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_bucket(
     store, files, tmp_path, tiny_checkpoint, monkeypatch
 ):
@@ -172,6 +175,7 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
         assert (report.embedded, report.n_documents) == (1, n_documents + 1)
 
 
+@pytest.mark.slow
 def test_an_index_among_the_files_of_a_bucket_is_not_indexed(store, files, tiny_checkpoint):
     source, place = parse_place(str(files)), parse_place(f"{files}/index")
     notes = Notes()

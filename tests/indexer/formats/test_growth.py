@@ -46,7 +46,12 @@ def read(name, text):
         return []
 
 
-@pytest.mark.parametrize("suffix", STARTS)
+LONGEST = ("tex", "adoc", "org", "rst")  # they take half a minute together
+
+
+@pytest.mark.parametrize(
+    "suffix", [pytest.param(suffix, marks=[pytest.mark.slow] * (suffix in LONGEST)) for suffix in STARTS]
+)
 def test_a_repetition_is_read_in_time(suffix):
     slow = {}
     for start in STARTS[suffix]:

@@ -35,7 +35,7 @@ def tensors(folder):
     return load_file(folder / "model.safetensors")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["condenser", pytest.param("cocondenser", marks=pytest.mark.slow), "diffusion"])
 def test_the_held_out_loss_falls_and_the_checkpoint_is_complete(kind, tmp_path, start):
     changes = {"learning__steps": 60, "learning__rate": 1e-2, "run__watch_every": 60}
     recipe = recipe_for(kind, tmp_path, start, **changes)
@@ -77,6 +77,7 @@ class StopAfter(Silent):
         return advance
 
 
+@pytest.mark.slow
 def test_cocondenser_continues_with_the_checkpoint_and_the_head_of_condenser(tmp_path, start):
     first = recipe_for("condenser", tmp_path / "first", start)
     folder = pretrain(first, Silent())

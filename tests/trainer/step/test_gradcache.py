@@ -120,6 +120,7 @@ def test_a_frozen_first_stage_gets_no_gradient_and_keeps_no_graph():
     assert has_graph == [False] * 3, "10 texts in micro-batches of 4, each run once"
 
 
+@pytest.mark.slow
 def test_two_processes_with_batches_of_their_own_compute_the_mean_gradient(tmp_path):
     variants = ("sink", "joint")
     # The tested package is used, not an installed one.

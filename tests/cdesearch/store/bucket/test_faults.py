@@ -128,7 +128,7 @@ def test_a_wrong_variable_is_named_without_its_value(store, monkeypatch, tmp_pat
     assert "secret" not in refused.stderr and refused.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("has_own_keys", [False, True])
+@pytest.mark.parametrize("has_own_keys", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_in_services", [False, True])
 def test_the_endpoint_of_a_profile_is_used(
     store, run, tiny_encoder, tmp_path, monkeypatch, is_in_services, has_own_keys

@@ -23,7 +23,9 @@ def hits(index, encoder, mode="hybrid"):
         return [(hit.chunk.id, hit.score) for hit in searcher.search(QUERY, 5, mode)]
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+@pytest.mark.parametrize(
+    "mode", ["hybrid", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("dense", "text"))]
+)
 def test_another_computer_finds_in_the_bucket_what_a_local_index_finds(
     store, run, docs, tiny_checkpoint, tiny_encoder, tmp_path, monkeypatch, mode
 ):
@@ -127,7 +129,7 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
         hits(Index.open(store.place), tiny_encoder)
 
 
-@pytest.mark.parametrize("part", ["chunks.lance/data", "chunks.lance/_indices"])
+@pytest.mark.parametrize("part", ["chunks.lance/data", pytest.param("chunks.lance/_indices", marks=pytest.mark.slow)])
 def test_objects_with_other_content_of_the_same_size_are_reported_as_damage(store, run, tiny_encoder, part):
     run()
     for name, content in store.objects().items():

@@ -1,8 +1,10 @@
+import pytest
 from running_server import running_server, wait_until
 
 from cdesearch.store.bucket import snapshot
 
 
+@pytest.mark.slow
 def test_a_server_answers_from_a_bucket_and_finds_what_was_published_since(store, run, docs, monkeypatch):
     run()
     monkeypatch.setattr(snapshot, "FRESH_SECONDS", 0.1)
