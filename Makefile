@@ -5,7 +5,7 @@ LOCKED := $(INSTALL) --require-hashes --requirement
 LOCK := $(BIN)/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-.PHONY: demo test slow check fix lock fuzz soak mutants model train-tiny clean
+.PHONY: demo test quick slow check fix lock fuzz soak mutants model train-tiny clean
 
 demo: .venv/run ## set up, index documents and a part of the code of this repository, answer a query
 	@echo "Documents and a part of the code of this repository become an index, .cdesearch, in 10 to 30 seconds."
@@ -13,7 +13,10 @@ demo: .venv/run ## set up, index documents and a part of the code of this reposi
 	$(BIN)/cdesearch query "how does cdesearch know which words are rare" -k 3
 	@echo "For the web page, run: $(BIN)/cdesearch serve"
 
-test: check ## set up, run all checks, and all tests except the slow ones
+test: ## set up, run all checks, and all tests except the slow ones
+	$(MAKE) --jobs 2 check quick
+
+quick: .venv/dev
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
 
 slow: .venv/dev ## run the slow tests

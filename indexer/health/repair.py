@@ -15,7 +15,7 @@ from cdesearch.store.filesystem import link_or_copy
 from cdesearch.store.folder import check_marker, finished_generations, removal_remedy, write_new
 from cdesearch.store.guard import TABLES
 from cdesearch.store.index import CONTEXT
-from cdesearch.store.layout import MARK, MARKER, lost_settings_remedy
+from cdesearch.store.layout import CHECKSUMS, MARK, MARKER, lost_settings_remedy
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.storage import connect
 from cdesearch.store.trust import require_own
@@ -23,7 +23,7 @@ from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY
 from cdesearch.store.write_errors import write_error
 from indexer.build import build
-from indexer.generations.generation import open_building, remove, swap_in
+from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import diagnose
@@ -71,9 +71,11 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
             cause = found.problem or f"The index in {folder} is damaged: {found.damages[0]}."
             cause += " Its settings are lost, and no generation of it is whole."
             raise IndexDamagedError(cause, lost_settings_remedy(folder))
-    report = build([], options, progress)
-    if unverified:  # else its new checksums would later say that it is sound
-        remove([unverified])
+    try:
+        report = build([], options, progress)
+    finally:
+        if unverified:  # its new checksums would later say that it is sound
+            (unverified / CHECKSUMS).unlink(missing_ok=True)
     report_step(_result(report))
 
 

@@ -6,7 +6,7 @@ import pytest
 from built import make_index
 from damage import flip_a_byte, overwrite
 
-from cdesearch.errors import IndexDamagedError, IndexUntrustedError
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.health.doctor import diagnose
@@ -47,6 +47,21 @@ def test_what_is_damaged_is_made_again_from_what_is_whole_with_the_same_settings
         assert sound.is_right() and not sound.update().changed
     if step == PREVIOUS:
         assert {chunk for chunk, _ in sound.ask()} == {chunk for chunk, _ in sound.answers["hybrid"]}
+
+
+def test_a_repair_without_checksums_that_fails_does_not_call_the_stored_files_sound(sound, tmp_path):
+    shutil.rmtree(sound.index / "generations" / sound.kept)
+    sound.path("checksums.json").unlink()
+    files = sorted(sound.docs.glob("*.md"))
+    for file in files:
+        file.rename(tmp_path / file.name)
+    try:
+        with pytest.raises(CdesearchError, match="nothing readable"):
+            repair(sound.index, False, Silent(), lambda _: None)
+    finally:
+        for file in files:
+            (tmp_path / file.name).rename(file)
+    assert not diagnose(sound.index).is_sound
 
 
 @pytest.mark.parametrize("parts", [["manifest.json"], ["manifest.json", "checksums.json"]])
