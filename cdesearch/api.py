@@ -40,7 +40,7 @@ class _Opened(Searches):
         self._searched.close()
 
     def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """Return the results of the newest generation."""
+        """The results of the newest generation."""
         self._bring_up_to_date()
         return self._searched.search_many(requests)
 
@@ -52,7 +52,7 @@ class _Opened(Searches):
         path: Globs = None,
         **filters: Unpack[Filters],
     ) -> SearchResult:
-        """Return what `search` returns, without blocking the event loop: the search runs in a thread.
+        """What `search` returns, without blocking the event loop: the search runs in a thread.
 
         A search that is cancelled before it starts is not run. One that is running ends in its thread, and its result
         is dropped. Raises what `search` raises.

@@ -31,7 +31,7 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether `host` names this computer."""
+    """Whether `host` names this computer."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -150,11 +150,11 @@ class ApiServer:
         return self.failure(f"closed the connection ({type(error).__name__})", CHECK_LOG)
 
     def failure(self, what: str, remedy: str) -> CdesearchError:
-        """Return an error about this server. It never contains the key, even if the server has repeated the key."""
+        """An error about this server. It never contains the key, even if the server has repeated the key."""
         return self.error(self.without_key(f"The {self.kind} at {self.server} {what}."), remedy)
 
     def refusal(self, status: int) -> CdesearchError | None:
-        """Return the error for a status that is about the key or the address; None for another one."""
+        """The error for a status that is about the key or the address; None for another one."""
         if status in (401, 403):  # the body is not shown, because some servers repeat the key in it
             return self.failure(f"refused the key (HTTP {status})", f"Set a valid key in {self.key_variable}.")
         if 300 <= status < 400:
@@ -164,7 +164,7 @@ class ApiServer:
         return None
 
     def reason(self, answer: Any) -> str:
-        """Return the error message in the parsed answer of a server, in one line and without the key."""
+        """The error message in the parsed answer of a server, in one line and without the key."""
         found = answer.get("error", answer) if isinstance(answer, dict) else answer
         if isinstance(found, dict):
             found = found.get("message") or found.get("detail") or ""
@@ -172,12 +172,12 @@ class ApiServer:
         return line[:MAX_REASON].rstrip(".") or "no reason given"
 
     def reason_in(self, body: bytes, otherwise: str) -> str:
-        """Return the error message in the body of an answer, or `otherwise` if the body is not JSON."""
+        """The error message in the body of an answer, or `otherwise` if the body is not JSON."""
         try:
             return self.reason(json.loads(body))
         except (ValueError, RecursionError):
             return otherwise
 
     def without_key(self, text: str) -> str:
-        """Return `text` with the key replaced wherever it occurs."""
+        """`text` with the key replaced wherever it occurs."""
         return text.replace(self.key, "***") if self.key else text

@@ -67,7 +67,7 @@ class Builder(Protocol):
         """Build or update the index of files and folders without output; `options` are those of `cdesearch.build`."""
 
     def changes(self, index: "Index") -> dict[str, int]:
-        """Return how many files are `new`, `modified` and `deleted` since the last run."""
+        """How many files are `new`, `modified` and `deleted` since the last run."""
 
     def quick(
         self,
@@ -80,10 +80,10 @@ class Builder(Protocol):
         """Update the index if that takes less than a second; otherwise return a line about the pending changes."""
 
     def stale(self, manifest: "Manifest") -> str | None:
-        """Return a sentence that says why the context no longer describes the corpus; None if it does."""
+        """A sentence that says why the context no longer describes the corpus; None if it does."""
 
     def unpacked(self, file: Path) -> bytes:
-        """Return the contents of a compressed file; raises InputError."""
+        """The contents of a compressed file; raises InputError."""
 
     def keep_up(
         self, folder: "Place", tools: "Tools", say: Callable[[str], None], stop: Event, refresh: Any = "advise"
@@ -91,7 +91,7 @@ class Builder(Protocol):
         """Update the index in a folder whenever its files change, until `stop` is set."""
 
     def warm(self) -> "Tools":
-        """Return tools for `keep_up`."""
+        """Tools for `keep_up`."""
 
 
 class _EntryPoints:

@@ -38,7 +38,7 @@ class CdesearchError(Exception):
         self.remedy = remedy
 
     def __reduce__(self) -> "tuple[type[CdesearchError], tuple[str, str]]":
-        """Return what pickle needs, so that a process of a pool can pass the error on."""
+        """What pickle needs, so that a process of a pool can pass the error on."""
         return type(self), (self.cause, self.remedy)
 
 
@@ -127,7 +127,7 @@ class StorageError(CdesearchError):
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether an error is a panic of the Rust code of a library.
+    """Whether an error is a panic of the Rust code of a library.
 
     The classes of these errors cannot be imported, and one of them is not a subclass of Exception.
     """

@@ -4,6 +4,6 @@ import os
 
 
 def available_processors() -> int:
-    """Return their number: those that the system allows the process, or all where it cannot say which."""
+    """Their number: those that the system allows the process, or all where it cannot say which."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1

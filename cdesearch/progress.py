@@ -36,7 +36,7 @@ class Silent:
     """A display that shows nothing."""
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has them)
-        """Return a function that does nothing."""
+        """A function that does nothing."""
         return lambda _: None
 
     def detail(self, text: str) -> None:

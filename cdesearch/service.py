@@ -50,24 +50,24 @@ class SearchService(Protocol):
         """The tokenizer that measures texts."""
 
     def search(self, request: SearchRequest) -> SearchResult:
-        """Return the best chunks, best first; raises CdesearchError."""
+        """The best chunks, best first; raises CdesearchError."""
 
     def has_file(self, request: SearchRequest) -> bool:
-        """Return whether the filters of a request allow any indexed file; raises CdesearchError."""
+        """Whether the filters of a request allow any indexed file; raises CdesearchError."""
 
     def around(self, hit: Hit, count: int) -> Surroundings:
-        """Return the text of at most `count` chunks before and after a hit; raises CdesearchError."""
+        """The text of at most `count` chunks before and after a hit; raises CdesearchError."""
 
 
 def root_of(service: SearchService, hit: Hit) -> Path:
-    """Return the folder to which the path of a hit is relative."""
+    """The folder to which the path of a hit is relative."""
     return service.indexes[hit.index or ""].root
 
 
 def open_service(
     indexes: Mapping[str, Index], model: Model | None = None, *, asks_server: bool = True
 ) -> SearchService:
-    """Return what searches these indexes: a running server of all of them if there is one, otherwise this process.
+    """What searches these indexes: a running server of all of them if there is one, otherwise this process.
 
     With `model`, or without `asks_server`, no server is asked. Nothing is loaded before the first search.
     """
@@ -92,7 +92,7 @@ def _open_here(indexes: Mapping[str, Index], model: Model | None) -> SearchServi
 
 
 def _find_server(indexes: Mapping[str, Index], local: Callable[[], SearchService]) -> "RunningServer | None":
-    """Return the running server of these indexes, or None if there is none of this version that serves all of them.
+    """The running server of these indexes, or None if there is none of this version that serves all of them.
 
     The server has already loaded the models, so this process checks whether the user has confirmed them. `local` opens
     the indexes in this process.
@@ -135,7 +135,7 @@ class RunningServer:
         return self._local.tokenizer
 
     def search(self, request: SearchRequest) -> SearchResult:
-        """Return exactly what a search in this process would return; raises CdesearchError."""
+        """Exactly what a search in this process would return; raises CdesearchError."""
         result = self._asked(request)
         if result is None or (request.has_filter and not result.hits):
             return self._local.search(request)
@@ -162,7 +162,7 @@ class RunningServer:
         return self._opened
 
     def _asked(self, request: SearchRequest) -> SearchResult | None:
-        """Return the answer of the server; None if it has no usable one."""
+        """The answer of the server; None if it has no usable one."""
         globs = {request.files_of(index).paths for index in self.indexes.values()}
         if len(globs) > 1 or () in globs:
             return None
@@ -182,7 +182,7 @@ class RunningServer:
             return None
 
     def _named(self, hit: Hit) -> Hit:
-        """Return a hit with the name of its index in this process; raises LookupError."""
+        """A hit with the name of its index in this process; raises LookupError."""
         if hit.index is None:
             return hit
         return replace(hit, index=self._names[hit.index], copies=tuple(map(self._named, hit.copies)))
@@ -196,7 +196,7 @@ def _is_model_confirmed(index: Index) -> bool:
 
 
 def running_server(folder: Place) -> ServerRecord | None:
-    """Return the record of the running server of the index in `folder`; None if there is none that answers.
+    """The record of the running server of the index in `folder`; None if there is none that answers.
 
     After a server was killed, another one may use its port, and another program may have its process number.
     """

@@ -19,19 +19,19 @@ MIN_COLUMN = 16  # the minimum width of the widest column; on a narrower termina
 
 
 def printable(text: str) -> str:
-    """Return `text` with every unsafe character, including tabs, replaced by an escape sequence such as `\\x1b`."""
+    """`text` with every unsafe character, including tabs, replaced by an escape sequence such as `\\x1b`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun in the singular or plural, such as "1 chunk" or "1,234 chunks"."""
+    """A number with its noun in the singular or plural, such as "1 chunk" or "1,234 chunks"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def open_console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
-    """Return a rich console on stdout or stderr that prints markup such as "[red]" or ":bomb:" literally."""
+    """A rich console on stdout or stderr that prints markup such as "[red]" or ":bomb:" literally."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -39,7 +39,7 @@ def open_console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 
 def is_styled(stream: TextIO) -> bool:
-    """Return whether rich would write colours and links to `stream`, without importing rich in common cases."""
+    """Whether rich would write colours and links to `stream`, without importing rich in common cases."""
     if "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ:
         return open_console(stderr=stream is sys.stderr).is_terminal
     return stream.isatty()

@@ -19,7 +19,7 @@ ARGUMENTS = ("-k", "2", "--no-pager")
 
 
 def on_terminal(folder: str, question: str) -> str:
-    """Return what `cdesearch` prints on a terminal, with the escape sequences of its colours."""
+    """What `cdesearch` prints on a terminal, with the escape sequences of its colours."""
     import pty  # not on Windows, where the example can only say how it is called
 
     command = [sys.executable, "-m", "cdesearch", question, *ARGUMENTS]

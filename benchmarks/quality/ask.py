@@ -57,7 +57,7 @@ def ask(
 
 
 def _rankings(searcher: Searcher, meetings: Meetings, work: Path) -> dict[str, Ranking]:
-    """Return functions that rank the chunks of a question's meeting, by the name of the system."""
+    """Functions that rank the chunks of a question's meeting, by the name of the system."""
     reader = DocumentReader(searcher.index)
     chunks = [chunk for name in meetings.texts for chunk in reader.file(name)]
     dataset = meetings.dataset(chunks)
@@ -75,7 +75,7 @@ def _rankings(searcher: Searcher, meetings: Meetings, work: Path) -> dict[str, R
 
 
 def _best(chunks: Sequence[Chunk], scores: np.ndarray[Any, Any], file: str) -> list[Hit]:
-    """Return the HITS chunks of one file with the highest scores."""
+    """The HITS chunks of one file with the highest scores."""
     rows = [row for row in np.argsort(-scores, kind="stable").tolist() if chunks[row].path == file][:HITS]
     return [Hit(rank, float(scores[row]), chunks[row], None, None) for rank, row in enumerate(rows, 1)]
 

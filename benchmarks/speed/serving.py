@@ -97,7 +97,7 @@ def served(index: Index) -> Iterator[tuple[Path, int, int]]:
 
 
 def _alone(index: Index, port: int, queries: Sequence[str]) -> tuple[float, float]:
-    """Return the median milliseconds of a search in the server and of a search in this process.
+    """The median milliseconds of a search in the server and of a search in this process.
 
     The searches alternate, so that changes in the load of the machine affect both.
     """
@@ -152,6 +152,6 @@ def _get(connection: http.client.HTTPConnection, query: str) -> bytes:
 
 
 def _growth(memory: Sequence[tuple[float, float]], seconds: float) -> float:
-    """Return the maximum memory after the warm-up, divided by the memory at the end of the warm-up."""
+    """The maximum memory after the warm-up, divided by the memory at the end of the warm-up."""
     later = [used for at, used in memory if at >= min(WARM_SECONDS, seconds / 4)]
     return max(later) / later[0]

@@ -42,12 +42,12 @@ class Answer:
         return bool(self.text)
 
     def location(self, number: int) -> str:
-        """Return the location of a cited passage. If an answer quotes it, the location is that of the first quote."""
+        """The location of a cited passage. If an answer quotes it, the location is that of the first quote."""
         quote = self._first_quote(number)
         return self.passages[number - 1].location if quote is None else quote.location
 
     def trail(self, number: int) -> tuple[str, ...]:
-        """Return the headings above that location, outermost first."""
+        """The headings above that location, outermost first."""
         quote = self._first_quote(number)
         return self.passages[number - 1].trail if quote is None else quote.trail
 
@@ -72,7 +72,7 @@ def _cited(quote: Candidate) -> str:
 
 
 def messages_for(question: str, passages: Sequence[Passage]) -> list[Message]:
-    """Return a system message with the rules, and a user message with the passages and the question."""
+    """A system message with the rules, and a user message with the passages and the question."""
     fence = Fence()
     blocks = [fence.around(number, passage.heading, passage.text) for number, passage in enumerate(passages, 1)]
     asked = "\n\n".join([*blocks, f"Question: {question}"])

@@ -108,7 +108,7 @@ class CitationFilter:
         return self._with_blanks(word)
 
     def _citation(self, token: str) -> str:
-        """Return the citation with its valid numbers only, or no text if none is valid."""
+        """The citation with its valid numbers only, or no text if none is valid."""
         shown = self._end_sentence() if self._starts_line and self._is_end_before(token) else ""
         numbers = list(_numbers(token))
         valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= self._n_passages]
@@ -126,7 +126,7 @@ class CitationFilter:
         return blanks + word
 
     def _is_end_before(self, word: str) -> bool:
-        """Return whether the current sentence ends before this word."""
+        """Whether the current sentence ends before this word."""
         if not self._sentence:
             return False
         if self._blanks.count("\n") > 1:
@@ -170,7 +170,7 @@ def _numbers(citation: str) -> Iterator[int]:
 
 
 def _separates(sentence: str, word: str) -> bool:
-    """Return whether a new sentence starts at `word`. It does not start after abbreviations such as "e.g."."""
+    """Whether a new sentence starts at `word`. It does not start after abbreviations such as "e.g."."""
     from sentencex import get_sentence_boundaries
 
     bounds = get_sentence_boundaries("en", f"{sentence} {word}")

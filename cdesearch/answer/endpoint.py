@@ -38,7 +38,7 @@ class Endpoint(ApiServer):
 
 
 def chosen_endpoint(url: str | None, model: str | None) -> Endpoint | None:
-    """Return the endpoint that the options or the environment name; None if neither contains a URL.
+    """The endpoint that the options or the environment name; None if neither contains a URL.
 
     Options take precedence over environment variables, for the URL and for the model separately. The key always comes
     from the environment. Raises InputError.
@@ -148,7 +148,7 @@ class ChatStream:
             ) from None
 
     def _text(self, event: Any) -> tuple[str, bool]:
-        """Return the text of an event, and whether the event is marked as the last one."""
+        """The text of an event, and whether the event is marked as the last one."""
         if isinstance(event, dict) and event.get("error"):
             raise self._failure(f"reports an error: {self._endpoint.reason(event)}", CHECK_LOG)
         try:

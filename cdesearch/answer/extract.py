@@ -47,7 +47,7 @@ class Candidate:
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
-    """Return the sentences of all passages in order, except headings, questions, leads and short ones."""
+    """The sentences of all passages in order, except headings, questions, leads and short ones."""
     found = []
     for number, passage in enumerate(passages):
         sentences = split_sentences(passage.text)
@@ -64,7 +64,7 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
 
 
 def _shown(text: str, sentence: Sentence) -> str:
-    """Return a sentence in one line without its list marker, or code without its fence; long text is truncated."""
+    """A sentence in one line without its list marker, or code without its fence; long text is truncated."""
     if sentence.kind == "code":
         text = _FENCE.sub("", text).rstrip()
         end = text.rfind("\n", 0, MAX_CHARACTERS)
@@ -85,12 +85,12 @@ class CorpusView:
     stored_as: VectorFormat  # of the vectors in the index, as which those of sentences are rounded
 
     def vector(self, question: str) -> Floats:
-        """Return the vector (d,) of the question."""
+        """The vector (d,) of the question."""
         vector: Floats = self.encoder.encode([question], "query", self.context)[0]
         return vector
 
     def z(self, vectors: Floats, vector: Floats) -> Scores:
-        """Return the z-scores of vectors' (n, d) cosines with a question, relative to those of the context chunks.
+        """The z-scores of vectors' (n, d) cosines with a question, relative to those of the context chunks.
 
         `vector` (d,) is the vector of the question.
         """
@@ -100,17 +100,17 @@ class CorpusView:
         return z
 
     def tokens(self, text: str) -> NDArray[np.int64]:
-        """Return the distinct token ids of a text, in ascending order."""
+        """The distinct token ids of a text, in ascending order."""
         return np.unique(np.array(self.encoder.tokenizer.encode(text, add_special_tokens=False).ids, np.int64))
 
     def idf(self, tokens: NDArray[np.int64]) -> Scores:
-        """Return the idf of tokens in the corpus, or ones if the model does not weight tokens."""
+        """The idf of tokens in the corpus, or ones if the model does not weight tokens."""
         exponent = self.encoder.config.statistics.idf_exponent
         weights = self.context.inputs.token_weights[tokens].astype(np.float64)
         return np.ones(len(tokens)) if exponent == 0 else np.maximum(weights ** (1 / exponent) - 0.5, 0)
 
     def coverage(self, question: str, texts: Sequence[str]) -> Scores:
-        """Return the share of the question's tokens, weighted by idf, that each of the n texts contains, (n,)."""
+        """The share of the question's tokens, weighted by idf, that each of the n texts contains, (n,)."""
         words = [word for word in re.findall(r"\w+", question.lower()) if word not in QUESTION_WORDS]
         asked = self.tokens(" ".join(words) or question)
         idf = self.idf(asked)
@@ -119,7 +119,7 @@ class CorpusView:
 
 
 def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> list[Candidate]:
-    """Return at most MAX_SENTENCES sentences of the passages that answer the question.
+    """At most MAX_SENTENCES sentences of the passages that answer the question.
 
     Sentences of the same passage are in the order of the text, after those of passages with a better sentence.
     """
@@ -140,7 +140,7 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
 
 
 def _different(scores: Scores, vectors: Floats) -> list[int]:
-    """Return the rows with the best scores, best first. Of rows with similar vectors, only the best is included."""
+    """The rows with the best scores, best first. Of rows with similar vectors, only the best is included."""
     chosen: list[int] = []
     for row in np.argsort(-scores, kind="stable").tolist():
         if scores[row] < scores.max() - MARGIN:

@@ -89,7 +89,7 @@ class AnswerPrinter:
         return Text.assemble((f"[{number}] ", "bold"), (place, f"cyan {link}"), (f"  {above}" if above else "", "dim"))
 
     def _styled(self, text: str) -> Text:
-        """Return text that is safe for a terminal, with its citations in bold."""
+        """Text that is safe for a terminal, with its citations in bold."""
         lines = (printable(line.expandtabs(TAB)) for line in text.split("\n"))
         styled = Text("\n".join(lines))
         styled.highlight_regex(_CITATION, "bold cyan")
@@ -102,7 +102,7 @@ class AnswerPrinter:
 def found_answer(
     searcher: Searcher, question: SearchRequest, tokens: int, *, is_written: bool
 ) -> tuple[tuple[Passage, ...], Answer | None]:
-    """Return the passages for a question, and the answer that quotes them.
+    """The passages for a question, and the answer that quotes them.
 
     The answer is None if it `is_written` by a language model, and there are passages. Raises CdesearchError.
     """
@@ -115,7 +115,7 @@ def found_answer(
 
 
 def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | None, seconds: float) -> dict[str, Any]:
-    """Return a JSON object with the question, the answer, its citations and all passages."""
+    """A JSON object with the question, the answer, its citations and all passages."""
     return {
         "question": question,
         "answered": answer.is_answered and failure is None,
@@ -135,7 +135,7 @@ def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | 
 
 
 def passage_as_json(number: int, passage: Passage) -> dict[str, Any]:
-    """Return a JSON object for a passage, with the number by which citations refer to it."""
+    """A JSON object for a passage, with the number by which citations refer to it."""
     return {
         "number": number,
         "location": passage.location,

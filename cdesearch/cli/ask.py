@@ -88,7 +88,7 @@ def ask(
 def _written(
     question: str, passages: "Sequence[Passage]", endpoint: "Endpoint", write: Callable[[str], None] | None
 ) -> "tuple[Answer, LanguageModelError | None]":
-    """Return the answer of a language model, and the error if the model failed before the end of it.
+    """The answer of a language model, and the error if the model failed before the end of it.
 
     `write` prints the pieces of the answer while they arrive.
     """

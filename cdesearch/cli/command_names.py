@@ -30,12 +30,12 @@ HELP = ("help", "--help", "-h")
 
 
 def registered_commands() -> list[EntryPoint]:
-    """Return the commands that other packages register, without importing them."""
+    """The commands that other packages register, without importing them."""
     return list(entry_points(group="cdesearch.commands"))
 
 
 def command_names() -> set[str]:
-    """Return the names of all commands, including those that other packages register."""
+    """The names of all commands, including those that other packages register."""
     return {*OWN, *(entry.name for entry in registered_commands())}
 
 
@@ -56,7 +56,7 @@ def check_installed(arguments: Sequence[str], commands: Collection[str]) -> None
 
 
 def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
-    """Return the arguments with the name of a command at the start.
+    """The arguments with the name of a command at the start.
 
     `cdesearch words ...` means `cdesearch query words ...`. Options may precede the name of a command and the words of
     a query. `cdesearch open words` is a query unless the first word is a number. `cdesearch help`, and `help` or
@@ -77,7 +77,7 @@ def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
 
 
 def first_word(arguments: Sequence[str]) -> int | None:
-    """Return the position of the first argument that is neither an option nor the value of one; None if none is."""
+    """The position of the first argument that is neither an option nor the value of one; None if none is."""
     position = 0
     while position < len(arguments):
         argument = arguments[position]
@@ -90,7 +90,7 @@ def first_word(arguments: Sequence[str]) -> int | None:
 
 
 def meant_command(arguments: Sequence[str], commands: Collection[str]) -> str | None:
-    """Return the command whose name resembles the first word; None if the word is a command or resembles none."""
+    """The command whose name resembles the first word; None if the word is a command or resembles none."""
     word = next(iter(arguments), "-")
     if word.startswith("-") or word in commands or word == "help":
         return None

@@ -70,7 +70,7 @@ def _rows(files: list[ConfigFile]) -> Iterator[_Row]:
 
 
 def _commands() -> dict[str, Any]:
-    """Return all commands of typer by name, including those of other packages."""
+    """All commands of typer by name, including those of other packages."""
     from cdesearch.cli.command_names import registered_commands
     from cdesearch.cli.main import app
 

@@ -38,7 +38,7 @@ class ConfigFile:
 
 
 def config_files() -> list[ConfigFile]:
-    """Return the files that exist: the project's, and then that of the user, whose options have a lower priority.
+    """The files that exist: the project's, and then that of the user, whose options have a lower priority.
 
     Raises InputError for a file that cannot be read. There are none if the environment variable CDESEARCH_NO_CONFIG is
     set, as it is in processes that other commands start.
@@ -72,7 +72,7 @@ def check_sections(files: Collection[ConfigFile], commands: Collection[str]) -> 
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Return the part of a sentence that names the most similar of the known names, if one is similar."""
+    """The part of a sentence that names the most similar of the known names, if one is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(name.replace("_", "-"), known, n=1, cutoff=0.6)
@@ -80,7 +80,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def user_file() -> Path | None:
-    """Return the path of the user's file, which may not exist; None if this user has no home folder."""
+    """The path of the user's file, which may not exist; None if this user has no home folder."""
     try:
         return trust_file().with_name(USER_FILE)
     except OSError:
@@ -88,7 +88,7 @@ def user_file() -> Path | None:
 
 
 def project_file() -> Path | None:
-    """Return the nearest project's file upward from the working directory, or None.
+    """The nearest project's file upward from the working directory, or None.
 
     The search ends at the home folder, and before the first folder that belongs to another user. A file of another
     user is not used, and a message is printed on stderr.
@@ -130,7 +130,7 @@ def _parsed(file: Path, *, is_project: bool) -> dict[str, object]:
 
 
 def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return the sections; raises InputError for a key outside them."""
+    """The sections; raises InputError for a key outside them."""
     for name, section in sections.items():
         if not isinstance(section, dict):
             raise InputError(
@@ -141,14 +141,14 @@ def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, 
 
 
 def _trusted(file: Path, folders: object) -> list[str]:
-    """Return the real paths of the folders whose files may set every option; raises InputError."""
+    """The real paths of the folders whose files may set every option; raises InputError."""
     if not isinstance(folders, list) or not all(isinstance(folder, str) and "\0" not in folder for folder in folders):
         raise InputError(f"{TRUSTED} in {printable(str(file))} must be a list of folders.", REMEDY)
     return [os.path.realpath(os.path.expanduser(folder)) for folder in folders]  # noqa: PTH111 (never fails)
 
 
 def _content(file: Path, *, is_project: bool) -> bytes:
-    """Return the bytes of a plain file. A link of a project is not followed: it could lead to any file."""
+    """The bytes of a plain file. A link of a project is not followed: it could lead to any file."""
     if is_project and file.is_symlink():
         raise OSError("it is a symbolic link")
     links = getattr(os, "O_NOFOLLOW", 0) if is_project else 0

@@ -51,7 +51,7 @@ class Setting:
 
 
 def with_configuration(app: typer.Typer, arguments: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Return the arguments to parse, and the defaults of the commands that replace the declared ones.
+    """The arguments to parse, and the defaults of the commands that replace the declared ones.
 
     `--no-NAME` on the command line revokes a flag that a file sets. Raises InputError.
     """
@@ -76,7 +76,7 @@ def with_configuration(app: typer.Typer, arguments: Sequence[str]) -> tuple[list
 
 
 def options_of(command: Any) -> dict[str, Any]:
-    """Return the options of a command of typer by their keys, such as "max-file-size", or "k" for -k."""
+    """The options of a command of typer by their keys, such as "max-file-size", or "k" for -k."""
     return {
         max(option.opts, key=len).lstrip("-"): option
         for option in command.params
@@ -85,7 +85,7 @@ def options_of(command: Any) -> dict[str, Any]:
 
 
 def settings_of(name: str, command: Any, files: Iterable[ConfigFile], given: Iterable[str] = ()) -> dict[str, Setting]:
-    """Return the settings of a command, by the keys of its options; the first file that sets an option counts.
+    """The settings of a command, by the keys of its options; the first file that sets an option counts.
 
     Options in `given` have a value already. Raises InputError for a key or a value that the command does not accept.
     """
@@ -120,7 +120,7 @@ class _Value:
     context: Any
 
     def checked(self, value: object) -> Any:
-        """Return the value as the command line would accept it; raises InputError."""
+        """The value as the command line would accept it; raises InputError."""
         if self.option.is_flag:
             if not isinstance(value, bool):
                 raise self._error("must be true or false")
@@ -136,7 +136,7 @@ class _Value:
         return checked if self.option.multiple else checked[0]
 
     def _checked(self, value: object) -> str | int | float:
-        """Return a single value; a relative path becomes one that is relative to the file."""
+        """A single value; a relative path becomes one that is relative to the file."""
         if isinstance(value, bool) or not isinstance(value, str | int | float | date):
             raise self._error("must be a text or a number")
         text = str(value)  # as it would be typed
@@ -198,12 +198,12 @@ class _Value:
 
 
 def _before_words(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the arguments before `--`, after which all are words."""
+    """The arguments before `--`, after which all are words."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _is_given(option: Any, arguments: Sequence[str]) -> bool:
-    """Return whether the option is on the command line.
+    """Whether the option is on the command line.
 
     The result is also true if the value of another option has the same form. The option then keeps its default.
     """
@@ -212,7 +212,7 @@ def _is_given(option: Any, arguments: Sequence[str]) -> bool:
 
 
 def shown_defaults(settings: Mapping[str, Setting], command: Any) -> list[tuple[str, Any, str]]:
-    """Return every option with its value and the place from which it comes: a file, the environment, or "default"."""
+    """Every option with its value and the place from which it comes: a file, the environment, or "default"."""
     context = typer.Context(command)
     rows = []
     for key, option in options_of(command).items():

@@ -92,7 +92,7 @@ class ChosenQuestions:
 
 
 def chosen_questions(index: "Index", auto: int | None, file: Path | None) -> ChosenQuestions:
-    """Return the questions that the options of a command choose; raises InputError."""
+    """The questions that the options of a command choose; raises InputError."""
     if auto is not None and file is not None:
         raise InputError("Several kinds of questions are given.", "Use one of --auto and --questions.")
     if file is not None:
@@ -140,7 +140,7 @@ def _means(ranking: "Ranking", asked: "Sequence[Asked]", advance: Callable[[int]
 
 
 def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
-    """Return the rows of the table; each number is x 100, with its 95% interval."""
+    """The rows of the table; each number is x 100, with its 95% interval."""
     measures = list(next(iter(means.values())))
     rows = [["", *measures]]
     for name, row in means.items():

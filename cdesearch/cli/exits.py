@@ -97,7 +97,7 @@ def report(error: BaseException) -> int:
 
 
 def _signal_code() -> int | None:
-    """Return the exit code for the signal that was recorded first, and forget the signals; None if there is none."""
+    """Forget the recorded signals; returns the exit code for the first, or None if there is none."""
     if not _received:
         return None
     code = code_of(_received[0])
@@ -106,7 +106,7 @@ def _signal_code() -> int | None:
 
 
 def code_of(number: int) -> int:
-    """Return the exit code of a command that the signal SIGINT or SIGTERM has stopped."""
+    """The exit code of a command that the signal SIGINT or SIGTERM has stopped."""
     return TERMINATED if number == signal.SIGTERM else INTERRUPTED
 
 

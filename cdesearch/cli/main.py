@@ -71,7 +71,7 @@ def query(
 
 
 def _parameter(option: Option) -> Parameter:
-    """Return an option of a query as typer reads it."""
+    """An option of a query as typer reads it."""
     types = {"number": int, "share": float, "text": str, "choice": Literal[option.choices], "flag": bool}
     parsers = {"share": parse_probability, "place": parse_place, "model": parse_model}
     kind: Any = types.get(option.kind, Any)

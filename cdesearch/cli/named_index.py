@@ -65,7 +65,7 @@ def check_one_index(app: typer.Typer, arguments: Sequence[str]) -> None:
 def named_index(
     argument: Place | None, option: Place | None, find: Callable[[Path], Path] = find_index
 ) -> Place | None:
-    """Return the folder that the argument or the option names; raises InputError if they name different folders.
+    """The folder that the argument or the option names; raises InputError if they name different folders.
 
     `find` returns the nearest index upward from a folder.
     """
@@ -75,7 +75,7 @@ def named_index(
 
 
 def _nearest(folder: Place, find: Callable[[Path], Path]) -> Place:
-    """Return the nearest index upward from `folder`, which is the one that a query in this folder would use.
+    """The nearest index upward from `folder`, which is the one that a query in this folder would use.
 
     Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it. Raises
     IndexStateError if it cannot be entered.

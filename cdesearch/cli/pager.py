@@ -57,7 +57,7 @@ def page(text: str, console: "Console", *, has_pager: bool) -> None:
 
 
 def _command() -> list[str] | None:
-    """Return the command of the pager; None if the user wants none or if none is installed."""
+    """The command of the pager; None if the user wants none or if none is installed."""
     chosen = os.environ.get("PAGER")
     try:
         command = ["less"] if chosen is None else shlex.split(chosen)

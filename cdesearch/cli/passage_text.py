@@ -44,7 +44,7 @@ class LocatedPassage:
 
 
 def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPassage]:
-    """Return the passages with their positions. They must have been made from chunks of `hits`."""
+    """The passages with their positions. They must have been made from chunks of `hits`."""
     by_id = {hit.chunk.id: hit for hit in hits}
     found = []
     for passage in passages:
@@ -62,7 +62,7 @@ def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPas
 
 
 def passages_as_text(passages: Sequence[LocatedPassage], fence: Fence) -> str:
-    """Return the passages as text, each below a line with its number, its location and its headings."""
+    """The passages as text, each below a line with its number, its location and its headings."""
     blocks = [
         fence.around(number, printable(f"{one.named_location}  {_above(one)}".rstrip()), readable(one.passage.text))
         for number, one in enumerate(passages, start=1)
@@ -76,11 +76,11 @@ def _above(one: LocatedPassage) -> str:
 
 
 def span(first: int, last: int | None) -> str:
-    """Return a range such as "7-12", or "7" if it has only one number."""
+    """A range such as "7-12", or "7" if it has only one number."""
     return str(first) if last is None or last == first else f"{first}-{last}"
 
 
 def readable(text: str) -> str:
-    """Return `text` with every unsafe character, except line breaks and tabs, replaced by an escape sequence."""
+    """`text` with every unsafe character, except line breaks and tabs, replaced by an escape sequence."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in lines)

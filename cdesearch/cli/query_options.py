@@ -31,7 +31,7 @@ class QueryOptions:
 
     @classmethod
     def of(cls, text: str, given: Mapping[str, Any]) -> "QueryOptions":
-        """Return the options of a query from the values of `OPTIONS` by their fields; None stands for no value.
+        """The options of a query from the values of `OPTIONS` by their fields; None stands for no value.
 
         Raises InputError for options that contradict each other, and QueryError.
         """

@@ -50,7 +50,7 @@ def _run() -> int | None:
 
 
 def _query_arguments(arguments: list[str]) -> list[str] | None:
-    """Return the arguments of a query, without the word `query`, which is optional.
+    """The arguments of a query, without the word `query`, which is optional.
 
     Returns None for another command, and for a first word that resembles a command.
     """
@@ -95,7 +95,7 @@ def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
 
 
 def _read(option: Option, text: str) -> Any:
-    """Return the value that a text means; None if typer must read it."""
+    """The value that a text means; None if typer must read it."""
     if option.kind == "number":
         is_number = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
         is_within = is_number and (option.least or 0) <= int(text) <= (
@@ -108,7 +108,7 @@ def _read(option: Option, text: str) -> Any:
 
 
 def with_plain_defaults(arguments: Sequence[str]) -> list[str] | None:
-    """Return the arguments after those that stand for the options of configuration files; None if typer must parse.
+    """The arguments after those that stand for the options of configuration files; None if typer must parse.
 
     Only numbers, choices and flags are read here. `config` reads and checks all others.
     """

@@ -23,7 +23,7 @@ PREFIXES = ("query_prefix", "document_prefix")
 
 
 def read_status(index: Index) -> dict[str, Any]:
-    """Return the status of an index as names and values, in the order in which they are shown.
+    """The status of an index as names and values, in the order in which they are shown.
 
     Raises IndexStateError; IndexDamagedError if a file is damaged, even one that the status does not read. Raises
     IndexUntrustedError if the index names a folder that the user has not confirmed, before this folder is read.
@@ -65,7 +65,7 @@ def _facts(index: Index) -> dict[str, Any]:
 
 
 def _may_read_sources(index: Index) -> bool:
-    """Return whether the folders that the index names may be read, as the user has confirmed.
+    """Whether the folders that the index names may be read, as the user has confirmed.
 
     Raises IndexUntrustedError if not. An index in a bucket may describe the files of another computer, so its status
     is shown without changes then.
@@ -87,7 +87,7 @@ def _lost_model(index: Index) -> dict[str, str]:
 
 
 def _served(index: Index) -> dict[str, str]:
-    """Return the name and the prefixes of a model on a server; empty for another model."""
+    """The name and the prefixes of a model on a server; empty for another model."""
     served = index.manifest.served
     if served is None:
         return {}
@@ -102,7 +102,7 @@ def show_status(report: dict[str, Any]) -> None:
 
 
 def _languages(index: Index) -> dict[str, str]:
-    """Return the languages of the chunks, and what the model or full text cannot do with them; empty if unknown."""
+    """The languages of the chunks, and what the model or full text cannot do with them; empty if unknown."""
     languages = index.manifest.languages
     facts = {
         "languages": described(languages),

@@ -26,7 +26,7 @@ _LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def usage_error(error: Any, command: str) -> InputError:
-    """Return the error for an invalid option or argument of `command`. `error` is a UsageError of typer."""
+    """The error for an invalid option or argument of `command`. `error` is a UsageError of typer."""
     help_command = error.ctx.command_path if error.ctx else f"cdesearch {command}".strip()
     cause = _number(error) or error.format_message().replace(" Value error, ", " ").removesuffix(".")
     searches = cause.startswith("No such option") and help_command.endswith(ASKING)
@@ -48,7 +48,7 @@ def check_not_empty(arguments: Sequence[str]) -> None:
 
 
 def _number(error: Any) -> str | None:
-    """Return the cause of an error about a number, such as "-k must be at least 1, not 0"; None for other errors."""
+    """The cause of an error about a number, such as "-k must be at least 1, not 0"; None for other errors."""
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
     if not problems or error.param is None:
         return None
@@ -68,7 +68,7 @@ def _number(error: Any) -> str | None:
 
 
 def parse_probability(given: str | float) -> float:
-    """Return the probability that is typed as 0.3 or 30%, or is a number of a configuration file.
+    """The probability that is typed as 0.3 or 30%, or is a number of a configuration file.
 
     Raises typer's error for anything else.
     """

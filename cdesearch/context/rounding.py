@@ -44,13 +44,13 @@ def _are_multiples(shares: NDArray[np.float64], code: int) -> NDArray[np.bool_]:
 
 
 def from_codes(codes: NDArray[np.int8], scales: Floats) -> Floats:
-    """Return the vectors (n, d) of codes (n, d) and scales (n,)."""
+    """The vectors (n, d) of codes (n, d) and scales (n,)."""
     vectors: Floats = codes.astype(np.float32) * scales[:, None]
     return vectors
 
 
 def to_bits(vectors: Floats) -> NDArray[np.uint8]:
-    """Return (n, ceil(d / 8)) bytes with one bit for each component of (n, d) vectors, which is set if it is positive.
+    """(n, ceil(d / 8)) bytes with one bit for each component of (n, d) vectors, which is set if it is positive.
 
     The bits that fill the last byte are zeros.
     """
@@ -58,7 +58,7 @@ def to_bits(vectors: Floats) -> NDArray[np.uint8]:
 
 
 def from_bits(bits: NDArray[np.uint8], dimension: int) -> Floats:
-    """Return (n, d) vectors of length 1 whose components all have the same size, and the sign that the bits name."""
+    """(n, d) vectors of length 1 whose components all have the same size, and the sign that the bits name."""
     signs = np.unpackbits(bits, axis=1, count=dimension).astype(np.float32) * 2 - 1
     vectors: Floats = signs / np.float32(np.sqrt(dimension))
     return vectors

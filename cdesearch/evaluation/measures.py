@@ -22,7 +22,7 @@ class Mean:
 
 
 def measure_ranks(ranks: Sequence[int | None]) -> dict[str, Values]:
-    """Return each measure x 100 for every question (n,). A rank begins with 1; None if no right answer was found."""
+    """Each measure x 100 for every question (n,). A rank begins with 1; None if no right answer was found."""
     reached = np.array([0.0 if rank is None or rank > DEPTH else 100.0 / rank for rank in ranks])
     return {
         "hit@1": np.where(reached >= 100.0, 100.0, 0.0),
@@ -32,7 +32,7 @@ def measure_ranks(ranks: Sequence[int | None]) -> dict[str, Values]:
 
 
 def mean_of(values: Values) -> Mean:
-    """Return the mean of `values` (n,), n > 0. The interval is the same in every call."""
+    """The mean of `values` (n,), n > 0. The interval is the same in every call."""
     return Mean(float(values.mean()), *bootstrap_interval(values, np.random.default_rng(0)))
 
 

@@ -46,7 +46,7 @@ class _Made:
 
 
 def make_questions(index: Index, n: int, seed: int = 0) -> list[Question]:
-    """Return at most `n` questions, the same in every call. Each kind has the same share as far as there are enough.
+    """At most `n` questions, the same in every call. Each kind has the same share as far as there are enough.
 
     Sentences only make up for what is missing of the other kinds. Raises InputError if no question can be made.
     """
@@ -65,7 +65,7 @@ def make_questions(index: Index, n: int, seed: int = 0) -> list[Question]:
 
 
 def sample_chunks(index: Index, random: Random) -> list[Chunk]:
-    """Return all chunks of documents that are drawn at random, until there are MAX_READ."""
+    """All chunks of documents that are drawn at random, until there are MAX_READ."""
     table = read_table(index, index.async_chunks.query().select(["document_id"]).with_row_id())
     rows: dict[str, list[int]] = defaultdict(list)
     for document, row in zip(table["document_id"].to_pylist(), table["_rowid"].to_pylist(), strict=True):
@@ -81,7 +81,7 @@ def sample_chunks(index: Index, random: Random) -> list[Chunk]:
 
 
 def read_chunks(index: Index, rows: Sequence[int]) -> list[Chunk]:
-    """Return the chunks with these row ids, in their order; raises IndexDamagedError."""
+    """The chunks with these row ids, in their order; raises IndexDamagedError."""
     query = index.async_chunks.take_row_ids(list(rows)).select(CHUNK_COLUMNS).with_row_id()
     stored = read_table(index, query).to_pylist()
     try:
@@ -102,7 +102,7 @@ def _by_kind(chunks: Sequence[Chunk]) -> dict[str, list[_Made]]:
 
 
 def _spread(made: list[_Made], random: Random) -> list[_Made]:
-    """Return questions in random order, first one of each document, then the second ones, and so on."""
+    """Questions in random order, first one of each document, then the second ones, and so on."""
     random.shuffle(made)
     turn: dict[str, int] = defaultdict(int)
     keyed: list[tuple[int, int, _Made]] = []
@@ -113,7 +113,7 @@ def _spread(made: list[_Made], random: Random) -> list[_Made]:
 
 
 def _unlike(made: Iterable[_Made], n: int) -> list[_Made]:
-    """Return the first `n` questions with different texts."""
+    """The first `n` questions with different texts."""
     different: dict[str, _Made] = {}
     for one in made:
         different.setdefault(one.question.text.lower(), one)
@@ -180,12 +180,12 @@ def _made(text: str, kind: str, answers: Sequence[Chunk], removed: str) -> Itera
 
 
 def without(text: str, removed: str) -> str:
-    """Return a text without a part, wherever it occurs."""
+    """A text without a part, wherever it occurs."""
     return text.replace(removed, " ")
 
 
 def _is_question(text: str) -> bool:
-    """Return whether a heading says enough to be searched for. Names of code are found by other means than fusion."""
+    """Whether a heading says enough to be searched for. Names of code are found by other means than fusion."""
     words = _WORD.findall(text)
     is_long = MIN_WORDS <= len(words) <= MAX_WORDS or (text.endswith("?") and len(words) <= MAX_WORDS)
     return is_long and sum(map(str.isalpha, words)) >= MIN_WORDS - 1 and not exact_terms(text)

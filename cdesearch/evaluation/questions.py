@@ -35,12 +35,12 @@ class Answer:
     phrase: str
 
     def is_in(self, path: str, text: str) -> bool:
-        """Return whether a passage of the file contains the phrase; white space does not count."""
+        """Whether a passage of the file contains the phrase; white space does not count."""
         return path == self.path and plain(self.phrase) in plain(text)
 
 
 def plain(text: str) -> str:
-    """Return a text with single spaces."""
+    """A text with single spaces."""
     return " ".join(text.split())
 
 
@@ -68,7 +68,7 @@ class _FileReader:
         self._read: dict[str, Sequence[Chunk]] = {}
 
     def chunks(self, path: str) -> Sequence[Chunk]:
-        """Return the chunks of a file; raises NotIndexedError."""
+        """The chunks of a file; raises NotIndexedError."""
         if path not in self._read:
             self._read[path] = self._reader.file(path)
         return self._read[path]

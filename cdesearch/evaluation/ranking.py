@@ -87,7 +87,7 @@ class _DocumentVectors:
         return cls(table["id"].to_pylist(), index.vectors_in(table), index.vectors.keeps_lengths)
 
     def replaced(self, chunk: str, vector: Floats, weight: float) -> Floats:
-        """Return the vector (d,) of a chunk in its document after its own vector (d,) was replaced."""
+        """The vector (d,) of a chunk in its document after its own vector (d,) was replaced."""
         if chunk not in self.ids:  # of a very long document, where one chunk hardly changes the mean
             return vector
         # The offset cannot be subtracted from signs. Their mean nevertheless has about the direction of the offset.
@@ -98,7 +98,7 @@ class _DocumentVectors:
 
 
 def _remaining(reader: GenerationReader, query: str, answer: Chunk, text: str) -> float:
-    """Return the share of an answer's BM25 score that its words still have in `text`.
+    """The share of an answer's BM25 score that its words still have in `text`.
 
     A word's part of the score is saturated in the number of its occurrences. The length of the passage is taken to be
     the mean one, and to stay the same. Words with the same numbers of occurrences are searched together.
@@ -181,7 +181,7 @@ class Asking:
         return Asked(question, vector, rows, changed, right, held.own_vectors)
 
     def reranked(self, asked: Asked) -> Rank:
-        """Return the rank of the first answer after the best hits were compared with the question word by word."""
+        """The rank of the first answer after the best hits were compared with the question word by word."""
         scores = FUSION.scores(asked.candidates)
         best = np.lexsort((asked.rows, -scores))[:RERANKED]
         hits: list[Hit] = []
@@ -203,22 +203,22 @@ def asking(index: Index, model: Model | None = None) -> Iterator[Asking]:
 
 
 def by_words(asked: Asked) -> Rank:
-    """Return the rank of the first answer by BM25."""
+    """The rank of the first answer by BM25."""
     return _rank(asked, np.where(np.isnan(asked.candidates.text), -np.inf, asked.candidates.text))
 
 
 def by_vectors(asked: Asked) -> Rank:
-    """Return the rank of the first answer by cosine."""
+    """The rank of the first answer by cosine."""
     return _rank(asked, np.where(np.isnan(asked.candidates.dense), -np.inf, asked.candidates.dense))
 
 
 def by_both(asked: Asked) -> Rank:
-    """Return the rank of the first answer in a hybrid search."""
+    """The rank of the first answer in a hybrid search."""
     return _rank(asked, FUSION.scores(asked.candidates))
 
 
 def _rank(asked: Asked, scores: Scores) -> Rank:
-    """Return the rank of the first answer by scores (n,), of which -inf is no hit; equal scores as in a search."""
+    """The rank of the first answer by scores (n,), of which -inf is no hit; equal scores as in a search."""
     best = np.lexsort((asked.rows, -scores))[:DEPTH]
     return _first(asked.is_right[best] & (scores[best] > -np.inf))
 
@@ -248,7 +248,7 @@ class PlainVectors:
         return not is_plain and self._index.vectors.keeps_lengths and self._index.manifest.n_chunks <= MAX_PLAIN
 
     def rank(self, asked: Asked) -> Rank:
-        """Return the rank of the first answer by the cosine of plain vectors."""
+        """The rank of the first answer by the cosine of plain vectors."""
         rows, vectors = self._all
         query = self._whitening.undone(asked.vector[None])[0]
         scores = (vectors @ query).astype(np.float64)

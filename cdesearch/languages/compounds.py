@@ -42,7 +42,7 @@ class Vocabulary:
     n_frequent: int  # the first words, which are in so many chunks that a query finds enough by them
 
     def compounds_of(self, word: str, language: str) -> list[str]:
-        """Return the most frequent compounds that begin or end with a word, or with another form of it."""
+        """The most frequent compounds that begin or end with a word, or with another form of it."""
         joining = JOINING.get(language)
         word = word.lower()
         if joining is None or word in self._frequent:
@@ -101,7 +101,7 @@ class Vocabulary:
 
 
 def _stem(word: str, joining: Joining) -> str:
-    """Return a word without the ending of its form, unless too little would be left."""
+    """A word without the ending of its form, unless too little would be left."""
     for ending in joining.endings:
         if word.endswith(ending) and len(word) - len(ending) >= LEAST_PART:
             return word[: -len(ending)]

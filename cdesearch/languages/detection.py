@@ -31,7 +31,7 @@ for _code, _words in STOP_WORDS.items():
 
 
 def language_of(text: str) -> str | None:
-    """Return the code of the language in which most of a text is written; None if there are too few words of any."""
+    """The code of the language in which most of a text is written; None if there are too few words of any."""
     words = words_by_script(text)
     script, amount = max(words.items(), key=lambda item: item[1], default=(LATIN, 0.0))
     if amount < MIN_WORDS:
@@ -48,13 +48,13 @@ def language_of(text: str) -> str | None:
 
 
 def words_by_script(text: str) -> dict[Script, float]:
-    """Return how many words a text has in each script, estimated from its letters."""
+    """How many words a text has in each script, estimated from its letters."""
     scripts = (LATIN,) if text.isascii() else SCRIPTS
     return {one: n / one.word_letters for one in scripts if (n := len(one.letters.findall(text)))}
 
 
 def function_words(text: str, among: Iterable[str]) -> dict[str, float]:
-    """Return how many function words of each language `among` a text has.
+    """How many function words of each language `among` a text has.
 
     A word that several of these languages share counts in equal parts for each.
     """
@@ -68,14 +68,14 @@ def function_words(text: str, among: Iterable[str]) -> dict[str, float]:
 
 
 def language_shares(texts: Iterable[str]) -> dict[str, float]:
-    """Return the share of the texts in each language, the most frequent one first."""
+    """The share of the texts in each language, the most frequent one first."""
     found = Counter(map(language_of, texts))
     total = max(found.total(), 1)
     return _sorted({code: n / total for code, n in found.items() if code is not None})
 
 
 def joined_shares(parts: Iterable[tuple[Shares, int]]) -> dict[str, float]:
-    """Return the shares of several parts of a corpus together, each with its number of chunks."""
+    """The shares of several parts of a corpus together, each with its number of chunks."""
     sums: dict[str, float] = {}
     total = 0
     for shares, n_chunks in parts:
@@ -86,12 +86,12 @@ def joined_shares(parts: Iterable[tuple[Shares, int]]) -> dict[str, float]:
 
 
 def unread(shares: Shares, model: Collection[str]) -> dict[str, float]:
-    """Return the shares of the languages that a model does not read; empty if its languages are unknown."""
+    """The shares of the languages that a model does not read; empty if its languages are unknown."""
     return {code: share for code, share in shares.items() if model and code not in model}
 
 
 def text_language(shares: Shares) -> str:
-    """Return the code of the language whose stemmer and stop words fit a corpus best.
+    """The code of the language whose stemmer and stop words fit a corpus best.
 
     It is the most frequent language that has a stemmer. Full text has one stemmer for all words, and that of another
     language leaves most words of a text alone. A smaller part in another language does not change the choice.
@@ -101,7 +101,7 @@ def text_language(shares: Shares) -> str:
 
 
 def ignored_words(language: str) -> frozenset[str]:
-    """Return the stop words of full text in a corpus whose text language is `language`."""
+    """The stop words of full text in a corpus whose text language is `language`."""
     return STOP_WORDS.get(language, frozenset())
 
 

@@ -77,7 +77,7 @@ def listed_folder(folder: Path) -> ListedModel:
 
 
 def languages_of(model: Model | None) -> tuple[str, ...]:
-    """Return the codes of the languages that a model reads, None being the one that ships; empty if they are unknown.
+    """The codes of the languages that a model reads, None being the one that ships; empty if they are unknown.
 
     Those of a model on a server are unknown, because it has no card here. The network is not used.
     """
@@ -94,7 +94,7 @@ def languages_of(model: Model | None) -> tuple[str, ...]:
 
 
 def models_reading(languages: Collection[str]) -> list[str]:
-    """Return the names of the known models that read all of these languages, those in the cache first.
+    """The names of the known models that read all of these languages, those in the cache first.
 
     Other models in the cache are left out, because a card does not say whether a model is made for search.
     """

@@ -58,12 +58,12 @@ class CosineScale:
         return cls(float(cosines.mean()), spread) if spread > 1e-6 else None
 
     def deviation(self, cosine: float) -> float:
-        """Return a cosine in standard deviations from the mean."""
+        """A cosine in standard deviations from the mean."""
         return (cosine - self.mean) / self.spread
 
 
 def with_confidence(query: str, hits: Sequence[Hit], scale: CosineScale | None, noise: float) -> tuple[Hit, ...]:
-    """Return the hits of a query with their confidence.
+    """The hits of a query with their confidence.
 
     Without a scale or a cosine, the confidence depends on the words alone. `noise` is the BM25 score that many chunks
     reach with this query, as in `Evidence`; 0 if full text found nothing.
@@ -73,13 +73,13 @@ def with_confidence(query: str, hits: Sequence[Hit], scale: CosineScale | None, 
 
 
 def asked_words(query: str) -> frozenset[str]:
-    """Return the words that show what a query is about, in lower case and without accents; otherwise all words."""
+    """The words that show what a query is about, in lower case and without accents; otherwise all words."""
     words = _words(query)
     return words - QUESTION_WORDS or words
 
 
 def share_of_words(asked: frozenset[str], text: str) -> float:
-    """Return the share of the words of which the text contains a form, as in `is_form_of`, or the singular.
+    """The share of the words of which the text contains a form, as in `is_form_of`, or the singular.
 
     0 without words. A query may have thousands of words, so each is looked up in a sorted list.
     """

@@ -36,12 +36,12 @@ class Languages:
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Languages":
-        """Return the languages of an index. Those of an older index, or of a model without a card, are not known."""
+        """The languages of an index. Those of an older index, or of a model without a card, are not known."""
         model = frozenset(manifest.model_languages)
         return cls(unread(manifest.languages, model), model, model | manifest.languages.keys())
 
     def blindness(self, query: str, texts: Sequence[str]) -> float:
-        """Return the estimated probability that the model does not read a query, from 0 to 1.
+        """The estimated probability that the model does not read a query, from 0 to 1.
 
         It is the share of words in unread languages among the words whose language shows: by their script, or because
         they are function words. The chunks with the highest BM25 scores, `texts`, count as CORPUS_WORDS further words,
@@ -67,7 +67,7 @@ class Languages:
         return sum(code in self.unread for code in languages) / len(languages)
 
     def searched(self, query: str) -> str:
-        """Return a query without the function words of its language, which full text would search for.
+        """A query without the function words of its language, which full text would search for.
 
         Full text itself ignores only those of the main language, and only some of their forms. English queries stay
         as they are, and so do queries without other words.

@@ -33,21 +33,21 @@ class DocumentReader:
         self._index = index
 
     def document(self, document_id: str) -> tuple[Chunk, ...]:
-        """Return all chunks of a document, in the order of its text; raises NotIndexedError if there is none."""
+        """All chunks of a document, in the order of its text; raises NotIndexedError if there is none."""
         found = self._chunks(f"document_id = {quoted(document_id)}")
         if not found:
             raise NotIndexedError(f"The index has no document {document_id:.200}.", "Search for words of its text.")
         return found
 
     def file(self, path: str) -> tuple[Chunk, ...]:
-        """Return all chunks of a file, or of one document in a file of records, in order; raises NotIndexedError."""
+        """All chunks of a file, or of one document in a file of records, in order; raises NotIndexedError."""
         found = self._chunks(f"path = {quoted(path)}") or self._chunks(f"document_id = {quoted(path)}")
         if not found:
             raise NotIndexedError(f"{path:.200} is not in the index.", "Use the path that a hit shows.")
         return found
 
     def entries(self, folder: str = "") -> list[DocumentEntry]:
-        """Return the documents of a file, or of all files below a folder, sorted by path. "" is the indexed folder."""
+        """The documents of a file, or of all files below a folder, sorted by path. "" is the indexed folder."""
         columns = ["id", "path", "title", "n_chunks"]
         with self._index.checks.reading_tables():
             query = self._index.documents.search().select(columns).limit(self._index.manifest.n_documents)
@@ -69,7 +69,7 @@ class DocumentReader:
 
 
 def read_chunks(index: Index, query: Any) -> dict[int, Chunk]:
-    """Return the chunks that a query selects with CHUNK_COLUMNS, by their row ids; raises IndexDamagedError."""
+    """The chunks that a query selects with CHUNK_COLUMNS, by their row ids; raises IndexDamagedError."""
     rows = read_table(index, query.select(CHUNK_COLUMNS).with_row_id()).to_pylist()
     try:
         return {row["_rowid"]: chunk_from_row(row) for row in rows}
@@ -91,7 +91,7 @@ def read_table(index: Index, query: Any) -> Any:
 
 
 def read_candidates(index: Index, search: Any, columns: Sequence[str], limit: int, condition: str | None) -> Any:
-    """Return `columns` and the row ids of the best `limit` chunks of a search, which an SQL condition may restrict.
+    """`columns` and the row ids of the best `limit` chunks of a search, which an SQL condition may restrict.
 
     No other columns are read: all columns of a hundred candidates would take longer than the search. Raises
     IndexDamagedError.
@@ -102,7 +102,7 @@ def read_candidates(index: Index, search: Any, columns: Sequence[str], limit: in
 
 
 def quoted(text: str) -> str:
-    """Return `text` as an SQL string literal; raises QueryError for text that is not valid Unicode."""
+    """`text` as an SQL string literal; raises QueryError for text that is not valid Unicode."""
     if any(0xD800 <= ord(character) <= 0xDFFF for character in text) or "\0" in text:
         raise QueryError("The name is not valid Unicode.", "Encode it in UTF-8.")
     return "'" + text.replace("'", "''") + "'"
@@ -121,7 +121,7 @@ NOTHING = Surroundings()
 
 
 def surroundings_of(chunks: Sequence[Chunk], chunk_id: str, count: int) -> Surroundings:
-    """Return the texts of at most `count` chunks before and after the chunk, within its document or record.
+    """The texts of at most `count` chunks before and after the chunk, within its document or record.
 
     `chunks` are consecutive chunks of a document. The result is empty if the chunk is not among them.
     """
@@ -140,7 +140,7 @@ def surroundings_of(chunks: Sequence[Chunk], chunk_id: str, count: int) -> Surro
 
 
 def _numbers(chunks: Sequence[Chunk], position: int) -> Entries[int]:
-    """Return where the numbers of the lines of consecutive chunks change, relative to the chunk at `position`."""
+    """Where the numbers of the lines of consecutive chunks change, relative to the chunk at `position`."""
     entries: list[tuple[int, int]] = []
     starts = [0]
     for chunk, following in pairwise(chunks):
@@ -153,13 +153,13 @@ def _numbers(chunks: Sequence[Chunk], position: int) -> Entries[int]:
 
 
 def gap_between(chunk: Chunk, following: Chunk) -> str:
-    """Return the white space between two chunks, which their bodies do not contain."""
+    """The white space between two chunks, which their bodies do not contain."""
     n_lines = lines_between(chunk, following)
     return "\n" if n_lines is None else "\n" * n_lines or " "
 
 
 def lines_between(chunk: Chunk, following: Chunk) -> int | None:
-    """Return how many lines the second chunk starts below the end of the first; None for formats without lines."""
+    """How many lines the second chunk starts below the end of the first; None for formats without lines."""
     if chunk.line_end is None or following.line_start is None:
         return None
     return following.line_start - chunk.line_end

@@ -71,7 +71,7 @@ def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat,
 
 
 def _corpus_mean(chunks: Any, documents: Any, drawn: int, vectors: VectorFormat, place: Place) -> NDArray[np.float64]:
-    """Return the expected mean vector (d,) of a new context sample of `drawn` chunks.
+    """The expected mean vector (d,) of a new context sample of `drawn` chunks.
 
     Each distinct text counts once, even if several chunks contain it. It is represented by the chunk that the sampler
     would use, which is the chunk in the shortest document. If this document has n chunks, the text is drawn with the
@@ -121,7 +121,7 @@ def _inclusion_probabilities(weights: NDArray[np.float64], size: float) -> NDArr
 
 
 def _rows_of_some_texts(chunks: Any) -> tuple[Any, float]:
-    """Return id, document, content hash and row id of the chunks of some random texts, and the texts' share.
+    """Id, document, content hash and row id of the chunks of some random texts, and the texts' share.
 
     Content hashes are uniformly distributed, so the texts with a hash below a bound are a random sample. The share is 1
     for a small corpus, and also if so few texts are below the bound that their mean is too uncertain.

@@ -100,11 +100,11 @@ class ExactTerm:
         return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
 
     def count(self, text: str) -> int:
-        """Return how often a text contains the term."""
+        """How often a text contains the term."""
         return sum(1 for _ in self.pattern.finditer(text))
 
     def is_defined_in(self, body: str) -> bool:
-        """Return whether a text defines the name, or describes the option. Phrases are not defined."""
+        """Whether a text defines the name, or describes the option. Phrases are not defined."""
         if self.is_phrase:
             return False
         for found in islice(self._last_part.finditer(body), MAX_OCCURRENCES):
@@ -139,7 +139,7 @@ class ExactTerm:
 
 
 def exact_terms(query: str) -> tuple[ExactTerm, ...]:
-    """Return the terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
+    """The terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
     quoted = [ExactTerm(" ".join((one[1] or one[2]).split()), is_phrase=True) for one in _QUOTED.finditer(query)]
     rest = _TOO_LONG.sub(" ", _QUOTED.sub(" ", query))
     only = _ONE_WORD.fullmatch(rest)
@@ -150,17 +150,17 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
 
 
 def is_quoted(query: str) -> bool:
-    """Return whether a query consists of quoted phrases only."""
+    """Whether a query consists of quoted phrases only."""
     return not _QUOTED.sub("", query).strip() and bool(exact_terms(query))
 
 
 def demands_phrases(query: str) -> bool:
-    """Return whether every hit of a query must contain a quoted phrase, if any chunk does."""
+    """Whether every hit of a query must contain a quoted phrase, if any chunk does."""
     return len(query.split()) <= MAX_SEARCH_WORDS
 
 
 def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> NDArray[np.float64]:
-    """Return the evidence (m,) of a term in texts that contain it, which is added to their BM25 scores.
+    """The evidence (m,) of a term in texts that contain it, which is added to their BM25 scores.
 
     A text is a pair of its headings and its body, of which only the body can define the term. The fewer of the
     `n_chunks` chunks use or define it, the more each of them counts.
@@ -174,7 +174,7 @@ def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks:
 
 
 def idf(n_texts: int, n_chunks: int) -> float:
-    """Return the weight of a word that `n_texts` of `n_chunks` contain, as full text computes it; 0 if none does."""
+    """The weight of a word that `n_texts` of `n_chunks` contain, as full text computes it; 0 if none does."""
     if not n_texts:
         return 0.0
     return math.log(1 + (n_chunks - n_texts + 0.5) / (n_texts + 0.5))

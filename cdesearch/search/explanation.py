@@ -83,7 +83,7 @@ class Explanation:
 
 
 def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Explanation:
-    """Return the evidence for a chunk that `query` finds; raises QueryError if it is not among the candidates."""
+    """The evidence for a chunk that `query` finds; raises QueryError if it is not among the candidates."""
     query, index, encoder = reader.limited(query), reader.index, reader.encoder
     with index.checks.reporting_damage():
         found = _Found.of(reader, chunk_id)
@@ -144,7 +144,7 @@ def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvide
 
 
 def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vector: Floats) -> float | None:
-    """Return the cosine of the chunk's vector without document context; None if the document is very long.
+    """The cosine of the chunk's vector without document context; None if the document is very long.
 
     The document context is computed from the stored vectors of all chunks of the document. None also if the index
     stores only signs, from which it cannot be subtracted.

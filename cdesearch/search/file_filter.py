@@ -96,7 +96,7 @@ WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of 
 
 
 def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the suffixes of the named types of files; raises QueryError for an unknown type.
+    """The suffixes of the named types of files; raises QueryError for an unknown type.
 
     A suffix of a type is a type as well, such as `xlsx` of `sheet`. A name that begins with a dot is any suffix alone.
     """
@@ -109,7 +109,7 @@ def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def time_of(text: str) -> int:
-    """Return the time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01, in seconds since 1970.
+    """The time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01, in seconds since 1970.
 
     A date is midnight of the local time zone. A number after `@` is the result itself. Raises QueryError for any other
     text.
@@ -138,19 +138,19 @@ class FileConditions:
         self._index = index
 
     def of(self, files: FileFilter) -> str | None:
-        """Return the condition for a filter; None if it allows every file. Raises QueryError and IndexStateError."""
+        """The condition for a filter; None if it allows every file. Raises QueryError and IndexStateError."""
         conditions = [*files.conditions(self._scripts(files))]
         if files.since is not None:
             conditions.append(self._modified_since(files.since))
         return " AND ".join(f"({condition})" for condition in conditions) or None
 
     def has_file(self, files: FileFilter) -> bool:
-        """Return whether the filter allows any indexed file; raises QueryError and IndexStateError."""
+        """Whether the filter allows any indexed file; raises QueryError and IndexStateError."""
         query = self._index.async_chunks.query().where(self.of(files) or "true").select(["path"]).limit(1)
         return bool(read_table(self._index, query).num_rows)
 
     def _scripts(self, files: FileFilter) -> list[str]:
-        """Return the paths of the scripts that a filter of types allows because of their first lines."""
+        """The paths of the scripts that a filter of types allows because of their first lines."""
         if files.script is None:
             return []
         chunks = self._index.async_chunks
@@ -162,7 +162,7 @@ class FileConditions:
         return sorted({row["path"] for row in texts.to_pylist() if files.script.match(row["text"])})
 
     def _modified_since(self, seconds: int) -> str:
-        """Return the condition for the files that were modified then or later.
+        """The condition for the files that were modified then or later.
 
         The shorter list of paths is used: that of these files, or that of all others.
         """

@@ -66,13 +66,13 @@ class Fusion(Protocol):
     """A method that combines dense and lexical scores."""
 
     def dense_depth(self, k: int) -> int:
-        """Return how many of the nearest chunks must be candidates for `k` hits."""
+        """How many of the nearest chunks must be candidates for `k` hits."""
 
     def text_depth(self, k: int) -> int:
-        """Return how many of the chunks with the highest BM25 scores must be candidates for `k` hits."""
+        """How many of the chunks with the highest BM25 scores must be candidates for `k` hits."""
 
     def scores(self, candidates: Candidates) -> Scores:
-        """Return the fused scores (n,); higher is better."""
+        """The fused scores (n,); higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +96,19 @@ class EvidenceFusion:
     text_weight: float = TEXT_WEIGHT
 
     def dense_depth(self, k: int) -> int:
-        """Return a multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest."""
+        """A multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest."""
         return OVERSAMPLE * k
 
     def text_depth(self, k: int) -> int:
-        """Return at least NOISE_RANK: chunks below this rank have no lexical evidence."""
+        """At least NOISE_RANK: chunks below this rank have no lexical evidence."""
         return max(k, NOISE_RANK)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """Return dense weight * dense_z + text weight * lexical evidence, (n,)."""
+        """Dense weight * dense_z + text weight * lexical evidence, (n,)."""
         return self.evidence(candidates).scores
 
     def evidence(self, candidates: Candidates) -> Evidence:
-        """Return the parts from which the scores are computed."""
+        """The parts from which the scores are computed."""
         dense, null = candidates.dense, candidates.null
         known = ~np.isnan(dense)
         null = null if len(null) >= MIN_NULL_SIZE else dense[known]
@@ -134,15 +134,15 @@ class ZScoreFusion:
     """
 
     def dense_depth(self, k: int) -> int:
-        """Return at least NOISE_RANK, which is enough for a mean and a standard deviation."""
+        """At least NOISE_RANK, which is enough for a mean and a standard deviation."""
         return max(k, NOISE_RANK)
 
     def text_depth(self, k: int) -> int:
-        """Return at least NOISE_RANK, which is enough for a mean and a standard deviation."""
+        """At least NOISE_RANK, which is enough for a mean and a standard deviation."""
         return max(k, NOISE_RANK)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """Return the fused scores in the shape of the candidates, (n,) or (Q, n)."""
+        """The fused scores in the shape of the candidates, (n,) or (Q, n)."""
         dense, known = candidates.dense, ~np.isnan(candidates.dense)
         if not known.all():
             total = np.where(known, dense, 0).sum(axis=-1, keepdims=True)
@@ -162,7 +162,7 @@ def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
 
 
 def _log_over_noise(text: Scores) -> tuple[Scores, float]:
-    """Return log(score / noise) for each score, and the noise. The logarithm is 0 for scores up to the noise."""
+    """log(score / noise) for each score, and the noise. The logarithm is 0 for scores up to the noise."""
     noise = noise_of(text)
     if not noise:
         return np.zeros_like(text), 0.0
@@ -171,7 +171,7 @@ def _log_over_noise(text: Scores) -> tuple[Scores, float]:
 
 
 def noise_of(text: Scores) -> float:
-    """Return the BM25 score that many chunks reach with a query, from the scores of its candidates; 0 without any.
+    """The BM25 score that many chunks reach with a query, from the scores of its candidates; 0 without any.
 
     If fewer chunks than NOISE_RANK contain a word of the query, the noise is lower the fewer they are, so that the only
     chunk with a word is before those that are merely similar.

@@ -50,7 +50,7 @@ class LexicalHits:
 
 
 def lexical_hits(index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int) -> LexicalHits:
-    """Return the `limit` chunks with the highest lexical scores.
+    """The `limit` chunks with the highest lexical scores.
 
     Every hit must contain one of the quoted phrases of the query if the query has no other words, or if it is short and
     any chunk contains one. The lexical score is BM25 plus the evidence of the terms that are matched as a whole.
@@ -68,12 +68,12 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
 
 
 def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
-    """Return a query followed by the words of which its names consist, for names that no chunk contains."""
+    """A query followed by the words of which its names consist, for names that no chunk contains."""
     return " ".join([query, *(term.parts for term, hits in exact.items() if not hits.table.num_rows)])
 
 
 def text_search(index: Index, query: str) -> Any:
-    """Return the search for the words of a query."""
+    """The search for the words of a query."""
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
     # LanceDB would take a text in quotation marks for a phrase query, which needs an index with positions.
     words = searched_words(index, query.replace('"', " "))
@@ -88,7 +88,7 @@ def text_search(index: Index, query: str) -> Any:
 
 
 def compounds(index: Index, words: str) -> list[str]:
-    """Return compounds of the corpus that contain words of a query, in the languages that join words."""
+    """Compounds of the corpus that contain words of a query, in the languages that join words."""
     language = index.manifest.text_language
     if language not in JOINING or (vocabulary := index.vocabulary) is None:
         return []
@@ -101,7 +101,7 @@ def compounds(index: Index, words: str) -> list[str]:
 def exact_hits(
     index: Index, term: ExactTerm, query: str, condition: str | None, columns: Sequence[str] = ()
 ) -> ExactHits:
-    """Return the chunks that contain a term of a query as a whole."""
+    """The chunks that contain a term of a query as a whole."""
     import pyarrow as pa
 
     wanted = ["_score", *columns, "text", "place"]
@@ -126,7 +126,7 @@ def exact_hits(
 def _with_all_words(
     index: Index, term: ExactTerm, query: str, wanted: Sequence[str], condition: str | None
 ) -> "pa.Table":
-    """Return chunks with all words of a term, the best by the whole query. Some may not contain the term itself.
+    """Chunks with all words of a term, the best by the whole query. Some may not contain the term itself.
 
     A term of several words may be in others than those, which takes a search of all texts. In a large index, that is
     done only for a quoted phrase that none of them contains. Of a single word, the best chunks are enough.
@@ -143,7 +143,7 @@ def _with_all_words(
 
 
 def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
-    """Return the search for chunks with all words of a term; their scores are those of the whole query."""
+    """The search for chunks with all words of a term; their scores are those of the whole query."""
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
     from lancedb import query as lance
 
@@ -154,7 +154,7 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
 
 
 def searched_words(index: Index, query: str) -> str:
-    """Return the words for which full text searches in place of a query."""
+    """The words for which full text searches in place of a query."""
     words = Languages.of(index.manifest).searched(query)
     others = {ENGLISH: with_other_spellings, ARABIC: with_arabic_forms}.get(index.manifest.text_language)
     return words if others is None else others(words)
@@ -165,7 +165,7 @@ def _both(condition: str | None, other: str) -> str:
 
 
 def _with_exact(found: "pa.Table", phrases: Sequence[ExactHits], exact: Sequence[ExactHits], limit: int) -> "pa.Table":
-    """Return the `limit` chunks with the highest sums of BM25 and evidence, best first.
+    """The `limit` chunks with the highest sums of BM25 and evidence, best first.
 
     `exact` are the hits of all terms. If there are `phrases`, only their hits are returned.
     """

@@ -45,14 +45,14 @@ class Found:
         return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents)
 
     def cosines(self, vector: Floats) -> Scores:
-        """Return the exact cosines (n,) with a unit vector (d,); NaN for zeros, which stand for a missing vector."""
+        """The exact cosines (n,) with a unit vector (d,); NaN for zeros, which stand for a missing vector."""
         cosines: Scores = (to_unit(self.vectors) @ vector).astype(np.float64)
         cosines[~self.vectors.any(axis=1)] = np.nan
         return cosines
 
 
 def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | None, columns: Sequence[str]) -> Found:
-    """Return the `limit` chunks that are nearest to a unit vector (d,), with their vectors and other `columns`.
+    """The `limit` chunks that are nearest to a unit vector (d,), with their vectors and other `columns`.
 
     `condition` is SQL. Raises IndexDamagedError.
     """
@@ -78,11 +78,11 @@ def nearest_chunks(index: Index, vector: Floats, limit: int, condition: str | No
 
 
 def chunks_per_part(n_chunks: int) -> int:
-    """Return how many chunks a part of an index has on average, if its vectors are divided into parts."""
+    """How many chunks a part of an index has on average, if its vectors are divided into parts."""
     return max(SMALLEST_PART, math.ceil(n_chunks / MOST_PARTS))
 
 
 def parts_to_search(n_chunks: int) -> int:
-    """Return how many parts of an index are searched by signs: half of 200, 292 of 1,000, a seventh of 4,096."""
+    """How many parts of an index are searched by signs: half of 200, 292 of 1,000, a seventh of 4,096."""
     searched: float = PARTS_SEARCHED * (n_chunks / OF_CHUNKS) ** GROWTH  # parts of SMALLEST_PART chunks
     return max(1, round(searched * SMALLEST_PART / chunks_per_part(n_chunks)))

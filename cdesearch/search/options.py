@@ -47,7 +47,7 @@ class Option:
         return self.names[0].lstrip("-")
 
     def texts_of(self, value: Any) -> list[str]:
-        """Return a value of the field as the values of a query parameter."""
+        """A value of the field as the values of a query parameter."""
         values = value if isinstance(value, tuple) else () if value is None else (value,)
         return [str(one) for one in values]
 
@@ -125,7 +125,7 @@ EXCLUSIVE = {
 
 
 def with_options(function: Function, parameters: Iterable[Parameter]) -> Function:
-    """Return a function that libraries take for one with these parameters instead of its `**` parameter.
+    """A function that libraries take for one with these parameters instead of its `**` parameter.
 
     They follow its own parameters without a default.
     """

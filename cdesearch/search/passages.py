@@ -95,20 +95,20 @@ class Fence:
 
 
 def count_tokens(text: str, tokenizer: Tokenizer) -> int:
-    """Return the number of tokens that `text` uses of a budget."""
+    """The number of tokens that `text` uses of a budget."""
     n_tokens = len(tokenizer.encode(text, add_special_tokens=False).ids)
     return max(n_tokens, -(-len(text) // CHARACTERS_PER_TOKEN))
 
 
 def tokens_of(passage: Passage, tokenizer: Tokenizer) -> int:
-    """Return the number of tokens that the heading and the text of a passage use of a budget."""
+    """The number of tokens that the heading and the text of a passage use of a budget."""
     return count_tokens(f"{passage.heading}\n{passage.text}", tokenizer)
 
 
 def fit_passages(
     hits: Iterable[Hit], max_tokens: int, tokenizer: Tokenizer, best_row: RowOf | None = None
 ) -> tuple[Passage, ...]:
-    """Return the passages of the best hits, best first, with at most `max_tokens` tokens (`tokens_of`) in total.
+    """The passages of the best hits, best first, with at most `max_tokens` tokens (`tokens_of`) in total.
 
     Hits are added in the given order. The first hit that does not fit is truncated after a sentence, and no further
     hits are added. Only the best hit may be truncated within its first sentence. Hits of neighbouring chunks become one
@@ -162,7 +162,7 @@ class _Selection:
         return n_fitting > 0
 
     def passages(self) -> tuple[Passage, ...]:
-        """Return the runs as passages, best first."""
+        """The runs as passages, best first."""
         ordered = sorted((run for run, _ in self._runs), key=lambda run: min(hit.rank for hit in run))
         return tuple(map(self._passage, ordered))
 
@@ -188,7 +188,7 @@ class _Selection:
         return _passage(run, best.chunk, self._best_row(best))
 
     def _split_runs(self, hit: Hit) -> tuple[list[_Run], list[_Run]]:
-        """Return the runs that `hit` continues, and the other runs."""
+        """The runs that `hit` continues, and the other runs."""
         near: list[_Run] = []
         far: list[_Run] = []
         for run in self._runs:
@@ -199,7 +199,7 @@ class _Selection:
 
 
 def _continues(hit: Hit, next_hit: Hit) -> bool:
-    """Return whether the second chunk follows the first one in its document, with few blank lines between them."""
+    """Whether the second chunk follows the first one in its document, with few blank lines between them."""
     chunk, following = hit.chunk, next_hit.chunk
     return (
         (hit.index, chunk.document_id, chunk.record, chunk.ordinal + 1)
@@ -214,7 +214,7 @@ def _in_order(runs: Sequence[_Run], hit: Hit) -> list[Hit]:
 
 
 def _cut(hit: Hit, end: int) -> Hit:
-    """Return the hit with only the first `end` characters of its body, followed by OMISSION."""
+    """The hit with only the first `end` characters of its body, followed by OMISSION."""
     chunk = hit.chunk
     kept = chunk.body[:end]
     line_end = chunk.line_at(kept.count("\n"))
@@ -223,7 +223,7 @@ def _cut(hit: Hit, end: int) -> Hit:
 
 
 def _passage(run: Sequence[Hit], best: Chunk, row: int) -> Passage:
-    """Return the passage of neighbouring chunks; its place is that of a line of the chunk `best`."""
+    """The passage of neighbouring chunks; its place is that of a line of the chunk `best`."""
     first, last = run[0].chunk, run[-1].chunk
     text, before, places = first.body, first, _own_places(first, 0)
     for hit in run[1:]:

@@ -31,7 +31,7 @@ _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
 def path_condition(*globs: str) -> str:
-    """Return an SQL condition on the column `path` that is true if the path matches one of `globs`.
+    """An SQL condition on the column `path` that is true if the path matches one of `globs`.
 
     Without globs the condition is false for every path. `*` and `?` match within one folder, and `**` matches across
     folders. `{a,b}` matches either alternative. The path of a folder matches everything below it. A glob without a `/`
@@ -55,7 +55,7 @@ def path_condition(*globs: str) -> str:
 
 
 def alternatives(glob: str) -> tuple[str, ...]:
-    """Return the globs without braces that a glob such as `{a,b}/*.md` means; raises QueryError if there are too many.
+    """The globs without braces that a glob such as `{a,b}/*.md` means; raises QueryError if there are too many.
 
     Braces may contain further braces. Braces without a comma are literal.
     """
@@ -70,7 +70,7 @@ def alternatives(glob: str) -> tuple[str, ...]:
 
 
 def _first_replaced(glob: str) -> list[str]:
-    """Return the glob with each alternative in place of its first innermost braces."""
+    """The glob with each alternative in place of its first innermost braces."""
     braces = _BRACES.search(glob)
     if braces is None:
         return [glob]
@@ -78,7 +78,7 @@ def _first_replaced(glob: str) -> list[str]:
 
 
 def _whole(glob: str) -> str:
-    """Return the regular expression of a glob, which must match up to the end of the path."""
+    """The regular expression of a glob, which must match up to the end of the path."""
     pattern = _plain(glob)
     expression = "".join(_expression(part) for part in _PART.split(pattern.removeprefix("/")))
     below = "" if any(mark in pattern.rsplit("/", 1)[-1] for mark in "*?[") else BELOW
@@ -86,19 +86,19 @@ def _whole(glob: str) -> str:
 
 
 def _literal_start(glob: str) -> str | None:
-    """Return a text with which all paths begin that match a glob; None if there is none, or if any depth is matched."""
+    """A text with which all paths begin that match a glob; None if there is none, or if any depth is matched."""
     literal = _MARK.split(_plain(glob))[0]
     return literal.removeprefix("/") or None if "/" in literal else None
 
 
 def _exactly(path: str) -> str:
-    """Return a regular expression that matches a path literally, and everything below it if it is a folder."""
+    """A regular expression that matches a path literally, and everything below it if it is a folder."""
     pattern = _plain(path)
     return f"{_start(pattern)}{_literal(pattern.removeprefix('/'))}{BELOW}$"
 
 
 def _plain(glob: str) -> str:
-    """Return a glob without what has no meaning. The memory for repeated `**/` would grow with their number squared."""
+    """A glob without what has no meaning. The memory for repeated `**/` would grow with their number squared."""
     return _REPEATED.sub("**/", glob.removeprefix("./")).rstrip("/")
 
 
@@ -107,14 +107,14 @@ def _start(pattern: str) -> str:
 
 
 def _expression(part: str) -> str:
-    """Return one part of a glob as a regular expression of Rust's regex library."""
+    """One part of a glob as a regular expression of Rust's regex library."""
     if part in _SIMPLE:
         return _SIMPLE[part]
     return _character_class(part) if part.startswith("[") and part.endswith("]") and len(part) > 2 else _literal(part)
 
 
 def _character_class(part: str) -> str:
-    """Return the regular expression of `[abc]`, `[a-z]` or `[!abc]`, with every character escaped."""
+    """The regular expression of `[abc]`, `[a-z]` or `[!abc]`, with every character escaped."""
     inside = part[1:-1]
     is_negated = inside.startswith("!") and len(inside) > 1
     members = []
@@ -130,21 +130,21 @@ def _literal(text: str) -> str:
 
 
 def _code(character: str) -> str:
-    """Return the character as an escaped code point, which always matches literally; raises QueryError."""
+    """The character as an escaped code point, which always matches literally; raises QueryError."""
     if 0xD800 <= ord(character) <= 0xDFFF:
         raise QueryError("The pattern for paths is not valid Unicode.", "Encode it in UTF-8.")
     return rf"\x{{{ord(character):x}}}"
 
 
 def globs_of_typed(patterns: Sequence[str], index: "Index") -> tuple[str, ...]:
-    """Return what `globs_of` returns for each of several patterns; raises QueryError for more than MAX_PATTERNS."""
+    """What `globs_of` returns for each of several patterns; raises QueryError for more than MAX_PATTERNS."""
     if len(patterns) > MAX_PATTERNS:
         raise QueryError(f"There are {len(patterns):,} patterns for paths.", f"Use at most {MAX_PATTERNS:,}.")
     return tuple(glob for pattern in patterns for glob in globs_of(pattern, index))
 
 
 def globs_of(pattern: str, index: "Index") -> tuple[str, ...]:
-    """Return globs, relative to the indexed folder, that together match the files that `pattern` matches.
+    """Globs, relative to the indexed folder, that together match the files that `pattern` matches.
 
     An empty tuple means that no path of the index can match.
     """
@@ -187,7 +187,7 @@ def _below(parts: list[str], root: tuple[str, ...]) -> Iterator[str]:
 
 
 def _skipping(matched: set[int], parts: list[str]) -> set[int]:
-    """Return `matched` and the further numbers of matched parts that are possible because `**` can match no folder."""
+    """`matched` and the further numbers of matched parts that are possible because `**` can match no folder."""
     found = set(matched)
     for n, part in enumerate(parts):
         if n in found and part == "**":

@@ -87,11 +87,11 @@ class GenerationReader:
         return "encoder" in vars(self)
 
     def search(self, query: SearchRequest) -> SearchResult:
-        """Return the best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
+        """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
         return self.answer_alike([query])[0]
 
     def answer_alike(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
-        """Return for each query what `search` returns; the queries differ only in their texts.
+        """For each query what `search` returns; the queries differ only in their texts.
 
         The executor runs their parts in parallel, and the chunks of all hits are read at once.
         """
@@ -100,7 +100,7 @@ class GenerationReader:
         return [replace(result, generation=name, stage=stage) for result in found]
 
     def limited(self, query: SearchRequest) -> SearchRequest:
-        """Return the request for at most as many hits as there are chunks: LanceDB allocates memory for k rows."""
+        """The request for at most as many hits as there are chunks: LanceDB allocates memory for k rows."""
         return replace(query, k=min(query.k, max(1, self.index.manifest.n_chunks)))
 
     def _by_mode(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
@@ -201,7 +201,7 @@ class GenerationReader:
         return _Ranking.best(query.k, rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
 
     def candidates(self, query: SearchRequest, vector: Floats) -> tuple[RowIds, Candidates]:
-        """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
+        """The row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
         condition = self._condition(query)
         lexical = self._lexical_hits(query, condition, self._columns)
         nearest = self._dense_hits(vector, query.k, condition)
@@ -233,7 +233,7 @@ class GenerationReader:
         return Languages.of(self.index.manifest)
 
     def _blindness(self, query: str, lexical_hits: Found) -> float:
-        """Return the estimated probability that the model does not read the language of a query."""
+        """The estimated probability that the model does not read the language of a query."""
         if not self._languages.unread:
             return 0.0
         best = lexical_hits.rows[np.lexsort((lexical_hits.rows, -lexical_hits.scores))[:JUDGED]]
@@ -243,11 +243,11 @@ class GenerationReader:
         return self._languages.blindness(query, found["text"].to_pylist())
 
     def _dense_hits(self, vector: Floats, k: int, condition: str | None) -> Found:
-        """Return the nearest chunks, as many as the fusion needs."""
+        """The nearest chunks, as many as the fusion needs."""
         return nearest_chunks(self.index, vector, self._fusion.dense_depth(k), condition, self._columns)
 
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
-        """Return the chunks with the highest lexical scores, as many as the fusion needs."""
+        """The chunks with the highest lexical scores, as many as the fusion needs."""
         limit = self._fusion.text_depth(query.k)
         hits = lexical_hits(self.index, query.text, condition, columns, limit)
         found = Found.from_table(self.index, hits.table, "_score")

@@ -61,7 +61,7 @@ class SearchRequest:
         return bool(self.path or self.type or self.since is not None)
 
     def files_of(self, index: "Index") -> FileFilter:
-        """Return which files of an index the search covers; raises QueryError."""
+        """Which files of an index the search covers; raises QueryError."""
         globs = globs_of_typed(self.path, index) if self.is_typed else self.path
         return FileFilter(
             globs if self.path else None,
@@ -70,7 +70,7 @@ class SearchRequest:
         )
 
     def for_hits(self, k: int) -> "SearchRequest":
-        """Return this request for `k` hits of any confidence."""
+        """This request for `k` hits of any confidence."""
         return replace(self, k=k, min_confidence=0.0)
 
 
@@ -85,7 +85,7 @@ class Filters(TypedDict, total=False):
 def request_of(
     query: str | SearchRequest, k: int = K, mode: Mode = "hybrid", path: Globs = None, **filters: Unpack[Filters]
 ) -> SearchRequest:
-    """Return a request as it is, or that of the arguments."""
+    """A request as it is, or that of the arguments."""
     if isinstance(query, SearchRequest):
         return query
     given: dict[str, Any] = {"path": path, **filters}
@@ -106,7 +106,7 @@ class Searches(ABC):
         path: Globs = None,
         **filters: Unpack[Filters],
     ) -> SearchResult:
-        """Return the `k` best chunks, best first, as a sequence of hits.
+        """The `k` best chunks, best first, as a sequence of hits.
 
         `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
         then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
@@ -125,7 +125,7 @@ class Searches(ABC):
         path: Globs = None,
         **filters: Unpack[Filters],
     ) -> list[SearchResult]:
-        """Return for each query what `search` returns, in less time than with a call for each.
+        """For each query what `search` returns, in less time than with a call for each.
 
         All queries are answered from one generation. With the default model the results are exactly the same; with
         models that are not quantised, scores may differ by rounding. Raises what `search` raises.
@@ -146,7 +146,7 @@ class Searches(ABC):
 
     @abstractmethod
     def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """Return the result of each request; raises what `search` raises."""
+        """The result of each request; raises what `search` raises."""
 
 
 def _check_kind(name: str, value: object, kind: Any, wanted: str, example: str) -> None:

@@ -23,7 +23,7 @@ INTERACTION_WEIGHT = 0.5
 
 
 def rerank(query: str, hits: Sequence[Hit], encoder: Encoder, context: EncodingContext) -> tuple[Hit, ...]:
-    """Return the hits of a query, the best first, by their scores and by late interaction; raises ModelError.
+    """The hits of a query, the best first, by their scores and by late interaction; raises ModelError.
 
     The new score is the old one plus the interaction, scaled to the standard deviation of the old scores. The passage
     of each hit is that with the highest interaction.

@@ -32,7 +32,7 @@ class SearchResult(Sequence[Hit]):
         return seem_to_answer(self.hits)
 
     def confident(self, minimum: float) -> "SearchResult":
-        """Return the result without the hits whose confidence is lower than `minimum`. The others keep their ranks."""
+        """The result without the hits whose confidence is lower than `minimum`. The others keep their ranks."""
         return replace(
             self, hits=tuple(hit for hit in self.hits if hit.confidence is None or hit.confidence >= minimum)
         )
@@ -52,5 +52,5 @@ class SearchResult(Sequence[Hit]):
 
 
 def seem_to_answer(hits: Sequence[Hit]) -> bool:
-    """Return whether one of the hits of a query is likely enough to be relevant. A hit without a confidence is."""
+    """Whether one of the hits of a query is likely enough to be relevant. A hit without a confidence is."""
     return any(hit.confidence is None or hit.confidence >= ANSWERABLE for hit in hits)

@@ -47,7 +47,7 @@ class RefusedGeneration:
     tried: float  # the time of the attempt, on the clock of time.monotonic
 
     def may_be_usable(self) -> bool:
-        """Return whether the user may have confirmed the generation since the attempt to open it.
+        """Whether the user may have confirmed the generation since the attempt to open it.
 
         A build confirms its model only after its generation has become live.
         """
@@ -70,7 +70,7 @@ class ModelLoader:
         self._loaded: WeakValueDictionary[tuple[str, str], Encoder] = WeakValueDictionary()  # by fingerprint and URL
 
     def encoder_for(self, index: Index) -> Encoder:
-        """Return the model of an index.
+        """The model of an index.
 
         Raises ModelError, IndexUntrustedError, and IndexMismatchError if another model built the index.
         """
@@ -87,7 +87,7 @@ class ModelLoader:
         return encoder
 
     def _url(self, index: Index) -> str:
-        """Return the URL of the server to ask; empty for a model that runs here."""
+        """The URL of the server to ask; empty for a model that runs here."""
         manifest = index.manifest
         if isinstance(self._model, EndpointModel):
             return self._model.url
@@ -168,7 +168,7 @@ class Searcher(Searches):
         return self._newest.encoder if self._newest.has_encoder else None
 
     def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """Return the result of each request, all from one generation.
+        """The result of each request, all from one generation.
 
         If updates have removed the generation that was open, the newest generation is opened and searched. The parts of
         up to MANY queries that differ only in their texts are computed in parallel. The time of a result is that of all
@@ -197,16 +197,16 @@ class Searcher(Searches):
         return self._on_newest(lambda reader: explain(reader, request, chunk))
 
     def has_file(self, request: SearchRequest) -> bool:
-        """Return whether the filters of a request allow any indexed file; raises QueryError and IndexStateError."""
+        """Whether the filters of a request allow any indexed file; raises QueryError and IndexStateError."""
         return self._on_newest(lambda reader: reader.files.has_file(request.files_of(reader.index)))
 
     def around(self, hit: Hit, count: int) -> Surroundings:
-        """Return the text of at most `count` chunks before and after a hit; raises IndexStateError."""
+        """The text of at most `count` chunks before and after a hit; raises IndexStateError."""
         document = self.read(lambda index: DocumentReader(index).document(hit.chunk.document_id))
         return surroundings_of(document, hit.chunk.id, count)
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
-        """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
+        """What `answer` returns for the open generation, or for the newest one if updates have removed it."""
         return self._on_newest(lambda reader: answer(reader.index))
 
     def warm(self) -> None:

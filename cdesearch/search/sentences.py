@@ -35,7 +35,7 @@ class Sentence:
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """Return the sentences in order. They do not overlap, and together contain every character but white space."""
+    """The sentences in order. They do not overlap, and together contain every character but white space."""
     found: list[Sentence] = []
     for start, end, kind in _blocks(text):
         spans = _prose_sentences(text, start, end) if kind == "prose" else [(start, end)]

@@ -59,7 +59,7 @@ class Together(Searches):
         return sum(member.reload() for member in self.members.values()) > 0
 
     def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """Return for each request the best chunks of all indexes, best first, each with the name of its index.
+        """For each request the best chunks of all indexes, best first, each with the name of its index.
 
         Chunks of different indexes with the same text are one hit, and its `copies` are the others. The score of a hit
         is what they are merged by. If one index cannot be searched, its error is raised: the others alone are no
@@ -68,11 +68,11 @@ class Together(Searches):
         return [self._search(request) for request in requests]
 
     def has_file(self, request: SearchRequest) -> bool:
-        """Return whether the filters of a request allow any file of any index."""
+        """Whether the filters of a request allow any file of any index."""
         return any(member.has_file(request) for member in self.members.values())
 
     def around(self, hit: Hit, count: int) -> Surroundings:
-        """Return what `Searcher.around` returns for the index of a hit."""
+        """What `Searcher.around` returns for the index of a hit."""
         return self.members[hit.index or ""].around(hit, count)
 
     def _search(self, request: SearchRequest) -> SearchResult:
@@ -104,7 +104,7 @@ class Together(Searches):
 
 
 def _merged(results: Sequence[SearchResult], request: SearchRequest) -> tuple[Hit, ...]:
-    """Return the best hits, without copies, by the log-odds of the confidence that each would have at the first rank.
+    """The best hits, without copies, by the log-odds of the confidence that each would have at the first rank.
 
     Hits of one index keep their order. The confidence of a merged hit is that at its rank among all.
     """

@@ -29,7 +29,7 @@ _PREFIXES = ("", "ال", "وال", "فال")  # none, "the", "and the", "so the"
 
 
 def word_stem(word: str) -> str:
-    """Return the letters with which every form of a word must begin: all but the last three, but at least STEM.
+    """The letters with which every form of a word must begin: all but the last three, but at least STEM.
 
     A word with a digit has no other forms: `rfc2616` is not `rfc2612`.
     """
@@ -37,7 +37,7 @@ def word_stem(word: str) -> str:
 
 
 def is_form_of(token: str, word: str) -> bool:
-    """Return whether `token` is a form of `word`. Both must be in lower case and without accents."""
+    """Whether `token` is a form of `word`. Both must be in lower case and without accents."""
     token, word = without_article(token), without_article(word)
     if len(word) < STEM:
         return token == word or (len(word) == STEM - 1 and token == f"{word}s")
@@ -45,12 +45,12 @@ def is_form_of(token: str, word: str) -> bool:
 
 
 def without_article(word: str) -> str:
-    """Return an Arabic word without the article; others as they are."""
+    """An Arabic word without the article; others as they are."""
     return word if word.isascii() else _ARTICLE.sub("", word)
 
 
 def pieces(text: str) -> list[str]:
-    """Return the pieces of the words of a text in scripts without spaces, in lower case.
+    """The pieces of the words of a text in scripts without spaces, in lower case.
 
     Pieces of hiragana alone are left out if there are others.
     """
@@ -82,7 +82,7 @@ def piece_spans(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def with_other_spellings(query: str) -> str:
-    """Return a query followed by other spellings of its words, so that "resume" finds "résumé".
+    """A query followed by other spellings of its words, so that "resume" finds "résumé".
 
     Full text stems a word before it removes accents. The stem of "resume" is "resum", but "résumé" stays as it is,
     because the stemmer does not take an é for a vowel.
@@ -92,7 +92,7 @@ def with_other_spellings(query: str) -> str:
 
 
 def _other_spelling(word: str) -> str | None:
-    """Return the word in the singular with the other last vowel if the stemmer would remove its e, otherwise None."""
+    """The word in the singular with the other last vowel if the stemmer would remove its e, otherwise None."""
     singular = word.removesuffix("s")
     stem = without_accents(singular[:-1])
     pair = _PAIR.match(stem)
@@ -102,13 +102,13 @@ def _other_spelling(word: str) -> str | None:
 
 
 def without_accents(word: str) -> str:
-    """Return a word without accents."""
+    """A word without accents."""
     decomposed = unicodedata.normalize("NFD", word)
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
 def with_arabic_forms(query: str) -> str:
-    """Return a query followed by the forms of its Arabic words with and without an article: "ملفات" finds "والملفات".
+    """A query followed by the forms of its Arabic words with and without an article: "ملفات" finds "والملفات".
 
     Arabic writes conjunctions, prepositions and the article together with the noun. The stemmer of full text removes
     one of them, but not the two of "and the" and "so the", and some plurals have another stem with the article.
@@ -121,6 +121,6 @@ def with_arabic_forms(query: str) -> str:
 
 
 def shingles_of(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the shingles of a text, which are runs of words, in lower case. A text of fewer words is one of them."""
+    """The shingles of a text, which are runs of words, in lower case. A text of fewer words is one of them."""
     words = re.findall(r"\w+", text.lower()) or [text]
     return frozenset(tuple(words[start : start + SHINGLE]) for start in range(max(1, len(words) - SHINGLE + 1)))

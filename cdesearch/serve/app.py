@@ -30,7 +30,7 @@ MODULES = (search, ask, documents, files, status)
 
 
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
-    """Return the application that serves `indexes`. The caller closes the indexes after the application has ended."""
+    """The application that serves `indexes`. The caller closes the indexes after the application has ended."""
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     agents = create_server(indexes, admission)

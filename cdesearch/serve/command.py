@@ -146,7 +146,7 @@ def _address(host: str, port: int) -> str:
 
 
 def _socket_paths(named: Path | None, indexes: "ServedIndexes") -> list[Path]:
-    """Return the Unix sockets to listen on: the named one, or for each index the one that other commands look for."""
+    """The Unix sockets to listen on: the named one, or for each index the one that other commands look for."""
     if named is not None:
         return [named]
     if sys.platform == "win32":

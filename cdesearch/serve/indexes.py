@@ -100,7 +100,7 @@ class ServedIndexes:
             served.searcher.close()
 
     def __getitem__(self, name: str | None) -> ServedIndex:
-        """Return the index with this name, or the first one for None; raises InputError for an unknown name."""
+        """The index with this name, or the first one for None; raises InputError for an unknown name."""
         if name is None:
             return next(iter(self))
         if name not in self._indexes:
@@ -109,7 +109,7 @@ class ServedIndexes:
         return self._indexes[name]
 
     def together(self, names: Sequence[str]) -> Selection:
-        """Return the indexes with these names, to be searched as one; ALL stands for all, and no name for the first.
+        """The indexes with these names, to be searched as one; ALL stands for all, and no name for the first.
 
         Raises InputError for an unknown name.
         """

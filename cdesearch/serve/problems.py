@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
 def problem(
     status: int, cause: str, remedy: str | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Return a response with problem details."""
+    """A response with problem details."""
     content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": int(status), "detail": cause}
     if remedy:
         content["remedy"] = remedy
@@ -56,7 +56,7 @@ def problem(
 
 
 def problem_of(error: CdesearchError) -> JSONResponse:
-    """Return the problem details of an error; the class of the error determines the HTTP status."""
+    """The problem details of an error; the class of the error determines the HTTP status."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
     headers = {"Retry-After": str(RETRY_SECONDS)} if status is HTTPStatus.TOO_MANY_REQUESTS else None
     return problem(status, error.cause, error.remedy, headers)
@@ -91,7 +91,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def sentence_of(error: Any) -> str:
-    """Return a validation error of pydantic as one sentence.
+    """A validation error of pydantic as one sentence.
 
     An example is "The parameter k should be greater than or equal to 1, not 0."
     """

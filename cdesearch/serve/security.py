@@ -80,13 +80,13 @@ def _refusal(scope: Scope, settings: ServeSettings) -> Response | None:
 
 
 def _is_local(scope: Scope) -> bool:
-    """Return whether the request came through a Unix socket, which has neither a port nor client addresses."""
+    """Whether the request came through a Unix socket, which has neither a port nor client addresses."""
     server = scope.get("server")
     return scope.get("client") is None and (server is None or server[1] is None)
 
 
 def _is_own_name(host: str, settings: ServeSettings) -> bool:
-    """Return whether a Host header names this server.
+    """Whether a Host header names this server.
 
     If other computers can connect, any IP address is accepted as well: DNS rebinding needs a host name.
     """
@@ -98,7 +98,7 @@ def _is_own_name(host: str, settings: ServeSettings) -> bool:
 
 
 def _is_same_site(scope: Scope, headers: Headers, host: str) -> bool:
-    """Return whether a request comes from the page of this server, or from a program that is not a browser."""
+    """Whether a request comes from the page of this server, or from a program that is not a browser."""
     origin = headers.get("origin")
     if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
         return False

@@ -148,7 +148,7 @@ def _bind_path(path: Path) -> socket.socket:
 
 
 def _is_listening(path: Path) -> bool:
-    """Return whether a program uses the Unix socket at `path`, even if it does not accept this connection."""
+    """Whether a program uses the Unix socket at `path`, even if it does not accept this connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
             client.connect(str(path))

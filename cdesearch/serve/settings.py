@@ -38,7 +38,7 @@ class ServeSettings:
 
 
 def seconds_of(duration: str) -> float:
-    """Return the number of seconds in a duration such as "90s", "30m" or "2h"; raises InputError."""
+    """The number of seconds in a duration such as "90s", "30m" or "2h"; raises InputError."""
     found = _DURATION.fullmatch(duration)
     if found is None or int(found[1]) == 0:
         raise InputError(f"{duration:.40} is not a duration.", "Use a form such as 90s, 30m or 2h.")

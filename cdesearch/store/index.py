@@ -257,7 +257,7 @@ def open_each(places: Iterable[Place | None]) -> dict[str, Index]:
 
 
 def free_name(index: Index, taken: Collection[str]) -> str:
-    """Return the name of the indexed folder, with a number appended if another index already has this name."""
+    """The name of the indexed folder, with a number appended if another index already has this name."""
     base = Path(shown_source(index.root)).name or "index"
     names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

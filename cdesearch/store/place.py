@@ -54,7 +54,7 @@ def absolute(place: Place) -> Place:
 def for_kind(
     place: Place, on_disk: Callable[Concatenate[Path, Arguments], Result], in_bucket: str
 ) -> Callable[Arguments, Result]:
-    """Return the function for this kind of place with the place as its first argument: `on_disk`, or "module:name".
+    """The function for this kind of place with the place as its first argument: `on_disk`, or "module:name".
 
     The module is imported only for an address in a bucket, so a path never needs the library for buckets.
     """

@@ -211,7 +211,7 @@ class SearchApp(App[None]):
 
 
 def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
-    """Return the lines of a hit in the list: its place, its best line, and how many more there are."""
+    """The lines of a hit in the list: its place, its best line, and how many more there are."""
     passage = shown.lines(group.best)
     number, location, _ = heading(shown, rank, group.best)
     line = best_line(passage, query_words(shown.query)).text.expandtabs(TAB).strip()
@@ -222,7 +222,7 @@ def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
 
 
 def _is_light(colours: str) -> bool:
-    """Return whether a terminal has a light background, by the variable COLORFGBG that some terminals set."""
+    """Whether a terminal has a light background, by the variable COLORFGBG that some terminals set."""
     return colours.rpartition(";")[2] in ("7", "15")
 
 
@@ -235,7 +235,7 @@ class Preview:
 
 
 def preview_of(index: Index, hit: Hit, query: str, width: int) -> Preview:
-    """Return the preview of a hit for a width in cells.
+    """The preview of a hit for a width in cells.
 
     Raises IndexStateError, and NotIndexedError if an update has removed the hit.
     """

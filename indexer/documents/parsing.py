@@ -92,7 +92,7 @@ def _is_slow(parser: Any, text: str) -> bool:
 
 
 def with_definitions(document: Document) -> Document:
-    """Return code with a heading for each class and function that has a body of several lines."""
+    """Code with a heading for each class and function that has a body of several lines."""
     if document.layout != "code" or document.language is None or document.headings or document.pages:
         return document
     tree = parse_code(document.text, document.language) if len(document.text) <= MAX_PARSED else None

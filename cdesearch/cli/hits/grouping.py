@@ -24,12 +24,12 @@ class HitGroup:
 
 
 def group_of(hit: Hit) -> HitGroup:
-    """Return a group of one hit, with its copies in other indexes."""
+    """A group of one hit, with its copies in other indexes."""
     return HitGroup(hit, same=[*hit.copies])
 
 
 def search_for_groups(search: Callable[[int], SearchResult], k: int) -> SearchResult:
-    """Return the result of `search`, which takes the number of hits, with enough hits for `k` groups.
+    """The result of `search`, which takes the number of hits, with enough hits for `k` groups.
 
     If a few documents fill the first hits, MAX_FETCHED hits are searched.
     """
@@ -41,7 +41,7 @@ def search_for_groups(search: Callable[[int], SearchResult], k: int) -> SearchRe
 
 
 def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
-    """Return at most `k` groups, best first. A record is a document of its own.
+    """At most `k` groups, best first. A record is a document of its own.
 
     If all hits are in one document, the best of them are groups.
     """
@@ -54,7 +54,7 @@ def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
 
 
 def _by_document(hits: Sequence[Hit]) -> dict[Document, HitGroup]:
-    """Return the groups of all hits by the documents of their best hits, best first."""
+    """The groups of all hits by the documents of their best hits, best first."""
     groups: dict[Document, HitGroup] = {}
     kept: list[tuple[Hit, frozenset[tuple[str, ...]]]] = []
     for hit in hits:
@@ -79,7 +79,7 @@ def _document(hit: Hit) -> Document:
 def _is_repeated(
     hit: Hit, shingles: frozenset[tuple[str, ...]], better: Hit, known: frozenset[tuple[str, ...]]
 ) -> bool:
-    """Return whether a hit repeats the text of a better hit of another document."""
+    """Whether a hit repeats the text of a better hit of another document."""
     if _document(hit) == _document(better):
         return False
     if min(len(shingles), len(known)) < SAME * max(len(shingles), len(known)):

@@ -57,7 +57,7 @@ _NONE = InputError(
 
 
 def state_folder() -> Path:
-    """Return the folder of the user for the state of this program, which may not exist yet."""
+    """The folder of the user for the state of this program, which may not exist yet."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "cdesearch" / "state"
     configured = Path(os.environ.get("XDG_STATE_HOME", ""))
@@ -79,7 +79,7 @@ def remember(places: Sequence[HitPlace]) -> None:
 
 
 def remembered(number: int) -> HitPlace:
-    """Return the place of a hit of the last query, counted from 1; raises InputError if there is none."""
+    """The place of a hit of the last query, counted from 1; raises InputError if there is none."""
     try:
         folder = state_folder()
         values = json.loads(read_small(folder / FILE)) if is_private(folder) else None
@@ -134,14 +134,14 @@ def open_place(place: HitPlace) -> None:
 
 
 def editor_command(editor: list[str], file: Path, line: int | None) -> list[str]:
-    """Return the command that opens `file` in an editor, at `line` if the editor is known."""
+    """The command that opens `file` in an editor, at `line` if the editor is known."""
     name = PurePath(editor[0]).name.lower().removesuffix(".exe").removesuffix(".cmd")
     known = (form for form, names in EDITORS.items() if line and name in names.split())
     return [*editor, *(part.format(file=file, line=line) for part in next(known, ("{file}",)))]
 
 
 def _editor() -> list[str] | None:
-    """Return the words of $VISUAL or else $EDITOR; None if both are empty. Raises InputError."""
+    """The words of $VISUAL or else $EDITOR; None if both are empty. Raises InputError."""
     for name in ("VISUAL", "EDITOR"):
         value = os.environ.get(name, "").strip()
         if value:
@@ -186,7 +186,7 @@ def _not_started(command: list[str], error: OSError) -> InputError:
 
 
 def _unpacked_copy(file: Path) -> Path:
-    """Return a read-only copy of the contents, in a folder that only the user can enter; raises InputError."""
+    """A read-only copy of the contents, in a folder that only the user can enter; raises InputError."""
     contents = BUILDER.unpacked(file)
     state = state_folder()
     try:

@@ -33,7 +33,7 @@ class Line:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the stems of the query's words without accents, so that other forms of the words are found as well.
+    """The stems of the query's words without accents, so that other forms of the words are found as well.
 
     Stop words are left out if there are other words. Words in scripts without spaces are returned in pieces.
     """
@@ -55,7 +55,7 @@ def word_spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def first_position(text: str, words: Sequence[str]) -> int:
-    """Return the position of the first of the stems `words` in a text, also inside of words; 0 if there is none."""
+    """The position of the first of the stems `words` in a text, also inside of words; 0 if there is none."""
     for token in _TOKEN.finditer(text):
         found = [at for word in words if (at := _folded(token[0]).find(word)) >= 0]
         if found:
@@ -64,7 +64,7 @@ def first_position(text: str, words: Sequence[str]) -> int:
 
 
 def count_words(text: str, words: Sequence[str]) -> int:
-    """Return how many of the stems `words` a text contains."""
+    """How many of the stems `words` a text contains."""
     return len(_contained(text, words))
 
 
@@ -77,7 +77,7 @@ def shown_lines(
     around: Surroundings = NOTHING,
     blank: bool = False,
 ) -> list[Line]:
-    """Return the lines of the passage of a hit, with `context` lines before and after it.
+    """The lines of the passage of a hit, with `context` lines before and after it.
 
     Blank lines are left out unless `blank`. `around` is the text of the document around the chunk, from which lines of
     context are taken.
@@ -104,13 +104,13 @@ def shown_lines(
 
 
 def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
-    """Return the line of the passage that contains most of the words, the first of several."""
+    """The line of the passage that contains most of the words, the first of several."""
     passage = [line for line in lines if not line.is_context]
     return max(passage, key=lambda line: count_words(line.text, words), default=Line(""))
 
 
 def best_row(hit: Hit, words: Sequence[str]) -> int:
-    """Return which line of a chunk contains most of the words, in its passage. The place of a hit is that of the line.
+    """Which line of a chunk contains most of the words, in its passage. The place of a hit is that of the line.
 
     The lines of the chunk are counted from 0.
     """
@@ -118,7 +118,7 @@ def best_row(hit: Hit, words: Sequence[str]) -> int:
 
 
 def _passage(lines: Sequence[str], words: Sequence[str], first: int | None) -> range:
-    """Return the positions of PASSAGE_LINES lines: from `first` on, or else those that contain most of the words."""
+    """The positions of PASSAGE_LINES lines: from `first` on, or else those that contain most of the words."""
     if len(lines) <= PASSAGE_LINES:
         return range(len(lines))
     last = len(lines) - PASSAGE_LINES
@@ -143,7 +143,7 @@ def _contained(text: str, words: Sequence[str]) -> frozenset[str]:
 
 
 def _folded(text: str) -> str:
-    """Return a text in lower case and without accents, with which full text compares words."""
+    """A text in lower case and without accents, with which full text compares words."""
     lower = text.lower()
     if lower.isascii():
         return lower
@@ -165,7 +165,7 @@ def _numbered(chunk: Chunk, body: str, around: Surroundings) -> Iterator[Line]:
 
 
 def _number_outside(chunk: Chunk, around: Surroundings, row: int) -> int | None:
-    """Return the number of a line above or below a chunk; None if the format has no lines, or if it is unknown."""
+    """The number of a line above or below a chunk; None if the format has no lines, or if it is unknown."""
     if chunk.line_start is None or chunk.line_end is None:
         return None
     if around.numbers and row >= around.numbers[0][0]:

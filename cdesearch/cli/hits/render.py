@@ -47,32 +47,32 @@ class Shown:
     around: Callable[[Hit], Surroundings] = lambda _: NOTHING  # the text around a hit, for `context`
 
     def lines(self, hit: Hit) -> list[Line]:
-        """Return the lines of the passage of a hit, with its context."""
+        """The lines of the passage of a hit, with its context."""
         around = self.around(hit) if self.context else NOTHING
         return shown_lines(hit, query_words(self.query), full=self.full, context=self.context, around=around)
 
     def passage(self, hit: Hit) -> list[Line]:
-        """Return the lines of the passage of a hit alone."""
+        """The lines of the passage of a hit alone."""
         return shown_lines(hit, query_words(self.query), full=False)
 
     def place(self, hit: Hit) -> HitPlace:
-        """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
+        """Where the file of a hit is opened: at the line of its passage with most words of the query."""
         line = best_line(self.passage(hit), query_words(self.query))
         return HitPlace(str(self.root_of(hit)), hit.chunk.path, line.number, hit.chunk.anchor_at(line.row))
 
     def row(self, hit: Hit) -> int:
-        """Return the line of the chunk whose place is shown: that of its passage with most words of the query."""
+        """The line of the chunk whose place is shown: that of its passage with most words of the query."""
         return best_row(hit, query_words(self.query))
 
 
 def shortened(line: Line, *, full: bool) -> str:
-    """Return the text of a line without tabs, cut after MAX_LINE characters unless `full`."""
+    """The text of a line without tabs, cut after MAX_LINE characters unless `full`."""
     text = line.text if full or len(line.text) <= MAX_LINE else line.text[:MAX_LINE] + CUT
     return text.expandtabs(TAB)
 
 
 def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
-    """Return a JSON object with the query, the time that it took, and its hits.
+    """A JSON object with the query, the time that it took, and its hits.
 
     The line, the anchor and the headings of a hit are those of the line with most words in the passage that is shown.
     `root_of` returns the folder to which the path of a hit is relative.
@@ -88,7 +88,7 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
 
 
 def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
-    """Return a JSON object with the scores, the place and the text of a hit, and the URL of a file in a bucket.
+    """A JSON object with the scores, the place and the text of a hit, and the URL of a file in a bucket.
 
     In a search of several indexes, it has the name of the index of the hit, and the places of its copies.
     """
@@ -129,7 +129,7 @@ def _url_as_json(hit: Hit, root: Path) -> dict[str, Any]:
 
 
 def shown_place(place: "Chunk | Passage", location: str, root: Path, cells: str | None = None) -> str:
-    """Return a location such as `path:line`, relative to the working directory, with the name of a record.
+    """A location such as `path:line`, relative to the working directory, with the name of a record.
 
     A file in a bucket has its URL. The cells of a row follow the name of their sheet.
     """
@@ -139,7 +139,7 @@ def shown_place(place: "Chunk | Passage", location: str, root: Path, cells: str 
 
 
 def record_names(place: "Chunk | Passage", cells: str | None = None) -> list[str]:
-    """Return the names of the document and of the record in a file of records, or one name if it contains the other.
+    """The names of the document and of the record in a file of records, or one name if it contains the other.
 
     The name of a sheet is followed by `cells`, such as Budget!A7:D7.
     """
@@ -152,13 +152,13 @@ def record_names(place: "Chunk | Passage", cells: str | None = None) -> list[str
 
 
 def heading(shown: Shown, rank: int, hit: Hit) -> tuple[str, str, str]:
-    """Return the rank, the location of the passage, and the score and confidence of a hit, formatted for one line."""
+    """The rank, the location of the passage, and the score and confidence of a hit, formatted for one line."""
     confidence = "" if hit.confidence is None else f"  {as_percentage(hit.confidence)}"
     return f"{rank:>2} ", _place(shown, hit), f"  {hit.score:.3f}{confidence}"
 
 
 def as_percentage(confidence: float) -> str:
-    """Return a confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%."""
+    """A confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%."""
     return f"{min(99, max(1, round(100 * confidence)))}%"
 
 
@@ -168,7 +168,7 @@ def _place(shown: Shown, hit: Hit) -> str:
 
 
 def link(shown: Shown, hit: Hit) -> str:
-    """Return the address of the file, with the page or the anchor at which a program can open it."""
+    """The address of the file, with the page or the anchor at which a program can open it."""
     address, chunk = (shown.root_of(hit) / hit.chunk.path).as_uri(), hit.chunk
     if chunk.page is not None:
         return f"{address}#page={chunk.page}"
@@ -207,7 +207,7 @@ def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
 
 
 def nothing_found(query: str) -> str:
-    """Return the line that is shown instead of hits."""
+    """The line that is shown instead of hits."""
     from cdesearch.search.exact import is_quoted
 
     if is_quoted(query):
@@ -247,7 +247,7 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
 
 
 def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
-    """Return what precedes the text of a line in the form of grep."""
+    """What precedes the text of a line in the form of grep."""
     row = max(0, line.row)
     number = chunk.line_at(row) if line.number is None else line.number
     parts = record_names(chunk, chunk.cells_at(row))

@@ -61,7 +61,7 @@ def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:
 
 
 def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[int]:
-    """Return how many rows each line gets. Lines of context get one, and the lines of the passage PASSAGE_ROWS in all.
+    """How many rows each line gets. Lines of context get one, and the lines of the passage PASSAGE_ROWS in all.
 
     Rows are given first to the lines with more words of the query. A line without rows is left out.
     """
@@ -76,13 +76,13 @@ def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[in
 
 
 def _needed(text: str, width: int) -> int:
-    """Return the rows of a line. A line that is a little too long is cut, so that no row has only a few words."""
+    """The rows of a line. A line that is a little too long is cut, so that no row has only a few words."""
     cells = cell_len(text.expandtabs(TAB))
     return 1 if cells <= 1.5 * width else -(-cells // (width - BREAK))
 
 
 def excerpt(text: str, words: Sequence[str], cells: int) -> str:
-    """Return at most `cells` cells of a line, from before the first word of the query on, with CUT where it is cut."""
+    """At most `cells` cells of a line, from before the first word of the query on, with CUT where it is cut."""
     if cell_len(text) <= cells:
         return text
     first = first_position(text, words)
@@ -94,7 +94,7 @@ def excerpt(text: str, words: Sequence[str], cells: int) -> str:
 
 
 def fitted(text: str, cells: int) -> str:
-    """Return the start of a text that has at most `cells` cells, with CUT at its end if it was cut."""
+    """The start of a text that has at most `cells` cells, with CUT at its end if it was cut."""
     if cell_len(text) <= cells:
         return text
     end = min(len(text), cells - 2)

@@ -91,7 +91,7 @@ class _FusedAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, n_heads: int) -> Tensor:  # noqa: ARG004 (torch passes them)
-        """Return a tensor of the right shape, which is all that tracing needs."""
+        """A tensor of the right shape, which is all that tracing needs."""
         return queries.clone()
 
     @staticmethod

@@ -40,10 +40,10 @@ class Biencoder(nn.Module):
         return self.pooled(input_ids, attention_mask, attention_mask, None)
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """Return None: a biencoder reads no context."""
+        """None: a biencoder reads no context."""
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        """Return None: a biencoder reads no context."""
+        """None: a biencoder reads no context."""
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         """(B, T, d) states of all tokens, before the dense layers."""

@@ -32,10 +32,10 @@ class PplxNetwork(nn.Module):
         return self.pooled(input_ids, attention_mask, attention_mask, None)
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """Return None: the model reads no context."""
+        """None: the model reads no context."""
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        """Return None: the model reads no context."""
+        """None: the model reads no context."""
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         """(B, T, d) states of all tokens."""

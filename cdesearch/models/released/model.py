@@ -103,7 +103,7 @@ class ReleasedModel(nn.Module):
 
     @property
     def reads_context(self) -> bool:
-        """Return True: every released model reads its context."""
+        """True: every released model reads its context."""
         return True
 
     @property
@@ -112,7 +112,7 @@ class ReleasedModel(nn.Module):
         return self.config.corpus_size + N_SOFT_PROMPTS
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """Return None: the rows of a context depend on the text in every layer, so nothing can be stored."""
+        """None: the rows of a context depend on the text in every layer, so nothing can be stored."""
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
         """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError."""

@@ -23,7 +23,7 @@ async def document(
     around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks to return on each side of it.")] = 3,
     index: IndexName = None,
 ) -> JSONResponse:
-    """Return a chunk with its neighbours in the document, or without `chunk` the start of the document."""
+    """A chunk with its neighbours in the document, or without `chunk` the start of the document."""
     served = state.indexes[index]
 
     def read() -> tuple[Chunk, ...]:
@@ -34,7 +34,7 @@ async def document(
 
 
 def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[str, Any]:
-    """Return the marked chunk with up to `around` chunks on each side, or the first chunks if none is marked.
+    """The marked chunk with up to `around` chunks on each side, or the first chunks if none is marked.
 
     Raises NotIndexedError if no chunk has the id `marked`.
     """
@@ -70,7 +70,7 @@ def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
 
 
 def places_as_json(chunk: Chunk) -> dict[str, Any]:
-    """Return for each kind of place the lines of the chunk, counted from 0, from which on it has another value."""
+    """For each kind of place the lines of the chunk, counted from 0, from which on it has another value."""
     return {
         "trails": [[0, list(chunk.trail)], *([line, list(trail)] for line, trail in chunk.places.trails)],
         "anchors": [[0, chunk.anchor], *map(list, chunk.places.anchors)],

@@ -31,7 +31,7 @@ async def files(
     limit: Annotated[int, Query(ge=1, le=MAX_FILES, description="The maximum number of files to return.")] = 100,
     index: IndexName = None,
 ) -> JSONResponse:
-    """Return the files in the order in which they were found, with the outcome of each.
+    """The files in the order in which they were found, with the outcome of each.
 
     With `outcome=skipped`, files that could be read only in part are included.
     """
@@ -52,7 +52,7 @@ async def files(
 
 @router.get("/facets")
 async def facets(state: State, index: IndexName = None) -> JSONResponse:
-    """Return the names of all indexes, and the folders (two levels deep) and types of the indexed files.
+    """The names of all indexes, and the folders (two levels deep) and types of the indexed files.
 
     `*` stands for all indexes. They have types in common, but no folders.
     """
@@ -62,7 +62,7 @@ async def facets(state: State, index: IndexName = None) -> JSONResponse:
 
 
 def _facets_of(chosen: Selection) -> dict[str, Any]:
-    """Return the facets of one index. Those of several have the types of all, and no folders, which differ."""
+    """The facets of one index. Those of several have the types of all, and no folders, which differ."""
     every = {member.name: member.searcher.read(_facets) for member in chosen.members}
     if len(every) == 1:
         return next(iter(every.values()))

@@ -27,7 +27,7 @@ async def search(
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many of the best hits to skip.")] = 0,
     index: IndexNames = None,
 ) -> JSONResponse:
-    """Return the chunks that match the query best, best first.
+    """The chunks that match the query best, best first.
 
     Several indexes are searched as one. Each hit then has the name of its `index`, and `copies` with the places of the
     same text in the others.
@@ -45,7 +45,7 @@ async def explain(
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="That of the search.")] = 0,
     index: IndexName = None,
 ) -> JSONResponse:
-    """Return the evidence of the vectors and of the words, as numbers that add up to the score of the hit.
+    """The evidence of the vectors and of the words, as numbers that add up to the score of the hit.
 
     The parameters must be those of the search that found the chunk. Of a search of several indexes, the evidence in the
     index of the hit is explained, without the others.
@@ -79,7 +79,7 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
 
 
 def _places(hit: Hit, query: str) -> dict[str, Any]:
-    """Return the id of a hit, the place of its passage, and what clients need to find the places of other lines."""
+    """The id of a hit, the place of its passage, and what clients need to find the places of other lines."""
     return {
         "chunk": hit.chunk.id,
         "location": hit.chunk.location_at(best_row(hit, query_words(query))),

@@ -20,13 +20,13 @@ router = APIRouter(tags=["status"])
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> dict[str, str | int]:
-    """Return `ok` once the indexes are open. This request needs no token."""
+    """`ok` once the indexes are open. This request needs no token."""
     return {"status": "ok", "process": os.getpid()}
 
 
 @router.get("/status")
 async def status(state: State, index: IndexName = None) -> JSONResponse:
-    """Return the status of the named index, or of every index, as `cdesearch status` shows it."""
+    """The status of the named index, or of every index, as `cdesearch status` shows it."""
     wanted = list(state.indexes) if index is None else [state.indexes[index]]
     facts = await state.admission.run(lambda: [_facts(served) for served in wanted])
     return JSONResponse({"version": __version__, "indexes": facts})
@@ -47,7 +47,7 @@ def start_update(state: State, index: IndexName = None) -> JSONResponse:
 
 @router.get("/updates")
 def update(state: State, index: IndexName = None) -> JSONResponse:
-    """Return the state of the latest update that this server has started, and the last lines of its output.
+    """The state of the latest update that this server has started, and the last lines of its output.
 
     The state is "never", "running", "done" or "failed".
     """
