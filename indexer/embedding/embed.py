@@ -55,7 +55,7 @@ def embed_spool(
 
 
 def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
-    """How many texts `embed_spool` would embed."""
+    """How many texts `embed_spool` would embed; copies those that the last generation has."""
     missing: set[int] = set()  # hashes of the keys, because a large corpus has too many texts for strings
     for window in spool.windows(["document_id", KEY]):
         rows = zip(window["document_id"].to_pylist(), window[KEY].to_pylist(), strict=True)
