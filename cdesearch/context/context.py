@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -137,6 +138,17 @@ class Context:
     def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
         """The complete context, from a fitted one and the vectors of its sampled chunks."""
         return cls(fitted.sampled, fitted.fingerprint, fitted.inputs, fitted.whitening, sample_vectors)
+
+    @property
+    def sample(self) -> ContextSample:
+        """The sample without the whitening; encoded with it, a text has its first-stage vector."""
+        identity = Whitening.identity(len(self.whitening.shift))
+        return ContextSample(self.sampled, self.fingerprint, self.inputs, identity)
+
+    @property
+    def attended_chunks(self) -> tuple[str, ...]:
+        """The ids (m) of the chunks of `attended`."""
+        return tuple(compress(self.sampled.chunk_ids, self.inputs.vectors.any(axis=1)))
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""

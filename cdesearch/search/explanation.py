@@ -18,6 +18,7 @@ from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_pa
 from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import SearchRequest
+from cdesearch.search.second_stage import ContextEvidence, context_evidence
 from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces, without_accents
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
@@ -77,6 +78,7 @@ class Explanation:
     score: float
     dense: DenseEvidence
     text: TextEvidence
+    context: ContextEvidence | None  # None for a model without a context head
     words: tuple[Word, ...]  # in the order of the query
     n_chunks: int  # the number of chunks of the corpus
     k: int  # the number of hits that the search requested
@@ -107,6 +109,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
             score=scores[query.mode],
             dense=DenseEvidence(cosine, own, evidence.null_mean, spread, z, weight, candidates.blindness, weight * z),
             text=text,
+            context=context_evidence(index, encoder, query.text, found.text),
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
             k=query.k,
