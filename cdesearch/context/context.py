@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import compress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -148,7 +147,8 @@ class Context:
     @property
     def attended_chunks(self) -> tuple[str, ...]:
         """The ids (m) of the chunks of `attended`."""
-        return tuple(compress(self.sampled.chunk_ids, self.inputs.vectors.any(axis=1)))
+        rows = zip(self.sampled.chunk_ids, self.inputs.vectors, strict=True)
+        return tuple(chunk for chunk, vector in rows if vector.any())
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOWN = 6  # chunks, or paths
 READ = 4 * SHOWN  # chunks whose text is read, because an update may have removed some that were sampled
-START = 80  # characters of a chunk that are shown
+START = 160  # characters of a chunk that are shown
 
 
 @dataclass(frozen=True, slots=True)

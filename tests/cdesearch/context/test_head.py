@@ -127,4 +127,3 @@ def test_a_head_with_impossible_parameters_is_refused(tmp_path, change, message)
     (tmp_path / "config.json").write_text(json.dumps(values))
     with pytest.raises(ModelError, match=message):
         ModelConfig.load(tmp_path)
-
