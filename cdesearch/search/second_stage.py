@@ -45,8 +45,8 @@ class AttendedChunk:
 class ContextEvidence:
     """What the context head does to the vectors of a query and of a hit.
 
-    The cosines are those of vectors without document context. The hit is encoded again if it was not sampled. If the
-    model reads the chunks of a document together, that is not possible for one chunk, and the cosines are None.
+    The cosines are those of vectors without document context. For them, a hit that was not sampled is encoded again. A
+    model that reads the chunks of a document together cannot do that for one chunk, so the cosines are None.
     """
 
     reads: int  # sampled chunks that the query can attend to
@@ -71,10 +71,10 @@ def describe_second_stage(index: Index) -> dict[str, Any]:
     context = index.context
     if reads_context or context.inputs.keys is not None:  # which networks with cached attention store
         return {"second_stage": f"reads {counted(len(context.sampled.chunk_ids), 'chunk')}"}
-    if config is None:
+    attended = context.attended
+    if config is None or not len(attended):
         is_whitened = context.whitening.shift.any()
         return {"second_stage": "whitened by the mean and covariance of the corpus" if is_whitened else "none"}
-    attended = context.attended
     weights = ContextHead(config).attend(attended, attended, "document").weights.mean(axis=0)
     best = _by_weight(context.attended_chunks, weights)
     return {"second_stage": f"reads {counted(len(attended), 'chunk')}", "most_attended": _paths(index, best)}
@@ -94,15 +94,16 @@ def _settings(index: Index) -> tuple[bool, HeadConfig | None]:
 
 
 def _by_weight(chunks: Sequence[str], weights: Floats) -> dict[str, float]:
-    """The chunks that get some attention, those with the highest weights first."""
-    return {chunks[at]: float(weights[at]) for at in np.argsort(-weights, kind="stable") if weights[at] > 0}
+    """The weight of each chunk, the highest first."""
+    return {chunks[at]: float(weights[at]) for at in np.argsort(-weights, kind="stable")}
 
 
-def _paths(index: Index, chunks: Iterable[str]) -> list[str]:
-    """The paths of the first chunks that are still in the index, each once."""
-    rows = read_table(index, _named(index, chunks).select(["id", "path"])).to_pylist()
+def _paths(index: Index, weights: Mapping[str, float]) -> list[str]:
+    """The paths of the first chunks with some attention that are still in the index, each once."""
+    rows = read_table(index, _named(index, weights).select(["id", "path"])).to_pylist()
     path_of = {row["id"]: row["path"] for row in rows}
-    return list(dict.fromkeys(path_of[chunk] for chunk in chunks if chunk in path_of))[:SHOWN]
+    paths = (path_of.get(chunk) for chunk, weight in weights.items() if weight > 0)
+    return list(dict.fromkeys(path for path in paths if path is not None))[:SHOWN]
 
 
 def _named(index: Index, chunks: Iterable[str]) -> Any:
@@ -126,7 +127,7 @@ def context_evidence(index: Index, encoder: "Encoder", query: str, chunk: str) -
     return ContextEvidence(
         len(attended),
         _attended(index, _by_weight(context.attended_chunks, weights)),
-        sink=1 - float(weights.sum()),
+        sink=max(0.0, 1 - float(weights.sum())),
         cosine=after,
         first_stage_cosine=before,
     )
@@ -146,10 +147,10 @@ def _pooled(context: Context, encoder: "Encoder", text: str) -> Floats | None:
 
 
 def _attended(index: Index, weights: Mapping[str, float]) -> tuple[AttendedChunk, ...]:
-    """The first chunks that are still in the index; `weights` has the highest first."""
+    """The first chunks with some attention that are still in the index; `weights` has the highest first."""
     first = dict(islice(weights.items(), READ))
     found = {chunk.id: chunk for chunk in read_chunks(index, _named(index, first)).values()}
-    shown = [(found[name], weight) for name, weight in first.items() if name in found][:SHOWN]
+    shown = [(found[name], weight) for name, weight in first.items() if weight > 0 and name in found][:SHOWN]
     return tuple(
         AttendedChunk(chunk.id, chunk.document_id, chunk.path, " ".join(chunk.body.split())[:START], weight)
         for chunk, weight in shown

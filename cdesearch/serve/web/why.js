@@ -48,9 +48,9 @@ function context({ reads, attended, sink, cosine, first_stage_cosine: before }, 
   const change = cosine === null ? 0 : cosine - before;
   return el("section", { class: "context" },
     el("h3", {}, "Context"),
-    el("p", {}, `The model reads the query together with ${counted(reads, "passage")} of this corpus. It attends most to these.`
-      + ` ${percent(sink)} of its attention goes to no passage.`),
-    el("ol", {}, items),
+    el("p", {}, `The model reads the query together with ${counted(reads, "passage")} of this corpus.`
+      + ` ${percent(sink)} of its attention goes to no passage.${items.length ? " It attends most to these:" : ""}`),
+    items.length > 0 && el("ol", {}, items),
     Math.abs(change) < 0.0005 ? null : el("p", { class: "note" }, `The context ${change > 0 ? "adds" : "subtracts"}`
       + ` ${fixed(Math.abs(change), 3)}. Without it, the cosine would be ${fixed(before, 3)} instead of ${fixed(cosine, 3)},`
       + " before the document context."));

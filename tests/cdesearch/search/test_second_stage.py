@@ -93,6 +93,17 @@ def test_sampled_chunks_that_an_update_removed_are_left_out(tmp_path, closed_che
         assert len(found.attended) == 6 and first not in {one.path for one in found.attended}
 
 
+def test_a_corpus_of_one_chunk_attends_to_nothing_and_its_query_to_the_chunk(tmp_path, closed_checkpoint):
+    (tmp_path / "moon.md").write_text("The moon pulls the tides.")
+    cdesearch.build(tmp_path, model=closed_checkpoint).close()
+    facts = read_status(Index.open(tmp_path))
+    assert (facts["second_stage"], facts["most_attended"]) == ("reads 1 chunk", [])
+    with Searcher(Index.open(tmp_path)) as searcher:
+        (hit,) = searcher.search("river", 1)
+        (one,) = searcher.explain(hit.chunk.id, "river", 1).context.attended
+        assert (one.path, one.start) == ("moon.md", "The moon pulls the tides.")
+
+
 @pytest.mark.parametrize(
     ("model", "options", "expected"),
     [
