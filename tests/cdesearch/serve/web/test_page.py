@@ -192,6 +192,8 @@ def test_the_context_that_the_query_attends_to_is_listed(browser, axe, notes, cl
             assert browser.text("#document-title") == path
             open_view(browser, "/?view=index")
             assert "most attended: " in browser.text(".cards")
+            known = (f"{server.url}/", f"{own}/", "data:")
+            assert all(url.startswith(known) for url in browser.requests())  # the last test must not see them
         finally:
             browser.url = own
             browser.open()
