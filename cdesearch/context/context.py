@@ -144,12 +144,6 @@ class Context:
         identity = Whitening.identity(len(self.whitening.shift))
         return ContextSample(self.sampled, self.fingerprint, self.inputs, identity)
 
-    @property
-    def attended_chunks(self) -> tuple[str, ...]:
-        """The ids (m) of the chunks of `attended`."""
-        rows = zip(self.sampled.chunk_ids, self.inputs.vectors, strict=True)
-        return tuple(chunk for chunk, vector in rows if vector.any())
-
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
         arrays = _arrays(self.inputs) | asdict(self.whitening) | {"sample_vectors": self.sample_vectors}
@@ -161,6 +155,12 @@ class Context:
         stored = _Stored.read(path, "shift", "projection", "sample_vectors")
         vectors = stored.arrays["sample_vectors"]
         return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, vectors)
+
+    @property
+    def attended_chunks(self) -> tuple[str, ...]:
+        """The ids (m) of the chunks of `attended`."""
+        rows = zip(self.sampled.chunk_ids, self.inputs.vectors, strict=True)
+        return tuple(chunk for chunk, vector in rows if vector.any())
 
 
 def _attended(inputs: NetworkInputs, whitening: Whitening) -> Floats:
