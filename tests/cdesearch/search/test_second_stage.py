@@ -72,11 +72,11 @@ def test_an_explanation_has_what_the_query_attends_to(searcher, server):
         changed = encoder.second_stage(
             encoder.encode([hit.chunk.text], "document", context.sample), "document", context
         )
-        assert found["first_stage_cosine"] == pytest.approx(float(asked[0] @ own[0]), abs=1e-5)
+        assert found["first_stage_cosine"] == pytest.approx(float(asked[0] @ own[0]), abs=1e-3)
         assert found["cosine"] == pytest.approx(
-            float(encoder.encode([QUERY], "query", context)[0] @ changed[0]), abs=1e-5
+            float(encoder.encode([QUERY], "query", context)[0] @ changed[0]), abs=1e-3
         )
-        assert abs(found["cosine"] - found["first_stage_cosine"]) > 1e-3
+        assert abs(found["cosine"] - found["first_stage_cosine"]) > 1e-2
         sampled.append(text_hash(hit.chunk.text) in context.sampled.content_hashes)
     assert any(sampled) and not all(sampled)
 
