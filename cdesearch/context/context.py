@@ -69,7 +69,7 @@ class ContextSample:
     """The sample, before any vectors of the corpus have been computed."""
 
     sampled: SampledChunks
-    fingerprint: str  # of model, sampled texts, token frequencies and seed
+    fingerprint: str  # of model, sampled texts, token weights and seed
     inputs: NetworkInputs
     whitening: Whitening  # the identity
 
@@ -121,6 +121,12 @@ class Context:
     def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
         """The complete context, from a fitted one and the vectors of its sampled chunks."""
         return cls(fitted.sampled, fitted.fingerprint, fitted.inputs, fitted.whitening, sample_vectors)
+
+    @property
+    def sample(self) -> ContextSample:
+        """The sample without the whitening; encoded with it, a text has its first-stage vector."""
+        identity = Whitening.identity(len(self.whitening.shift))
+        return ContextSample(self.sampled, self.fingerprint, self.inputs, identity)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
