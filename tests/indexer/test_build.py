@@ -15,7 +15,7 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.embedding import spool
+from indexer.embedding import embedding_cache, spool
 from indexer.formats.format import Columns
 from indexer.generations import tables as write
 from indexer.settings import Options
@@ -128,7 +128,8 @@ def test_a_refresh_draws_a_new_sample_and_keeps_first_stage_vectors(docs, run):
 
 
 @pytest.mark.slow
-def test_the_disk_does_not_grow_with_updates(docs, run):
+def test_the_disk_does_not_grow_with_updates(docs, run, monkeypatch):
+    monkeypatch.setattr(embedding_cache, "MOST_FILES", 2)
     run()
     sizes = []
     for number in range(8):

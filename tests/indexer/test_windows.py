@@ -50,12 +50,12 @@ def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, m
     fresh.mkdir()
     for file in docs.glob("*.txt"):
         (fresh / file.name).write_text(file.read_text())
-    assert run(docs, refresh_context=True).embedded < len(vectors_of(docs)) / 2
+    run(docs, refresh_context=True)
     run(fresh, model, vectors="float32")
     updated, built = vectors_of(docs), vectors_of(fresh)
     assert updated.keys() == built.keys() and len(updated) > 12
     for key, vector in built.items():
-        np.testing.assert_allclose(updated[key], vector, atol=1e-2)
+        np.testing.assert_allclose(updated[key], vector, atol=1e-3)
 
 
 def test_the_windows_that_an_edit_changes_are_embedded_and_no_others(docs, model):
