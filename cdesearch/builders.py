@@ -85,9 +85,7 @@ class Builder(Protocol):
     def unpacked(self, file: Path) -> bytes:
         """The contents of a compressed file; raises InputError."""
 
-    def keep_up(
-        self, folder: "Place", tools: "Tools", say: Callable[[str], None], stop: Event, refresh: Any = "advise"
-    ) -> None:
+    def keep_up(self, folder: "Place", tools: "Tools", say: Callable[[str], None], stop: Event) -> None:
         """Update the index in a folder whenever its files change, until `stop` is set."""
 
     def warm(self) -> "Tools":

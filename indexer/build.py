@@ -23,6 +23,7 @@ from indexer.places import index_place, local_source, note_outer_index
 from indexer.plan import Plan, plan_build
 from indexer.read_files import Engine, Local
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
+from indexer.staleness import staleness
 from indexer.summary import Report
 from indexer.warm import Fresh, Tools
 from indexer.workers.pool import Pool, worker_count
@@ -53,8 +54,11 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
         _note_before(paths, options, stored, target, settings, progress)
         run = _Run(target, stored, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()
+        renewed = None if options.keeps_context else run.renew_context()
+        if renewed is not None:
+            embedded = (embedded or 0) + renewed[1]
     note = record_confirmation(place, settings.trust_request)
-    return Report.of(target.place, target.folder, plan, embedded, begun, note)
+    return Report.of(target.place, target.folder, plan, embedded, begun, note, renewed and renewed[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,9 @@ class _Run:
         if base is not None:
             base.checks.require_all_changed()
         new_context = base is None or self.options.refresh_context
+        keeps_chunks = base is not None and not (new_context and base.manifest.embeds_on_refresh)
         with base.checks.reporting_damage() if base else nullcontext():
-            plan = plan_build(settings, None if new_context else base, self.progress)
+            plan = plan_build(settings, base if keeps_chunks else None, self.progress, rewrites=new_context)
             # The processes start while the model loads.
             with self.tools.pool(worker_count(plan.to_read)) as pool:
                 with self._offering_default():
@@ -101,6 +106,19 @@ class _Run:
                     inputs = self.target, base, new_context, settings, plan, encoder, self.started
                     job = BuildJob(*inputs, engine, self.progress)
                     return plan, job.run()
+
+    def renew_context(self) -> tuple[str, int] | None:
+        """Sample a new context if that of the updated index no longer fits it, and no text must be embedded for that.
+
+        Returns a line that says so, and how many texts of files that have changed meanwhile were embedded.
+        """
+        index = Index(self.target.folder)
+        reason = staleness(index.manifest)
+        if reason is None or index.manifest.embeds_on_refresh:
+            return None
+        options = replace(self.options, rebuild=False, refresh_context=True, engine="local")
+        _, embedded = replace(self, stored=index, options=options).update()
+        return f"{reason} So a new one was sampled, and no text had to be embedded again.", embedded or 0
 
     def _offering_default(self) -> AbstractContextManager[None]:
         return offering_default(self.target.place, self.target.folder, self.options.model)

@@ -118,7 +118,12 @@ def index(
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
     refresh_context: Annotated[
-        bool, typer.Option("--refresh-context", help="Sample a new context and embed all texts again.")
+        bool,
+        typer.Option(
+            "--refresh-context",
+            help="Sample a new context. A model that reads the sampled chunks embeds all texts again, as an index with"
+            " int8 or binary vectors does; others embed nothing.",
+        ),
     ] = False,
     engine: Annotated[
         Literal["local", "ray"],

@@ -45,6 +45,12 @@ class BuildInputs:
         return None if self.new_context else self.base
 
     @property
+    def refreshed_base(self) -> Index | None:
+        """The generation whose first-stage vectors are valid in a new context as well."""
+        base = self.base if self.new_context else None
+        return None if base is None or base.manifest.embeds_on_refresh else base
+
+    @property
     def vectors(self) -> VectorFormat:
         """How vectors are stored."""
         return VectorFormat(self.settings.vectors, self.dimension)
@@ -62,7 +68,7 @@ class BuildInputs:
     @property
     def served(self) -> ServedModel | None:
         """The model on a server; None if the model runs here. An update keeps the probes of the build."""
-        model, probes, base = self.settings.model, self.encoder.probes, self.kept_base
+        model, probes, base = self.settings.model, self.encoder.probes, self.kept_base or self.refreshed_base
         if not isinstance(model, EndpointModel) or probes is None:
             return None
         return ServedModel.of(model, probes) if base is None else base.manifest.served
@@ -83,6 +89,7 @@ class BuildInputs:
             context_limit=self.context_limit,
             seed=context.sampled.seed if context else settings.seed,
             dimension=self.dimension,
+            reads_context=encoder.reads_context,
             is_reduced=self.dimension < encoder.dimension,
             max_tokens=encoder.max_tokens,
             added_context=has_added_context(encoder.config),

@@ -1,5 +1,6 @@
 """Run one build: from a plan to the next generation of an index."""
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,29 +25,31 @@ from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.layout import CURRENT, rebuild_remedy
 from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.schema import chunk_schema
+from cdesearch.store.vector_format import FIRST_STAGE
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
 from indexer.description import BuildInputs
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
     load_or_make,
-    restore_parts,
     sample_vectors,
     save_part,
     some_texts,
 )
 from indexer.embedding.embed import keyed_by_windows
-from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema
+from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.fill import Filling
 from indexer.embedding.languages import CorpusLanguages, vocabulary_of
-from indexer.embedding.spool import Spool
+from indexer.embedding.spool import KEY, Spool
 from indexer.embedding.stages import Stages
 from indexer.generations.generation import (
     FITTED,
+    ONLY_FIRST_STAGE,
     PROBES,
     SAMPLE,
     SPOOL,
     TEMPORARY,
+    WHOLE,
     WINDOWS,
     holds_embeddings,
     open_building,
@@ -94,7 +97,9 @@ class BuildJob(BuildInputs):
         kept = self.kept_base.manifest if self.kept_base else None
         languages = CorpusLanguages.of(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
         tables = self._tables(languages, building)
-        embedded = self._fill(building, tables, spool, documents, languages)
+        with self.base.checks.reading_tables() if self.base else nullcontext():
+            cache = EmbeddingCache(building, self.vectors.first_stage_schema(self.encoder.dimension), self.folder)
+        self._fill(building, tables, spool, cache, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
             remove([building])
             raise IndexDamagedError(
@@ -110,19 +115,19 @@ class BuildJob(BuildInputs):
             drift = drift_of(sample, tables.chunks, documents, self.vectors, self.folder).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
             tables.finish()
+        if self.vectors.keeps_first_stage:
+            cache.tidy(n_chunks, lambda: self._keys(building, tables))
+        else:
+            cache.drop()
         self._finish(building, replace(manifest, drift=drift))
-        return embedded
-
-    @property
-    def _encoded_dimension(self) -> int:
-        """The dimension of the vectors that are encoded: a new context reduces them only when they are written."""
-        return self.encoder.dimension if self.kept_base is None else self.dimension
+        return cache.embedded
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
-        columns = {"chunks": chunk_schema(self.vectors), TABLE: cache_schema(self._encoded_dimension)}
-        base = self.kept_base.generation if self.kept_base else None
-        building = open_building(self.folder, base, self._key(), columns)
+        first_stage = self.vectors.first_stage_schema(self.encoder.dimension)
+        columns = {"chunks": chunk_schema(self.vectors), FIRST_STAGE: first_stage}
+        base, parts = (self.kept_base, WHOLE) if self.kept_base else (self.refreshed_base, ONLY_FIRST_STAGE)
+        building = open_building(self.folder, base.generation if base else None, self._key(), columns, parts)
         served = self.served
         if served is not None and not self._continues(building, served):
             remove([building])
@@ -172,21 +177,37 @@ class BuildJob(BuildInputs):
     def _read(self, building: Path) -> tuple[Spool, pa.Table, set[str]]:
         """Read and chunk the files of the plan, the newest first, which get their vectors first.
 
-        Returns the chunks, the rows of their documents, and the columns named by options that at least one file has.
-        The outcome of each file is entered in the plan.
+        For a new context, the chunks of files that have not changed are those of the last generation. Returns the
+        chunks, the rows of their documents, and the columns named by options that at least one file has. The outcome of
+        each file is entered in the plan.
         """
-        for name in (SPOOL, WINDOWS):
-            (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
-        spool = Spool(building / SPOOL)
+        spool = self._spool(building)
+        if self.refreshed_base is not None and self.plan.kept.num_rows:
+            with self.refreshed_base.checks.reading_tables():
+                spool.add_stored(self.refreshed_base.chunks, self.plan.kept["path"].combine_chunks())
         advance = self.progress.stage("Reading", len(self.plan.to_read))
         settings, encoder = self.settings, self.encoder
         selected = settings.columns, settings.max_file_bytes, LIMITS, settings.has_ocr
         reading = Reading(encoder.tokenizer.to_str(), encoder.max_chunk_tokens, *selected)
         read = self.engine.read(newest_first(self.plan.to_read), reading, spool, advance)
         self.plan.files.update((file.path, file) for file in read.files)
-        if self.encoder.joins_chunks:
-            spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
-        return spool, read.documents, read.columns
+        return self._keyed(spool, building), read.documents, read.columns
+
+    def _spool(self, building: Path) -> Spool:
+        for name in (SPOOL, WINDOWS):
+            (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
+        return Spool(building / SPOOL)
+
+    def _keyed(self, spool: Spool, building: Path) -> Spool:
+        """The chunks of a closed spool with the keys of their vectors."""
+        return keyed_by_windows(spool, building / WINDOWS, self.encoder) if self.encoder.joins_chunks else spool
+
+    def _keys(self, building: Path, tables: Tables) -> Iterable[str]:
+        """The keys of the vectors of all chunks in the tables."""
+        spool = self._spool(building)
+        spool.add_stored(tables.chunks, None)
+        spool.close()
+        return (key for (key,) in self._keyed(spool, building).rows(KEY))
 
     def _count_words(self, chunks: Spool, languages: CorpusLanguages, building: Path) -> None:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
@@ -197,25 +218,31 @@ class BuildJob(BuildInputs):
             write_vocabulary(vocabulary_of(chunks, base), building / VOCABULARY)
 
     def _fill(
-        self, building: Path, tables: Tables, spool: Spool, documents: pa.Table, languages: CorpusLanguages
-    ) -> int:
-        """Write chunks, vectors and the context; returns how many texts went through the model."""
+        self,
+        building: Path,
+        tables: Tables,
+        spool: Spool,
+        cache: EmbeddingCache,
+        documents: pa.Table,
+        languages: CorpusLanguages,
+    ) -> None:
+        """Write chunks, vectors and the context."""
         encoder, base = self.encoder, self.kept_base
-        # Vectors that depend on other chunks are not found by their texts, but by those of their windows.
-        known = None if encoder.joins_chunks else base
-        cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.engine.embed, self.progress)
         if base is not None:
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
-            return cache.embedded
+            return
         stages = self._stages(building, spool, documents, languages)
         if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
-        restore_parts(building)
+        if not (building / FITTED).is_file() and tables.chunks.count_rows():
+            tables.chunks.delete("true")  # whitened in a run that was killed at its end, by what it had removed already
         limit, seed = self.context_limit, self.settings.seed
+        before = self.base if encoder.reads_context else self.refreshed_base
 
         def draw() -> ContextSample:
-            return draw_sample(spool, encoder, limit, seed, self.base.context if self.base else None, self.progress)
+            old = before.context_for(encoder) if before else None
+            return draw_sample(spool, encoder, limit, seed, old, self.progress)
 
         sample = load_or_make(building / SAMPLE, ContextSample, draw)
 
@@ -232,7 +259,6 @@ class BuildJob(BuildInputs):
 
         fitted = filling.in_new_context(sample, fit, publish)
         save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
-        return cache.embedded
 
     def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.

@@ -87,8 +87,11 @@ class Plan:
         return {outcome: ends[outcome] for outcome in OUTCOMES}
 
 
-def plan_build(settings: Settings, base: Index | None, progress: Progress) -> Plan:
-    """Find the files of a run and compare them with the `base` generation; raises SourceError."""
+def plan_build(settings: Settings, base: Index | None, progress: Progress, *, rewrites: bool = False) -> Plan:
+    """Find the files of a run and compare them with the `base` generation; raises SourceError.
+
+    A run that `rewrites` all chunks needs the documents of `base` even if no file has changed.
+    """
     present = [source for source in settings.sources if source not in settings.missing]
     is_read_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
         settings.columns,
@@ -98,7 +101,7 @@ def plan_build(settings: Settings, base: Index | None, progress: Progress) -> Pl
     found = find_sources(present, settings.root, selection)
     absent = [portable(source, settings.root) for source in settings.missing]
     seen = progress.stage("Looking for files", None)
-    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent)
+    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent, rewrites=rewrites)
     for source in present:
         # Otherwise, all of its documents would be removed from the index.
         if not is_available(source, was_mount=source in settings.mounts):
@@ -113,6 +116,7 @@ def make_plan(
     *,
     read_all: bool = False,
     absent: Sequence[str] = (),
+    rewrites: bool = False,
 ) -> Plan:
     """Compare what was found with the base generation: by size and times first, by hash if those differ.
 
@@ -122,7 +126,7 @@ def make_plan(
     """
     plan, unchanged = _compare(found, base, seen, read_all=read_all)
     unchanged += _keep_absent(plan, absent)
-    if base is not None and (plan.to_read or plan.has_news):
+    if base is not None and (rewrites or plan.to_read or plan.has_news):
         with base.checks.reading_tables():
             documents = base.documents.to_arrow()
         is_kept = pc.is_in(documents["path"], pa.array(unchanged, pa.string()))

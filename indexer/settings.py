@@ -42,6 +42,7 @@ class Options:
     seed: int | None = None
     rebuild: bool = False
     refresh_context: bool = False
+    keeps_context: bool = False  # whether an update leaves a context that no longer fits, because time is short
     wait: bool = False
     engine: str = "local"  # or "ray": on a cluster
     address: str | None = None  # of a Ray cluster, or "auto"; None: one that is started on this machine
@@ -107,7 +108,8 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     check_confirmed(place, TrustRequest(None if options.model else model_name, outside(place, untyped)))
     places = Places.of(sources, stored, place, options.absent, keeps_root=not options.removed)
     is_read_otherwise = stored is not None and has_ocr != stored.manifest.has_ocr
-    reads_all = options.rebuild or options.refresh_context or options.columns != Columns() or is_read_otherwise
+    is_read_for_context = options.refresh_context and stored is not None and stored.manifest.embeds_on_refresh
+    reads_all = options.rebuild or is_read_for_context or options.columns != Columns() or is_read_otherwise
     places.check_missing(stored, reads_all=reads_all)
     before = None if stored is None else stored.manifest
     return Settings(
@@ -208,7 +210,7 @@ def _check_kept(options: Options, stored: Index) -> None:
         if number not in (None, built):
             raise InputError(
                 f"The index was built with {name} {built}, not {number}.",
-                "Add --refresh-context to sample a new context and embed all texts again.",
+                "Add --refresh-context to sample a new context.",
             )
 
 

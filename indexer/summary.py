@@ -42,6 +42,7 @@ class Report:
     changed: bool
     advice: str | None = None  # a line that advises a new context
     languages: dict[str, float] = field(default_factory=dict)  # the share of the chunks in each, by its code
+    renewed: str | None = None  # a line about a new context that was sampled because the last one no longer fitted
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
     @property
@@ -62,7 +63,14 @@ class Report:
 
     @classmethod
     def of(
-        cls, place: Place, folder: Path, plan: Plan, embedded: int | None, begun: float, note: str | None
+        cls,
+        place: Place,
+        folder: Path,
+        plan: Plan,
+        embedded: int | None,
+        begun: float,
+        note: str | None,
+        renewed: str | None,
     ) -> "Report":
         """The outcome of a run that began at `begun`, on the clock of time.monotonic."""
         index = Index(folder)
@@ -82,6 +90,7 @@ class Report:
             languages=index.manifest.languages,
             advice=advice(place, index.manifest) if embedded is not None else None,
             note=note,
+            renewed=renewed,
         )
 
 
@@ -114,8 +123,8 @@ def summarise(report: Report) -> None:
         )
     for line in report.language_notes:
         console.print(printable(line), soft_wrap=True)
-    if report.advice:
-        console.print(printable(report.advice), soft_wrap=True)
+    if report.renewed or report.advice:
+        console.print(printable(report.renewed or report.advice or ""), soft_wrap=True)
     if not report.n_chunks:
         return
     # On one line even in a narrow terminal, so that it can be copied.

@@ -18,6 +18,7 @@ from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
 from cdesearch.store.vector_format import DEFAULT, VectorKind
 from indexer.build import build
+from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.files.opening import hash_contents
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
@@ -56,7 +57,9 @@ def grow(
     with locked(index, wait=False):
         building = open_building(index, None, {"synthetic": True})
         made.context.save(building / CONTEXT)
-        tables = Tables(building, replace(made.vectors, kind=kind))
+        stored_as = replace(made.vectors, kind=kind)
+        tables = Tables(building, stored_as)
+        cache = EmbeddingCache(building, stored_as.first_stage_schema(stored_as.dimension), index)
         records: list[FileRecord] = []
         n_chunks = 0
         for texts, vectors in batches:
@@ -66,9 +69,14 @@ def grow(
                 chunks = _write_files(folder, texts, chunks_per_file, n_chunks, records)
             rows = pa.RecordBatch.from_pylist(list(map(chunk_to_row, chunks)), schema=chunk_schema(None))
             tables.add(rows, vectors)
+            cache.add(dict(zip(rows["content_hash"].to_pylist(), vectors, strict=True)))
             n_chunks += len(texts)
         tables.write_documents(_documents(records, chunks_per_file))
         tables.finish()
+        if stored_as.keeps_first_stage:
+            cache.tidy(n_chunks, list)
+        else:
+            cache.drop()
         _publish(index, building, made, kind, n_chunks, records)
     return Index(index)
 

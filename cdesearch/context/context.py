@@ -76,7 +76,7 @@ class ContextSample:
     """The sample, before any vectors of the corpus have been computed."""
 
     sampled: SampledChunks
-    fingerprint: str  # of model, sampled texts, token frequencies and seed
+    fingerprint: str  # of model, sampled texts, token weights and seed
     inputs: NetworkInputs
     whitening: Whitening  # the identity
     attended: None = None

@@ -45,18 +45,6 @@ class Whitening:
         axes = principal_axes(self.apply(pooled), dimension)
         return Whitening(self.shift, (self.projection.astype(np.float64) @ axes).astype(np.float32))
 
-    def undone(self, vectors: Floats) -> Floats:
-        """(m, d) unit vectors of which `apply` makes the unit vectors `vectors` (m, d), if it reduces no dimensions.
-
-        `apply` drops the length of a whitened vector. The pooled vector is shift + t z, where z are the unit vectors
-        times the inverse of the projection, and t > 0 makes its length 1, because the shift is shorter than that.
-        """
-        z = vectors.astype(np.float64) @ np.linalg.inv(self.projection.astype(np.float64))
-        squared, along = (z * z).sum(axis=1), z @ self.shift
-        inside = 1.0 - float(self.shift.astype(np.float64) @ self.shift)
-        t = (np.sqrt(along**2 + squared * inside) - along) / squared
-        return to_unit((self.shift + t[:, None] * z).astype(np.float32))
-
 
 def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
     """The whitening of a corpus, from pooled unit vectors (n, d) of its texts.

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from cdesearch.context.context import ContextSample, EncodingContext, FittedContext, NetworkInputs, NullContext
-from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.runtime import Runtime
@@ -61,9 +60,9 @@ def has_layout_of(context: EncodingContext, null: NullContext) -> bool:
     )
 
 
-def sample_fingerprint(model: str, hashes: Sequence[str], frequencies: TokenFrequencies, seed: int) -> str:
+def sample_fingerprint(model: str, hashes: Sequence[str], token_weights: Floats, seed: int) -> str:
     """A hash of all that the context of a sample depends on."""
-    digest = hashlib.blake2b(f"{model} {seed} {frequencies.n_texts}".encode(), digest_size=16)
+    digest = hashlib.blake2b(f"{model} {seed}".encode(), digest_size=16)
     digest.update(" ".join(hashes).encode())
-    digest.update(frequencies.counts.tobytes())
+    digest.update(token_weights.tobytes())
     return digest.hexdigest()

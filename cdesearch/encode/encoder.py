@@ -141,13 +141,19 @@ class Encoder:
         seed: int,
     ) -> ContextSample:
         """The context of sampled texts before it is fitted; `vectors` are what `context_vectors` returns for them."""
-        is_null = np.zeros(len(vectors), bool)
-        keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
         weights = idf_weights(frequencies, special, self.config.statistics.idf_exponent)
+        return self.weighted_sample(chunk_ids, content_hashes, vectors, weights, seed)
+
+    def weighted_sample(
+        self, chunk_ids: Sequence[str], content_hashes: Sequence[str], vectors: Floats, weights: Floats, seed: int
+    ) -> ContextSample:
+        """The same with token weights (V,) that are known already, such as those of an earlier context."""
+        is_null = np.zeros(len(vectors), bool)
+        keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         return ContextSample(
             SampledChunks(tuple(chunk_ids), tuple(content_hashes), seed, self.fingerprint),
-            sample_fingerprint(self.fingerprint, content_hashes, frequencies, seed),
+            sample_fingerprint(self.fingerprint, content_hashes, weights, seed),
             NetworkInputs(vectors, is_null, keys, values, weights),
             self._null.whitening,
         )

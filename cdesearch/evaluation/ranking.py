@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from cdesearch.context.document import add_document_context, subtract_document_context
 from cdesearch.context.vectors import Floats, to_unit
-from cdesearch.context.whitening import Whitening
 from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import read_chunks, without
 from cdesearch.evaluation.questions import Question
@@ -51,7 +50,6 @@ class HeldOut:
     """The evidence of the n answers of a question without the words of the question."""
 
     cosines: Scores  # (n,)
-    own_vectors: Floats  # (n, d) of length 1, without document context
     text_shares: Scores  # (n,) what is left of the BM25 score; 0 if none of the words is left
 
 
@@ -68,7 +66,7 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
     rounded = reader.index.vectors.rounded(np.stack(placed))  # as those of the other candidates are
     cosines = (to_unit(rounded) @ vector).astype(np.float64)
     shares = [_remaining(reader, query, chunk, text) for chunk, text in zip(answers, texts, strict=True)]
-    return HeldOut(cosines, own, np.array(shares))
+    return HeldOut(cosines, np.array(shares))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,6 @@ class Asked:
     rows: RowIds  # (n,)
     candidates: Candidates  # of these rows
     right: RowIds  # (m,) of the answers
-    own_vectors: Floats | None = None  # (m, d) of the answers, if they were encoded again
 
     @property
     def is_right(self) -> NDArray[np.bool_]:
@@ -178,7 +175,7 @@ class Asking:
             dense[rows == row] = cosine
             text[rows == row] *= share if share > 0 else np.nan
         changed = replace(candidates, dense=dense, text=text)
-        return Asked(question, vector, rows, changed, right, held.own_vectors)
+        return Asked(question, vector, rows, changed, right)
 
     def reranked(self, asked: Asked) -> Rank:
         """The rank of the first answer after the best hits were compared with the question word by word."""
@@ -228,44 +225,48 @@ def _first(is_right: NDArray[np.bool_]) -> Rank:
 
 
 class PlainVectors:
-    """The vectors of an index before its statistics and its documents were applied to them.
+    """The first-stage vectors of an index, to which its statistics and its documents were not applied.
 
-    They are computed from the stored vectors. The tokens of a text still have the weights of the corpus.
+    The tokens of a text still have the weights of the corpus.
     """
 
     def __init__(self, asking: Asking) -> None:
         self._index = asking.index
-        self._weight = asking.reader.encoder.config.document_weight
-        self._whitening: Whitening = asking.index.context.whitening
+        self._encoder = asking.reader.encoder
 
     @property
     def is_different(self) -> bool:
-        """Whether the statistics or the documents change the vectors, and whether they can be computed in memory."""
-        d = len(self._whitening.shift)
-        if self._whitening.dimension < d:
-            return False
-        is_plain = not self._weight and np.array_equal(self._whitening.projection, np.eye(d, dtype=np.float32))
-        return not is_plain and self._index.vectors.keeps_lengths and self._index.manifest.n_chunks <= MAX_PLAIN
+        """Whether the statistics or the documents change the vectors, and whether these are stored and fit in memory.
+
+        Those of a model that reads the chunks of a document together are not stored by their texts.
+        """
+        index, whitening = self._index, self._index.context.whitening
+        is_same = np.array_equal(whitening.projection, np.eye(len(whitening.shift), dtype=np.float32))
+        is_plain = is_same and not self._encoder.config.document_weight
+        is_stored = index.vectors.keeps_first_stage and not self._encoder.joins_chunks
+        return not is_plain and is_stored and index.manifest.n_chunks <= MAX_PLAIN
 
     def rank(self, asked: Asked) -> Rank:
         """The rank of the first answer by the cosine of plain vectors."""
         rows, vectors = self._all
-        query = self._whitening.undone(asked.vector[None])[0]
+        question, plain = asked.question, self._index.context.sample
+        query = self._encoder.encode([question.text], "query", plain)[0]
         scores = (vectors @ query).astype(np.float64)
-        if asked.own_vectors is not None:
-            for row, cosine in zip(asked.right, self._whitening.undone(asked.own_vectors) @ query, strict=True):
-                scores[rows == row] = cosine
+        if question.removed and len(asked.right):
+            texts = [without(chunk.text, question.removed) for chunk in read_chunks(self._index, asked.right.tolist())]
+            for row, own in zip(asked.right, self._encoder.encode(texts, "document", plain), strict=True):
+                scores[rows == row] = own @ query
         best = np.lexsort((rows, -scores))[:DEPTH]
         return _first(np.isin(rows[best], asked.right))
 
     @cached_property
     def _all(self) -> tuple[RowIds, Floats]:
-        query = self._index.async_chunks.query().select(["document_id", *self._index.vectors.columns]).with_row_id()
-        table = read_table(self._index, query)
-        stored = self._index.vectors_in(table)
-        plain = np.empty_like(stored)
-        _, document = np.unique(np.asarray(table["document_id"].to_pylist(), object).astype(str), return_inverse=True)
-        order = np.argsort(document, kind="stable")
-        for own in np.split(order, np.flatnonzero(np.diff(document[order])) + 1):
-            plain[own] = subtract_document_context(stored[own], self._weight)
-        return table["_rowid"].to_numpy(), self._whitening.undone(to_unit(plain))
+        """The row ids (n,) of all chunks, and their vectors (n, d); raises IndexDamagedError."""
+        table = read_table(self._index, self._index.async_chunks.query().select(["content_hash"]).with_row_id())
+        with self._index.checks.reading_tables():
+            stored = self._index.first_stage.to_arrow()
+        row_of = {key: row for row, key in enumerate(stored["key"].to_pylist())}
+        flat = stored["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        vectors = flat.reshape(stored.num_rows, -1).astype(np.float32)
+        with self._index.checks.reading_tables():
+            return table["_rowid"].to_numpy(), vectors[[row_of[key] for key in table["content_hash"].to_pylist()]]

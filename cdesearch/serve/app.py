@@ -39,7 +39,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        watcher = Watcher(indexes, refreshes=settings.refreshes) if settings.watch else None
+        watcher = Watcher(indexes) if settings.watch else None
         async with agents.session_manager.run():
             yield
         admission.close()

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -52,13 +52,6 @@ def serve(
     ] = None,
     model: ModelOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
-    refresh: Annotated[
-        Literal["auto", "advise"],
-        typer.Option(
-            help="With --watch, if the context no longer fits the documents: sample a new one and embed all texts"
-            " again, or let `cdesearch status` advise it."
-        ),
-    ] = "advise",
     background: Annotated[bool, typer.Option("--background", help="Run the server in the background.")] = False,
     idle_exit: Annotated[
         str | None, typer.Option(metavar="TIME", help="Stop after this time without a request, such as 30m.")
@@ -73,9 +66,7 @@ def serve(
             typer.echo(stop_server(absolute(opened_place(folder))))
         return
     limit = None if idle_exit is None else seconds_of(idle_exit)
-    settings = ServeSettings(
-        host=host, port=port, token=token or None, watch=watch, refreshes=refresh == "auto", idle_seconds=limit
-    )
+    settings = ServeSettings(host=host, port=port, token=token or None, watch=watch, idle_seconds=limit)
     _check(settings)
     for found in [absolute(opened_place(folder)) for folder in folders if watch]:
         require_own(on_disk(found, "serve --watch"))
@@ -124,7 +115,6 @@ def _start(folders: Sequence[Place | None], settings: ServeSettings, options: Ma
     found = [Index.open(folder).place for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
     arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
-    arguments += ["--refresh=auto"] * settings.refreshes
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
 
 

@@ -26,7 +26,6 @@ class ServeSettings:
     search_seconds: float = 30.0  # the time limit of a search
     client_seconds: float = 20.0  # in which a client must send a request, and the longest pause in reading an answer
     watch: bool = False  # whether an index is updated when its files change
-    refreshes: bool = False  # whether a new context is sampled if an update shows that the context no longer fits
     idle_seconds: float | None = None  # the server stops after this time without a request; None disables this
 
     @property

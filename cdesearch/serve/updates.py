@@ -94,12 +94,10 @@ class UpdateRuns:
 class Watcher:
     """A process for each index, which keeps the model loaded and updates the index whenever its files have changed.
 
-    With `refreshes`, it samples a new context if the context no longer fits the documents. The lines that a process
-    prints are shown on stderr after the name of the index.
+    The lines that a process prints are shown on stderr after the name of the index.
     """
 
-    def __init__(self, indexes: "ServedIndexes", *, refreshes: bool = False) -> None:
-        self._refresh = "auto" if refreshes else "advise"
+    def __init__(self, indexes: "ServedIndexes") -> None:
         self._closing = threading.Event()
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._starting = threading.Lock()  # so that no process starts after `close` has ended the others
@@ -128,7 +126,7 @@ class Watcher:
             process.kill()  # has no effect on one that has ended
 
     def _watch(self, served: "ServedIndex") -> None:
-        command = python_module("cdesearch.serve.updates", str(served.index.folder), self._refresh)
+        command = python_module("cdesearch.serve.updates", str(served.index.folder))
         seconds, shown = RETRY_SECONDS, ""
         while True:
             with self._starting:
@@ -170,7 +168,7 @@ def _read(run: UpdateRun) -> None:
     run.ended = time.time()
 
 
-def _follow(folder: Path, refresh: str) -> int:
+def _follow(folder: Path) -> int:
     """Update the index in `folder` whenever its files change, until stdin is closed; returns the exit code."""
     raise_on_signal(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the server as well, which ends this
@@ -181,7 +179,7 @@ def _follow(folder: Path, refresh: str) -> int:
     threading.Thread(target=_wait_for_end, args=(stop,), daemon=True).start()
     tools = BUILDER.warm()
     try:
-        BUILDER.keep_up(folder, tools, typer.echo, stop, refresh)
+        BUILDER.keep_up(folder, tools, typer.echo, stop)
     except CdesearchError as error:
         return print_error(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -198,4 +196,4 @@ def _wait_for_end(stop: threading.Event) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_follow(Path(sys.argv[1]), sys.argv[2]))
+    sys.exit(_follow(Path(sys.argv[1])))

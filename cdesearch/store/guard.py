@@ -29,7 +29,7 @@ from cdesearch.store.place import absolute
 
 MAX_SMALL_FILE = 64_000  # bytes; CURRENT and the marker have a few
 TABLES = "tables"  # LanceDB's folder in a generation
-NAMES = {"chunks.lance", "documents.lance", "own_vectors.lance"}
+NAMES = {"chunks.lance", "documents.lance", "first_stage.lance"}
 MAX_BYTES = 1 << 22  # of one manifest, which has some 150 bytes for each data file
 MAGIC = b"LANC"
 FOOTER = 16  # bytes: the offset of the manifest's message, its version, and the magic

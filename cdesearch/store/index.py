@@ -21,7 +21,7 @@ from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.storage import OpenTables, storage_at
 from cdesearch.store.trust import TrustRequest, check_confirmed, check_found, outside, real
-from cdesearch.store.vector_format import VectorFormat
+from cdesearch.store.vector_format import FIRST_STAGE, VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
 if TYPE_CHECKING:
@@ -192,6 +192,12 @@ class Index:
     def documents(self) -> Any:
         """The LanceDB table of documents."""
         return self._tables.table("documents", document_schema())
+
+    @cached_property
+    def first_stage(self) -> Any:
+        """The LanceDB table of first-stage vectors, if `vectors.keeps_first_stage`."""
+        schema = self.vectors.first_stage_schema(len(self.context.whitening.shift))
+        return self._tables.table(FIRST_STAGE, schema)
 
     def unfinished(self) -> IndexStateError:
         """The error for what needs vectors that a stage of an unfinished build does not have yet."""

@@ -22,7 +22,7 @@ from cdesearch.store.folder import repair_remedy, write_new
 from cdesearch.store.guard import read_small
 from cdesearch.store.layout import FORMAT, index_of, lost_settings_remedy
 from cdesearch.store.place import Place
-from cdesearch.store.vector_format import VectorKind
+from cdesearch.store.vector_format import VectorFormat, VectorKind
 
 if TYPE_CHECKING:
     from cdesearch.context.vectors import Floats
@@ -125,6 +125,7 @@ class Manifest:
     added_context: bool = False
     served: ServedModel | None = None  # the model on the server, if `model` is a URL
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
+    reads_context: bool = False  # whether the model reads the sampled chunks while it encodes a text
     is_reduced: bool = False  # whether `dimension` was chosen, and is smaller than that of the model
     n_vectors: Count | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
     # Of the corpus from the context, in standard errors; None: not measured
@@ -171,6 +172,11 @@ class Manifest:
         from cdesearch.models.hub import stored_model
 
         return stored_model(self.model)
+
+    @property
+    def embeds_on_refresh(self) -> bool:
+        """Whether a new context needs the model for all texts: their first-stage vectors change or are not stored."""
+        return self.reads_context or not VectorFormat(self.vectors, self.dimension).keeps_first_stage
 
     @property
     def is_complete(self) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a query that a server answers imports this module, and need
 VectorKind = Literal["float32", "float16", "int8", "binary"]
 KINDS: tuple[VectorKind, ...] = get_args(VectorKind)
 VECTOR_INDEX = "vector_idx"  # the name that an index of vectors has in LanceDB
+FIRST_STAGE = "first_stage"  # the name of a table
 DEFAULT: VectorKind = "float16"  # of a new index; it costs no quality, see benchmarks/results/LOG.md
 
 
@@ -54,6 +55,11 @@ class VectorFormat:
         return {"int8": ["codes", "scale"], "binary": ["bits"]}.get(self.kind, ["vector"])
 
     @property
+    def keeps_first_stage(self) -> bool:
+        """Whether the index also has the vectors before its context; int8 and binary are chosen for their size."""
+        return not self.has_bits
+
+    @property
     def keeps_lengths(self) -> bool:
         """Whether a vector can be changed by adding or subtracting another one, which signs do not allow."""
         return self.kind != "binary"
@@ -77,6 +83,19 @@ class VectorFormat:
             return [bits]
         codes = pa.field("codes", pa.list_(pa.int8(), self.dimension), nullable=False)
         return [codes, pa.field("scale", pa.float32(), nullable=False), bits]
+
+    def first_stage_schema(self, dimension: int) -> "pa.Schema":
+        """Columns of the `first_stage` table, from which vectors in a new context are computed without the model.
+
+        `key` is the content hash of a text, or names the window that a chunk was read in. `vector` is the unit vector
+        of the model, which depends on the corpus only by the weights of tokens. It is not rounded in a table that only
+        an unfinished build has.
+        """
+        import pyarrow as pa
+
+        numbers = pa.float16() if self.keeps_first_stage else pa.float32()
+        vector = pa.field("vector", pa.list_(numbers, dimension), nullable=False)
+        return pa.schema([pa.field("key", pa.string(), nullable=False), vector])
 
     def arrays(self, vectors: "Floats") -> "list[pa.Array]":
         """Encode vectors (n, d) as the columns `fields`."""

@@ -170,7 +170,7 @@ def _windows_to_embed(spool: Spool, unchanged: Container[str], cache: EmbeddingC
     for rows in spool.windows(["document_id", KEY, "text"]):
         columns = (rows[name].to_pylist() for name in rows.schema.names)
         texts = {key: text for document, key, text in zip(*columns, strict=True) if document not in unchanged}
-        todo = [key for key in cache.take_known(texts) if key not in asked]
+        todo = [key for key in cache.missing(texts) if key not in asked]
         asked.update(todo)
         if todo:
             yield Window(todo, [texts[key] for key in todo])

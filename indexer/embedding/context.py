@@ -11,48 +11,54 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, choose_chunks
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import Floats, to_unit
-from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.filesystem import put_in_place
-from cdesearch.store.index import CONTEXT
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool
-from indexer.generations.generation import FITTED, SAMPLE
 from indexer.generations.tables import Tables
 
 
 def draw_sample(
     spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
 ) -> ContextSample:
-    """Sample the spooled corpus, count its tokens, and run the sampled texts through the first stage.
+    """Sample the spooled corpus, count its tokens, and run the sampled texts through the network that reads them.
 
-    First-stage vectors of texts that `old` contains as well are reused.
+    Of the context `old`, vectors of texts that the sample contains as well are reused. A model that does not read the
+    context keeps the token weights of `old`, on which stored first-stage vectors depend.
     """
-    chosen = set(choose_chunks(list(spool.rows("id", "document_id", "content_hash")), size, seed))
-    sampled: dict[str, tuple[str, str]] = {}
+    rows = list(spool.rows("id", "document_id", "content_hash"))
+    ids = choose_chunks(rows, size, seed)
+    chosen = set(ids)
+    content_of = {chunk: content for chunk, _, content in rows if chunk in chosen}
+    hashes = [content_of[chunk] for chunk in ids]
+    vectors = np.zeros((len(ids), encoder.dimension), np.float32)
+    if old is not None and not encoder.reads_context:
+        return encoder.weighted_sample(ids, hashes, vectors, old.inputs.token_weights, seed)
+    frequencies = _token_frequencies(spool, encoder, progress)
+    if encoder.reads_context:
+        known = dict(zip(old.sampled.content_hashes, old.inputs.vectors, strict=True)) if old else {}
+        fresh = [content for content in hashes if content not in known]
+        wanted = set(fresh)
+        texts = {content: text for content, text in spool.rows("content_hash", "text") if content in wanted}
+        advance = progress.stage("Embedding the context", len(fresh))
+        made = encoder.first_stage([texts[content] for content in fresh], advance)
+        known |= zip(fresh, made, strict=True)
+        vectors = np.stack([known[content] for content in hashes])
+    return encoder.make_sample(ids, hashes, vectors, frequencies, seed)
+
+
+def _token_frequencies(spool: Spool, encoder: Encoder, progress: Progress) -> TokenFrequencies:
+    """Count tokens in all texts, or in a random part of those of a large corpus."""
     frequencies = TokenFrequencies(np.zeros(encoder.config.backbone.vocabulary, np.int64), 0)
     n_chunks = spool.count()
     one_in = -(-n_chunks // COUNTED_TEXTS)
     advance = progress.stage("Counting words", n_chunks)
-    for window in spool.windows(["id", "content_hash", "text"]):
-        rows = list(zip(*(window[name].to_pylist() for name in window.schema.names), strict=True))
-        sampled |= {chunk: (content, text) for chunk, content, text in rows if chunk in chosen}
-        counted = [text for _, content, text in rows if int(content[:8], 16) % one_in == 0]
-        frequencies += encoder.count_tokens(counted)
+    for window in spool.windows(["content_hash", "text"]):
+        rows = list(zip(window["content_hash"].to_pylist(), window["text"].to_pylist(), strict=True))
+        frequencies += encoder.count_tokens([text for content, text in rows if int(content[:8], 16) % one_in == 0])
         advance(len(rows))
-    ids = sorted(sampled)
-    hashes, texts = [sampled[chunk][0] for chunk in ids], [sampled[chunk][1] for chunk in ids]
-    vectors = np.zeros((len(ids), encoder.dimension), np.float32)
-    if encoder.reads_context:
-        known = dict(zip(old.sampled.content_hashes, old.inputs.vectors, strict=True)) if old else {}
-        fresh = [row for row, content in enumerate(hashes) if content not in known]
-        advance = progress.stage("Embedding the context", len(fresh))
-        vectors[fresh] = encoder.first_stage([texts[row] for row in fresh], advance)
-        for row, content in enumerate(hashes):
-            if content in known:
-                vectors[row] = known[content]
-    return encoder.make_sample(ids, hashes, vectors, frequencies, seed)
+    return frequencies
 
 
 def fit_whitening(
@@ -102,20 +108,6 @@ def load_or_make(file: Path, part: type[Part], make: Callable[[], Part]) -> Part
     if not file.is_file():
         save_part(make(), file)
     return part.load(file)
-
-
-def restore_parts(building: Path) -> None:
-    """Take the parts of the context from the whole one, if a run has removed them and was killed before its end.
-
-    By then the vectors are in the table, and no longer where another whitening could be fitted to them.
-    """
-    if not (building / CONTEXT).is_file():
-        return
-    whole = Context.load(building / CONTEXT)
-    parts = whole.sampled, whole.fingerprint, whole.inputs
-    unwhitened = Whitening.identity(len(whole.whitening.shift))
-    load_or_make(building / SAMPLE, ContextSample, lambda: ContextSample(*parts, unwhitened))
-    load_or_make(building / FITTED, FittedContext, lambda: FittedContext(*parts, whole.whitening))
 
 
 def save_part(part: _Storable, file: Path) -> None:

@@ -12,19 +12,18 @@ from cdesearch.context.whitening import Whitening
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 
+BLOCK = 256  # vectors that are whitened together
+
 
 def encoded_documents(
     spool: Spool,
     unchanged: Container[str],
     cache: EmbeddingCache,
-    whitening: Whitening | None,
+    whitening: Whitening,
     document_weight: float,
     advance: Callable[[int], None],
 ) -> Iterator[tuple[pa.Table, Floats]]:
-    """Rows of whole documents that are not `unchanged`, and their vectors (n, d).
-
-    `whitening` is applied first; it is None if the cached vectors are whitened already.
-    """
+    """Rows of whole documents that are not `unchanged`, and their vectors (n, d)."""
     for rows in whole_documents(spool):
         names = rows["document_id"].to_numpy()
         documents = [
@@ -34,9 +33,7 @@ def encoded_documents(
         if not documents:
             continue
         changed = pa.concat_tables(documents)
-        vectors = cache.of(changed[KEY].to_pylist())
-        if whitening is not None:
-            vectors = whitening.apply(vectors)
+        vectors = whitened(cache.of(changed[KEY].to_pylist()), whitening)
         for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
             vectors[start:stop] = add_document_context(vectors[start:stop], document_weight)
         yield changed.drop_columns([KEY]), vectors
@@ -54,9 +51,21 @@ def documents_so_far(
         known = np.array([cache.holds(content) for content in hashes])
         vectors = np.zeros((len(hashes), whitening.dimension), np.float32)
         if known.any():
-            vectors[known] = whitening.apply(cache.of([hashes[row] for row in np.flatnonzero(known)]))
+            vectors[known] = whitened(cache.of([hashes[row] for row in np.flatnonzero(known)]), whitening)
         for start, stop in document_rows(rows):
             present = start + np.flatnonzero(known[start:stop])
             if len(present):
                 vectors[present] = add_document_context(vectors[present], document_weight)
         yield rows.drop_columns([KEY]), vectors
+
+
+def whitened(vectors: Floats, whitening: Whitening) -> Floats:
+    """The whitened vectors (n, m) of first-stage vectors (n, d), the same for a vector whichever the others are.
+
+    A matrix product may round differently for another number of rows, so it always has the same.
+    """
+    n_blocks = -(-len(vectors) // BLOCK)
+    padded = np.zeros((n_blocks * BLOCK, vectors.shape[1]), np.float32)
+    padded[: len(vectors)] = vectors
+    blocks = [whitening.apply(block) for block in padded.reshape(n_blocks, BLOCK, -1)]
+    return np.concatenate(blocks)[: len(vectors)]

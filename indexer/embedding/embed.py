@@ -38,7 +38,7 @@ def embed_spool(
     for window in spool.windows(["document_id", KEY, "text", "path"]):
         rows = list(zip(*(window[name].to_pylist() for name in window.schema.names), strict=True))
         texts = {content: text for document, content, text, _ in rows if document not in unchanged}
-        todo = cache.take_known(texts)
+        todo = cache.missing(texts)
         made: dict[str, Floats] = {}
         try:
             for indices, vectors in encoder.stream([texts[content] for content in todo], "document", context):
@@ -55,11 +55,11 @@ def embed_spool(
 
 
 def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
-    """How many texts `embed_spool` would embed; copies those that the last generation has."""
+    """How many texts `embed_spool` would embed."""
     missing: set[int] = set()  # hashes of the keys, because a large corpus has too many texts for strings
     for window in spool.windows(["document_id", KEY]):
         rows = zip(window["document_id"].to_pylist(), window[KEY].to_pylist(), strict=True)
-        missing.update(map(hash, cache.take_known(content for document, content in rows if document not in unchanged)))
+        missing.update(map(hash, cache.missing(content for document, content in rows if document not in unchanged)))
     return len(missing)
 
 
@@ -109,7 +109,7 @@ def embed_windows(
         starts = [row for row, key in enumerate(keys) if key.endswith(_FIRST)]
         bounds = [*starts, len(keys)]
         wanted = [slice(*pair) for pair in pairwise(bounds) if names[pair[0]] not in unchanged]
-        todo = set(cache.take_known({key for window in wanted for key in keys[window]}))
+        todo = set(cache.missing({key for window in wanted for key in keys[window]}))
         missing = []
         for window in wanted:
             if todo.issuperset(keys[window]):  # otherwise it is known: the vectors of a window are stored together

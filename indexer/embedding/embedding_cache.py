@@ -1,126 +1,99 @@
-"""The vectors of texts before the context of a document is added, by content hash."""
+"""The first-stage vectors of texts: those that the model computes, before anything of their corpus is applied."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
+from cdesearch.store.damage import damaged
 from cdesearch.store.filesystem import refusal_of
-from cdesearch.store.index import Index
+from cdesearch.store.place import Place
 from cdesearch.store.storage import connect
-from indexer.embedding.spool import document_rows
+from cdesearch.store.vector_format import FIRST_STAGE
 from indexer.generations.tables import sql_lists
 
-TABLE = "own_vectors"
-# Of the squared norm of a unit vector, by the kind of the stored vectors. From vectors of other kinds, the document
-# offset cannot be subtracted without a loss (2.7e-3 for int8), so texts of changed documents are embedded again.
-UNIT_TOLERANCE = {"float32": 1e-4, "float16": 2e-3}
-
-
-def cache_schema(dimension: int) -> pa.Schema:
-    """Columns of the table: the hash of a text, and its float32 vector of `dimension` numbers."""
-    vector = pa.list_(pa.float32(), dimension)
-    return pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
+MOST_ROWS = 1.5  # for each chunk; with more, at least a third are of texts that are gone
+MOST_FILES = 16  # of vectors, before they are joined: an update adds one, and joining writes all of them again
 
 
 class EmbeddingCache:
-    """The vectors that this build has encoded, in a table that survives a stopped run, and those of `base`."""
+    """The table of first-stage vectors of a generation that is being built, which survives a stopped run.
 
-    def __init__(self, building: Path, dimension: int, base: Index | None, document_weight: float) -> None:
+    Everything that follows is computed from the vectors as the table has them. So a build, an update and a new context
+    give the same vectors.
+    """
+
+    def __init__(self, building: Path, schema: pa.Schema, place: Place) -> None:
+        """`schema` is that of the table, and `place` is that of the index."""
         self._database = connect(building)
-        self._dimension = dimension
-        self._schema = cache_schema(dimension)
-        self._table: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
+        self._place = place
+        self._schema = schema
+        self._table: Any = self._database.create_table(FIRST_STAGE, schema=self._schema, exist_ok=True)
         try:
-            self._known = set(_column(self._table, "content_hash").to_pylist())
+            self._rows, self._n_rows = self._numbered()
         except (OSError, RuntimeError, ValueError) as error:
             if refusal_of(error) is not None:
                 raise
             self.drop()  # a run was killed while it dropped the table
-            self._table, self._known = self._database.create_table(TABLE, schema=self._schema), set()
-        self._base = base
-        self._document_weight = document_weight
+            self._table = self._database.create_table(FIRST_STAGE, schema=self._schema)
+            self._rows, self._n_rows = self._numbered()
         self.embedded = 0  # texts that went through the model in this run
 
-    def take_known(self, hashes: Iterable[str]) -> list[str]:
-        """Copy the vectors that the last generation has; returns the hashes of the texts that must be embedded."""
-        new = [content for content in hashes if content not in self._known]
-        self._store(self._from_base(new))
-        return [content for content in new if content not in self._known]
+    def missing(self, keys: Iterable[str]) -> list[str]:
+        """Those of the keys whose texts must be embedded."""
+        return [key for key in keys if key not in self._rows]
 
-    def holds(self, content_hash: str) -> bool:
-        """Whether the table has the vector of the text with this hash."""
-        return content_hash in self._known
+    def holds(self, key: str) -> bool:
+        """Whether the table has the vector with this key."""
+        return key in self._rows
 
     def add(self, vectors: dict[str, Floats]) -> None:
-        """Store vectors that the model has encoded, by content hash."""
-        self._store(vectors)
-        self.embedded += len(vectors)
-
-    def _store(self, vectors: dict[str, Floats]) -> None:
-        """Add vectors to the table in one commit."""
+        """Store unit vectors that the model has encoded, by key, in one commit."""
         if not vectors:
             return
-        flat = pa.array(np.stack(list(vectors.values())).reshape(-1), pa.float32())
-        column = pa.FixedSizeListArray.from_arrays(flat, self._dimension)
+        kind = self._schema.field("vector").type
+        numbers = np.stack(list(vectors.values())).astype(kind.value_type.to_pandas_dtype())
+        column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), kind.list_size)
         self._table.add(pa.Table.from_arrays([pa.array(list(vectors), pa.string()), column], schema=self._schema))
-        self._known |= vectors.keys()
+        self._rows |= {key: row for row, key in enumerate(vectors, start=self._n_rows)}
+        self._n_rows += len(vectors)
+        self.embedded += len(vectors)
 
-    def of(self, hashes: Sequence[str]) -> Floats:
-        """The vectors (n, d) of texts that all are in the table."""
-        rows = rows_where(self._table, "content_hash", sorted(set(hashes)), ["content_hash", "vector"])
-        found = dict(zip(rows["content_hash"].to_pylist(), rows["vector"].to_numpy(), strict=True))
-        return np.stack([found[content] for content in hashes])
+    def of(self, keys: Sequence[str]) -> Floats:
+        """The vectors (n, d) with these keys, which all are in the table; raises IndexDamagedError."""
+        rows = sorted({self._rows[key] for key in keys})
+        found = self._table.take_offsets(rows).select(["key", "vector"]).to_arrow().combine_chunks()
+        place_of = {key: place for place, key in enumerate(found["key"].to_pylist())}
+        flat = found["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        vectors: Floats = flat.reshape(len(rows), -1)[[place_of[key] for key in keys]].astype(np.float32)
+        if not np.isfinite(vectors).all():
+            raise damaged(self._place, "it holds vectors that are not numbers")
+        return vectors
+
+    def tidy(self, n_chunks: int, needed: Callable[[], Iterable[str]]) -> None:
+        """Remove the rows that no chunk needs if they are many, and join the files of vectors.
+
+        `needed` returns the keys of all `n_chunks` chunks. It is called only if rows are to be removed.
+        """
+        is_large = self._n_rows > MOST_ROWS * n_chunks
+        if is_large:
+            gone = sorted(self._rows.keys() - set(needed()))
+            for listed in sql_lists(gone):
+                self._table.delete(f"key IN ({listed})")
+            self._rows, self._n_rows = self._numbered()
+        if is_large or self._table.stats()["fragment_stats"]["num_fragments"] > MOST_FILES:
+            self._table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
     def drop(self) -> None:
-        """Delete the table, which a finished generation does not need."""
-        self._database.drop_table(TABLE)
+        """Delete the table, which an index of small vectors does not keep."""
+        self._database.drop_table(FIRST_STAGE)
 
-    def _from_base(self, hashes: Sequence[str]) -> dict[str, Floats]:
-        """Vectors from the last generation; raises IndexDamagedError if its chunks cannot be read."""
-        if not hashes or self._base is None or self._base.manifest.vectors not in UNIT_TOLERANCE:
-            return {}
-        with self._base.checks.reading_tables():
-            return self._own_vectors(self._base, hashes)
-
-    def _own_vectors(self, base: Index, hashes: Sequence[str]) -> dict[str, Floats]:
-        """Vectors of texts in the last generation. Whole documents are read, to subtract the document offset."""
-        texts = rows_where(base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
-        document_of = dict(zip(texts["content_hash"].to_pylist(), texts["document_id"].to_pylist(), strict=True))
-        if not document_of:
-            return {}
-        columns = ["document_id", "content_hash", *base.vectors.columns]
-        rows = rows_where(base.chunks, "document_id", sorted(set(document_of.values())), columns)
-        rows = rows.sort_by("document_id")
-        found: dict[str, Floats] = {}
-        for start, stop in document_rows(rows):
-            document = rows.slice(start, stop - start)
-            vectors = subtract_document_context(base.vectors.decode(document), self._document_weight)
-            found.update(zip(document["content_hash"].to_pylist(), vectors, strict=True))
-        # Records that are far apart may share a document id, although they were not encoded as one document. The
-        # results of the subtraction are then not unit vectors, and these texts are embedded again.
-        wanted, tolerance = set(hashes), UNIT_TOLERANCE[base.manifest.vectors]
-        return {
-            content: vector
-            for content, vector in found.items()
-            if content in wanted and abs(vector @ vector - 1) < tolerance
-        }
-
-
-def _column(table: Any, name: str) -> pa.ChunkedArray:
-    return table.search().select([name]).limit(table.count_rows()).to_arrow()[name]
-
-
-def rows_where(table: Any, column: str, names: Sequence[str], columns: list[str]) -> pa.Table:
-    """The `columns` of the rows whose `column` is one of `names`."""
-    limit = table.count_rows()
-    parts = [
-        table.search().where(f"{column} IN ({listed})").select(columns).limit(limit).to_arrow()
-        for listed in sql_lists(names)
-    ]
-    schema = pa.schema([table.schema.field(name) for name in columns])
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    def _numbered(self) -> tuple[dict[str, int], int]:
+        """The number of the row with each key, and the number of all rows."""
+        n_rows = self._table.count_rows()
+        keys = self._table.search().select(["key"]).limit(n_rows).to_arrow()["key"].to_pylist()
+        return {key: row for row, key in enumerate(keys)}, n_rows

@@ -51,16 +51,17 @@ class Filling:
                 present, chunks = _rows(identities(self.tables.chunks)), identities(base.chunks)
                 kept = _rows(chunks.filter(pc.is_in(chunks["path"], kept_paths.combine_chunks())))
         unchanged = self._unchanged(present, kept)
-        self._embed(unchanged, base.context_for(self.encoder), lambda: None)
+        context = base.context_for(self.encoder)
+        self._embed(unchanged, context.sample, lambda: None)
         with base.checks.reading_tables():  # the new table begins as a copy of the base's files
             self._delete_changed(present, unchanged)
             self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
-        self._write(unchanged, None)
+        self._write(unchanged, context.whitening)
 
     def in_new_context(
         self, sample: ContextSample, fit: Callable[[], FittedContext], publish: Callable[[], None]
     ) -> FittedContext:
-        """Fill in a new build: encode all chunks with `sample`, and whiten their vectors as they are written.
+        """Fill in a new context: encode all chunks with `sample`, and whiten their vectors as they are written.
 
         `publish` is called after each window of chunks. `fit` is called once all texts are encoded; its result is
         returned.
@@ -90,12 +91,11 @@ class Filling:
     def _delete_changed(self, present: list[Row], unchanged: set[str]) -> None:
         self.tables.delete(chunk for chunk, document in present if document not in unchanged)
 
-    def _write(self, unchanged: set[str], whitening: Whitening | None) -> None:
+    def _write(self, unchanged: set[str], whitening: Whitening) -> None:
         advance = self.progress.stage("Writing", self.spool.count())
         weight = self.encoder.config.document_weight
         for rows, vectors in encoded_documents(self.spool, unchanged, self.cache, whitening, weight, advance):
             self.tables.add(rows, vectors)
-        self.cache.drop()
 
 
 def unchanged_documents(present: Iterable[Row], wanted: Iterable[Row]) -> set[str]:

@@ -39,6 +39,13 @@ class Spool:
             if self._n_waiting == WINDOW:
                 self._flush()
 
+    def add_stored(self, table: Any, paths: pa.Array | None) -> None:
+        """Append the chunks under these paths, or all, of the table of a generation, in its order."""
+        columns = chunk_schema(None)
+        for batch in table.search().select(columns.names).limit(table.count_rows()).to_batches(WINDOW):
+            kept = (batch if paths is None else batch.filter(pc.is_in(batch["path"], paths))).select(columns.names)
+            self.add(pa.RecordBatch.from_arrays(kept.columns, schema=columns))
+
     def drop(self, path: str) -> None:
         """Remove the chunks of a file that became unreadable after its first chunks were added."""
         self._dropped.append(path)

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,6 +19,7 @@ from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
 from cdesearch.store.storage import connect
 from cdesearch.store.trust import require_own
+from cdesearch.store.vector_format import FIRST_STAGE
 from cdesearch.store.vocabulary import VOCABULARY
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
@@ -29,13 +30,20 @@ WINDOWS = "spool.windows.arrow"  # the same for a model that reads the chunks of
 SAMPLE = "context.sample.safetensors"  # the first stage of its context
 FITTED = "context.fitted.safetensors"  # the second stage of its context
 PROBES = "model.probes"  # the vectors of the probes of a model on a server when the build was begun
-TEMPORARY = (SPOOL, WINDOWS, SAMPLE, FITTED, PROBES)
+# In the order in which they are removed: chunks are kept of a stopped build that still has FITTED, which needs SAMPLE.
+TEMPORARY = (SPOOL, WINDOWS, FITTED, SAMPLE, PROBES)
+WHOLE = (CONTEXT, VOCABULARY, TABLES)  # what an update begins with
+ONLY_FIRST_STAGE = (f"{TABLES}/{FIRST_STAGE}.lance",)  # what a new context begins with
 
 
 def open_building(
-    folder: Path, base: Path | None, key: dict[str, Any], columns: Mapping[str, pa.Schema] | None = None
+    folder: Path,
+    base: Path | None,
+    key: dict[str, Any],
+    columns: Mapping[str, pa.Schema] | None = None,
+    parts: Sequence[str] = WHOLE,
 ) -> Path:
-    """The folder of the generation to build: an unfinished one of the same key, or a new one that starts as `base`.
+    """The folder of the generation to build: an unfinished one of the same key, or a new one with `parts` of `base`.
 
     An unfinished one is continued if `_is_made_here` holds and its tables have the columns that `columns` gives for
     them. All other unfinished ones are removed.
@@ -52,10 +60,11 @@ def open_building(
     building = new_generation(folder)
     if base is not None:
         # Lance never changes a file, so a link can replace a copy.
-        link_or_copy(base / CONTEXT, building / CONTEXT)
-        if (base / VOCABULARY).is_file():
-            link_or_copy(base / VOCABULARY, building / VOCABULARY)
-        shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
+        for part in parts:
+            if (base / part).is_dir():
+                shutil.copytree(base / part, building / part, copy_function=link_or_copy)
+            elif (base / part).is_file():
+                link_or_copy(base / part, building / part)
     stamped = key | {FOLDER_NUMBER: building.stat().st_ino}
     write_new(building / PLAN, json.dumps(stamped))  # last: a half-copied folder has no plan
     return building
@@ -74,8 +83,12 @@ def new_generation(folder: Path) -> Path:
 
 
 def holds_embeddings(generation: Path) -> bool:
-    """Whether an unfinished generation contains what the model has computed; only names of files are read."""
-    return (generation / SAMPLE).is_file() or any((generation / TABLES / "own_vectors.lance" / "data").glob("*"))
+    """Whether an unfinished generation contains what the model has computed; no file is read.
+
+    Files with a second link are those of the last generation.
+    """
+    data = (generation / TABLES / f"{FIRST_STAGE}.lance" / "data").glob("*")
+    return (generation / SAMPLE).is_file() or any(file.stat().st_nlink == 1 for file in data)
 
 
 def remove(generations: Iterable[Path]) -> None:

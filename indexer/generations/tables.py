@@ -85,8 +85,8 @@ class Tables:
         self._append(pa.Table.from_arrays([*rows.columns, *self.vectors.arrays(vectors)], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
-        """Append the chunks with these ids from the table of another generation."""
-        for names in sql_lists(sorted(ids)):
+        """Append the chunks with these ids, in the order of the table of another generation, from this table."""
+        for names in sql_lists(list(ids)):
             self._append(table.search().where(f"id IN ({names})").limit(NAMES_PER_QUERY).to_arrow())
 
     def _append(self, rows: pa.Table) -> None:

@@ -23,7 +23,7 @@ from cdesearch.store.vector_format import VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY
 from cdesearch.store.write_errors import write_error
 from indexer.build import build
-from indexer.generations.generation import open_building, swap_in
+from indexer.generations.generation import ONLY_FIRST_STAGE, open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import diagnose
@@ -107,8 +107,8 @@ def _is_of_this_format(generation: Path) -> bool:
 
 def _rebuild_from_chunks(folder: Path, live: Path, manifest: Manifest, progress: Display) -> None:
     """Copy the rows of the tables into a new generation and index them again."""
-    building = open_building(folder, None, {"mends": live.name})
-    shutil.rmtree(building / TABLES, ignore_errors=True)  # left by a repair that was stopped
+    building = open_building(folder, live, {"mends": live.name}, parts=ONLY_FIRST_STAGE)
+    shutil.rmtree(building / TABLES / "chunks.lance", ignore_errors=True)  # left by a repair that was stopped
     database = connect(live)
     chunks = database.open_table("chunks")
     tables = Tables(building, VectorFormat(manifest.vectors, manifest.dimension), manifest.text_language)

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from threading import Event
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -27,13 +27,6 @@ def watch(
             "--index", metavar="<path>", parser=parse_place, help="Index folder; default: .cdesearch in the folder."
         ),
     ] = None,
-    refresh: Annotated[
-        Literal["auto", "advise", "off"],
-        typer.Option(
-            help="If the context no longer fits the documents: sample a new one and embed all texts again, advise it,"
-            " or do nothing."
-        ),
-    ] = "advise",
 ) -> None:
     """Update an index whenever its files change, until Ctrl-C."""
     from cdesearch.progress import shown_on_stderr
@@ -55,7 +48,7 @@ def watch(
         with shown_on_stderr() as progress:
             report = build(paths or [], Options(index=folder, wait=True), progress, tools)
         _say(summary(report))
-        keep_up(report.folder, tools, _say, Event(), refresh)
+        keep_up(report.folder, tools, _say, Event())
     finally:
         tools.close()
 

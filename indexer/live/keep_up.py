@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Literal
 
 from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.progress import Silent
@@ -26,23 +25,20 @@ REST = 0.2
 RETRY_SECONDS = 1.0  # after an update that failed; twice as long after each further failure
 MOST_RETRY_SECONDS = 60.0
 
-Refresh = Literal["auto", "advise", "off"]
 
-
-def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, refresh: Refresh = "advise") -> None:
+def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event) -> None:
     """Update the index in `folder` whenever its files change, until `stop` is set.
 
     `say` is called with one line for each update and each new error, for each source that disappears or exists again,
-    and if changes will be found later because the system or a bucket does not report all of them.
-    If the context no longer fits the documents, `refresh` decides: "auto" samples a new context, "advise" prints a
-    line that advises it, and "off" does nothing.
+    and if changes will be found later because the system or a bucket does not report all of them. If a new context is
+    advisable, and all texts would have to be embedded for it, `say` is called with the advice once.
     """
     watched = Watched(*_files(Index(folder)))
     for address in filter(None, map(address_of_copies, watched.sources)):
         minutes = f"{WHOLE_SECONDS / 60:g} minutes"
         say(f"A bucket does not report changes, so {address} is looked up at least every {minutes}.")
     problem = _announce(watched, (), None, say)
-    updates = _Updates(folder, tools, say, refresh)
+    updates = _Updates(folder, tools, say)
     seconds = updates.run(watched)  # for changes before the watch began
     while not stop.wait(REST * seconds):
         tools.prepare()
@@ -61,7 +57,6 @@ class _Updates:
     folder: Path
     tools: Warm
     say: Callable[[str], None]
-    refresh: Refresh
     retry_seconds: float = math.inf  # until the next update even if nothing changes, because the last one failed
     _error: str = ""  # the last one, as a line that is not shown again
     _has_advised: bool = False
@@ -74,11 +69,15 @@ class _Updates:
         self._watched = None
         try:
             absent = tuple(source for source in watched.missing if address_of_copies(source) is None)
-            report = self._build(Options(index=self.folder, absent=absent, keeps_copies=keeps_copies, wait=True))
+            options = Options(index=self.folder, absent=absent, keeps_copies=keeps_copies, wait=True)
+            report = build([], options, Silent(), self.tools)
             seconds = time.monotonic() - started
             self._watched, self._error, self.retry_seconds = watched, "", math.inf
             if report.changed:
-                self._check_context(report, watched)
+                self.say(summary(report))
+                if report.advice and not self._has_advised:
+                    self.say(report.advice)
+                self._has_advised = report.advice is not None
         except CdesearchError as error:
             is_first = self.retry_seconds == math.inf
             self.retry_seconds = RETRY_SECONDS if is_first else min(2 * self.retry_seconds, MOST_RETRY_SECONDS)
@@ -96,30 +95,6 @@ class _Updates:
             self.say(line)
             self._error = line
         self.tools.close()  # the model on disk may have been replaced
-
-    def _build(self, options: Options) -> Report:
-        report = build([], options, Silent(), self.tools)
-        if report.changed:
-            self.say(summary(report))
-        return report
-
-    def _check_context(self, report: Report, watched: Watched) -> None:
-        """Sample a new context, or advise it once, if the context no longer fits.
-
-        No new context is sampled while a source is missing, because its files could not be read. Until the new
-        generation is complete, queries use the old one, and changes are not indexed.
-        """
-        if report.advice is None:
-            self._has_advised = False
-        elif self.refresh == "auto" and not watched.missing and not self._has_advised:
-            self.say(
-                "The context no longer fits the documents: a new one is sampled, and all texts are embedded again."
-            )
-            refreshed = self._build(Options(index=self.folder, refresh_context=True, wait=True))
-            self._has_advised = refreshed.advice is not None  # to do so after every update would not help
-        elif self.refresh == "advise" and not self._has_advised:
-            self.say(report.advice)
-            self._has_advised = True
 
 
 def _renewed(folder: Path, watched: Watched) -> Watched:
@@ -155,4 +130,5 @@ def summary(report: Report) -> str:
     counts = f"{counted(report.n_documents, 'document')}, {counted(report.n_chunks, 'chunk')}"
     if not report.changed:
         return f"Nothing has changed: {counts}."
-    return f"Updated: {counts} ({report.embedded:,} embedded) in {report.seconds:.1f} s."
+    renewed = f" {report.renewed}" if report.renewed else ""
+    return f"Updated: {counts} ({report.embedded:,} embedded) in {report.seconds:.1f} s.{renewed}"

@@ -46,7 +46,10 @@ def update_if_quick(
         changes = find_changes(index)
     sources = index.sources
     lines = [still_answering(source, sources, index.place, index.manifest) for source in index.missing_sources]
-    lines += filter(None, [_update(index, changes, Options(index=index.place, model=model, device=device), encoder)])
+    lines += filter(
+        None,
+        [_update(index, changes, Options(index=index.place, model=model, device=device, keeps_context=True), encoder)],
+    )
     return " ".join(lines) or None
 
 

@@ -32,7 +32,7 @@ LAST = "Indexing words"
 FIRST = ["Looking for files", "Reading", "Counting words", "Embedding the context", "Embedding", "Writing", LAST]
 LATER = ["Looking for files", "Reading", "Embedding", "Writing", LAST]
 UNFINISHED = {
-    *("plan.json", "spool.arrow", "CURRENT.new", "own_vectors.lance"),
+    *("plan.json", "spool.arrow", "CURRENT.new"),
     *("context.sample.safetensors", "context.fitted.safetensors"),
 }
 CDESEARCH = (sys.executable, "-m", "cdesearch")

@@ -1,7 +1,6 @@
 import json
 import os
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,14 +8,14 @@ from built import WORDS, assert_same, contents, long_text, make_index
 
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening, soft_whitening
+from cdesearch.context.whitening import soft_whitening
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexMismatchError, InputError, SourceError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.embedding import spool
+from indexer.embedding import embedding_cache, spool
 from indexer.formats.format import Columns
 from indexer.generations import tables as write
 from indexer.settings import Options
@@ -75,7 +74,7 @@ def test_an_edit_changes_all_vectors_of_its_document_and_embeds_one_chunk(docs, 
     assert report.embedded == 1 and rows.num_rows > 3
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
     expected = add_document_context(own, tiny_encoder.config.document_weight)
-    np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-4)
+    np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-3)
 
 
 @pytest.mark.slow
@@ -96,7 +95,7 @@ def test_records_that_are_chunks_of_one_document_share_its_context(tmp_path, tin
     rows = index.chunks.search().where("document_id = 'corpus.jsonl#0'").limit(10).to_arrow()
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
     expected = add_document_context(own, tiny_encoder.config.document_weight)
-    np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-4)
+    np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-3)
     records = {str(hit.chunk.record) for hit in Searcher(index).search("stone", mode="text")}
     assert records == {"0::2" if column is None else "2"}
 
@@ -113,7 +112,7 @@ def test_records_that_share_an_id_far_apart_keep_their_vectors(tmp_path, tiny_ch
     index = Index.open(tmp_path)
     rows = index.chunks.to_arrow()
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
-    np.testing.assert_allclose(to_unit(index.vectors_in(rows)), own, atol=1e-4)
+    np.testing.assert_allclose(to_unit(index.vectors_in(rows)), own, atol=1e-3)
 
 
 def test_a_refresh_draws_a_new_sample_and_keeps_first_stage_vectors(docs, run):
@@ -129,7 +128,8 @@ def test_a_refresh_draws_a_new_sample_and_keeps_first_stage_vectors(docs, run):
 
 
 @pytest.mark.slow
-def test_the_disk_does_not_grow_with_updates(docs, run):
+def test_the_disk_does_not_grow_with_updates(docs, run, monkeypatch):
+    monkeypatch.setattr(embedding_cache, "MOST_FILES", 2)
     run()
     sizes = []
     for number in range(8):
@@ -145,8 +145,8 @@ def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, clos
     context, before = Index.open(docs).context, contents(docs)
     texts = before[0]["text"].to_pylist()
     encoder = load_encoder(closed_checkpoint)
-    bare = replace(context, whitening=Whitening.identity(encoder.dimension))
-    expected = soft_whitening(encoder.encode(texts, "document", bare), encoder.config.statistics)
+    rounded = encoder.encode(texts, "document", context.sample).astype(np.float16).astype(np.float32)
+    expected = soft_whitening(rounded, encoder.config.statistics)
     np.testing.assert_allclose(context.whitening.shift, expected.shift, atol=1e-5)
     np.testing.assert_allclose(context.whitening.projection, expected.projection, atol=1e-4)
     make_index([docs], model=closed_checkpoint, context_size=4, seed=1, rebuild=True)

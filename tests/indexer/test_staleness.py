@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from built import make_index
 
 from cdesearch.cli.status import read_status
 from cdesearch.search.drift import measure_drift
@@ -38,6 +40,28 @@ def test_other_documents_than_those_of_the_sample_need_a_new_context(docs, run):
     write(docs, 0, 32, "engine bread stone light dog")
     advice = run().advice
     assert advice.startswith("The documents are unlike") and "--refresh-context" in advice
+
+
+def test_a_new_context_that_embeds_nothing_is_sampled_by_the_update_itself(docs, closed_checkpoint):
+    def run(**options):
+        return make_index([docs], model=closed_checkpoint, **options)
+
+    write(docs, 0, 4)
+    run()
+    before = Index.open(docs).context
+    write(docs, 4, 22)
+    left = run(keeps_context=True)
+    assert left.embedded == 18 and left.renewed is None and "had 4 chunks; it has 22 now" in left.advice
+    report = run()
+    assert (report.changed, report.embedded, report.advice) == (True, 0, None)
+    assert report.renewed == (
+        "The context was sampled when the index had 4 chunks; it has 22 now. So a new one was sampled, and no text had"
+        " to be embedded again."
+    )
+    after = Index.open(docs)
+    assert after.manifest.context_chunks == 22 and after.context.fingerprint != before.fingerprint
+    np.testing.assert_array_equal(after.context.inputs.token_weights, before.inputs.token_weights)
+    assert not run().changed
 
 
 def test_every_run_stores_the_drift_and_the_size_of_the_corpus_that_was_sampled(docs, run):

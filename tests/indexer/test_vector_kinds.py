@@ -12,7 +12,6 @@ from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.errors import InputError
-from cdesearch.evaluation.ranking import PlainVectors, asking
 from cdesearch.search import nearest
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.drift import measure_drift
@@ -25,7 +24,7 @@ from indexer.health.doctor import diagnose
 MODEL = 16  # dimensions of the tiny model
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 QUERIES = ["the moon", "About bread 5", "river stone house"]
-TOLERANCE = {"float32": 1e-4, "float16": 3e-3, "int8": 0.011}
+TOLERANCE = {"float32": 1e-3, "float16": 3e-3, "int8": 0.011}
 FORMS = [*((kind, None) for kind in KINDS), *((kind, 6) for kind in KINDS)]
 every_form = pytest.mark.parametrize(("kind", "dimension"), FORMS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -291,12 +290,6 @@ def test_a_corpus_with_fewer_chunks_than_dimensions_works(tmp_path, tiny_checkpo
     (tmp_path / "new.md").write_text("the engine of bread")
     make_index([tmp_path], model=tiny_checkpoint)
     assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
-
-
-def test_plain_vectors_cannot_be_computed_from_reduced_ones(docs, run):
-    run(dimension=6)
-    with asking(Index.open(docs)) as asked:
-        assert not PlainVectors(asked).is_different
 
 
 def test_the_python_function_takes_the_dimension(docs, tiny_checkpoint):

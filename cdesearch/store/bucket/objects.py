@@ -121,7 +121,7 @@ class Bucket:
         import obstore
 
         with self._guarded(writes=True):
-            obstore.copy(self._store, source, target)
+            repeated_if_cut(lambda: obstore.copy(self._store, source, target))
 
     def list(self, prefix: str) -> dict[str, Stored]:
         """The objects whose names start with the folder `prefix`, by name."""
@@ -191,7 +191,7 @@ class Bucket:
 
 
 def repeated_if_cut(call: Callable[[], Answer]) -> Answer:
-    """What `call` returns. It is repeated if the connection ends within a listing, which the libraries do not do."""
+    """What `call` returns. It is repeated if the connection ends within an answer, which the libraries do not do."""
     for seconds in PAUSES:
         try:
             return call()

@@ -144,13 +144,6 @@ def test_token_weights_are_the_formula_and_special_tokens_take_the_median_of_the
     assert found.dtype == np.float32
 
 
-def test_undone_whitening_gives_the_pooled_vectors_again():
-    rng = np.random.default_rng(0)
-    pooled = to_unit((rng.normal(size=(40, 6)) + 1).astype(np.float32))
-    whitening = soft_whitening(pooled, StatisticsConfig(shift=0.7, ridge=0.5, power=0.5, idf_exponent=0.0))
-    np.testing.assert_allclose(whitening.undone(whitening.apply(pooled)), pooled, atol=1e-4)
-
-
 def spread_points(n, d, seed=0):
     return to_unit((np.random.default_rng(seed).normal(size=(n, d)) * np.arange(1, d + 1) + 1).astype(np.float32))
 

@@ -60,7 +60,7 @@ def test_an_answer_is_scored_as_if_the_question_had_never_been_in_it(tmp_path, k
         assert np.isnan(held.candidates.text[right]).all() and before.candidates.text[right] > 0
         assert by_words(before) == 1 and by_words(held) is None
         np.testing.assert_array_equal(held.candidates.dense[~right], before.candidates.dense[~right])
-        assert PlainVectors(opened).is_different == (kind != "binary")
+        assert PlainVectors(opened).is_different == index.vectors.keeps_first_stage
 
 
 def test_plain_vectors_are_those_without_whitening_and_documents(manual):

@@ -93,7 +93,7 @@ def test_a_process_that_was_killed_is_started_again_and_ends_with_the_server(own
 
 @pytest.mark.slow
 def test_the_process_ends_when_a_killed_server_leaves_it_alone(own_pages):
-    command = python_module("cdesearch.serve.updates", str(own_pages / ".cdesearch"), "advise")
+    command = python_module("cdesearch.serve.updates", str(own_pages / ".cdesearch"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, env=same_modules(), text=True, **pipes) as process:
         (own_pages / "new.md").write_text("xylophone")
@@ -106,12 +106,11 @@ def test_the_process_ends_when_a_killed_server_leaves_it_alone(own_pages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("refreshes", [True, False])
-def test_a_context_that_no_longer_fits_is_renewed_if_the_server_may(own_pages, refreshes):
+def test_a_context_that_no_longer_fits_is_renewed(own_pages):
     def status():
         return server.json("status")["indexes"][0]
 
-    with running_server([own_pages], ServeSettings(watch=True, refreshes=refreshes)) as server:
+    with running_server([own_pages], ServeSettings(watch=True)) as server:
         before = status()
         more = own_pages.parent / "more"
         more.mkdir()
@@ -119,8 +118,4 @@ def test_a_context_that_no_longer_fits_is_renewed_if_the_server_may(own_pages, r
             (more / f"{number}.md").write_text(f"engine {number} and stone")
         more.rename(own_pages / "more")
         wait_until(lambda: status()["documents"] > before["documents"])
-        if refreshes:
-            wait_until(lambda: status()["context_fingerprint"] != before["context_fingerprint"])
-        else:
-            time.sleep(3 * PATIENCE)
-            assert status()["context_fingerprint"] == before["context_fingerprint"]
+        wait_until(lambda: status()["context_fingerprint"] != before["context_fingerprint"])

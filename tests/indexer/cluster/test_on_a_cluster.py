@@ -110,7 +110,7 @@ def wait_for(condition, process, seconds=120):
 
 
 def vector_files(docs):
-    return list(docs.glob(".cdesearch/generations/*/tables/own_vectors.lance/data/*"))
+    return list(docs.glob(".cdesearch/generations/*/tables/first_stage.lance/data/*"))
 
 
 def finished(process):

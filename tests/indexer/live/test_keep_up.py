@@ -25,10 +25,10 @@ from indexer.warm import Warm
 class Keeping:
     """Runs `keep_up` in a thread and keeps its lines."""
 
-    def __init__(self, folder, refresh="advise"):
+    def __init__(self, folder):
         self.lines = []
         self._tools, self._stop = Warm(), threading.Event()
-        inputs = (folder, self._tools, self.lines.append, self._stop, refresh)
+        inputs = (folder, self._tools, self.lines.append, self._stop)
         self._thread = threading.Thread(target=keep_up, args=inputs)
 
     def __enter__(self):
@@ -115,24 +115,23 @@ def test_an_update_that_fails_is_repeated_and_its_error_is_said_once(docs, run, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("refresh", ["auto", "advise", "off"])
-def test_a_context_that_no_longer_fits_is_renewed_or_its_renewal_is_advised_once(docs, run, refresh):
-    folder = run().folder
+@pytest.mark.parametrize(("model", "embeds"), [("closed_checkpoint", False), ("tiny_checkpoint", True)])
+def test_a_context_that_no_longer_fits_is_renewed_or_its_renewal_is_advised_once(docs, request, model, embeds):
+    folder = make_index([docs], model=request.getfixturevalue(model)).folder
     before = Index(folder).manifest
     more = docs.parent / "more"
     more.mkdir()
     for number in range(70):
         (more / f"{number}.md").write_text(f"engine {number} and stone")
-    with Keeping(folder, refresh) as keeping:
+    with Keeping(folder) as keeping:
         more.rename(docs / "more")
         keeping.wait_for(lambda: Index(folder).manifest.n_documents == 82)
-        if refresh == "auto":
-            keeping.wait_for(lambda: Index(folder).manifest.context_chunks != before.context_chunks)
         (docs / "last.md").write_text("xylophone")
         keeping.wait_for(lambda: Index(folder).manifest.n_documents == 83)
     after = Index(folder).manifest
-    assert (after.context_fingerprint != before.context_fingerprint) == (refresh == "auto")
-    assert sum("--refresh-context" in line for line in keeping.lines) == (refresh == "advise")
+    assert (after.context_fingerprint == before.context_fingerprint) == embeds
+    assert sum("--refresh-context" in line for line in keeping.lines) == embeds
+    assert sum("So a new one was sampled" in line for line in keeping.lines) == (not embeds)
 
 
 @pytest.mark.slow

@@ -1,0 +1,151 @@
+"""The first-stage vectors that an index keeps, from which an update and a new context compute the vectors of chunks."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from built import WORDS, contents, long_text, make_index
+from conftest import TINY, make_checkpoint
+
+from cdesearch.errors import IndexDamagedError
+from cdesearch.progress import Silent
+from cdesearch.store.index import Index
+from cdesearch.store.vector_format import KINDS, VectorFormat
+from indexer import job
+from indexer.embedding import embedding_cache
+from indexer.embedding.embedding_cache import EmbeddingCache
+
+PARTS = list(enumerate(WORDS))
+FLOATS = [kind for kind in KINDS if VectorFormat(kind, 1).keeps_first_stage]
+
+
+@pytest.fixture
+def run(docs, closed_checkpoint):
+    """Builds or updates an index of a model that does not read the context."""
+    (docs / "long.md").write_text(long_text(PARTS))
+
+    def run(progress=None, **options):
+        return make_index([docs], progress, model=closed_checkpoint, **options)
+
+    return run
+
+
+def assert_equal(one, other):
+    assert one[0].equals(other[0]) and np.array_equal(one[1], other[1]), "every bit of every vector"
+
+
+@pytest.mark.parametrize(("kind", "dimension"), [(FLOATS[0], None), (FLOATS[1], None), (FLOATS[1], 6)])
+def test_a_build_an_update_and_a_new_context_give_the_same_vectors(docs, run, kind, dimension):
+    run(vectors=kind, dimension=dimension)
+    first, context = contents(docs), Index.open(docs).context
+    text = (docs / "03.md").read_text()
+    (docs / "03.md").write_text("the engine")
+    (docs / "long.md").write_text(long_text([*PARTS[:4], (4, "stone"), *PARTS[5:]]))
+    assert run().embedded == 2
+    (docs / "03.md").write_text(text)
+    (docs / "long.md").write_text(long_text(PARTS))
+    assert run().embedded == 0
+    assert_equal(contents(docs), first)
+    assert run(refresh_context=True).embedded == 0
+    assert_equal(contents(docs), first)
+    refreshed = Index.open(docs).context
+    assert refreshed.fingerprint == context.fingerprint and refreshed.sampled == context.sampled
+    np.testing.assert_array_equal(refreshed.whitening.projection, context.whitening.projection)
+    np.testing.assert_array_equal(refreshed.sample_vectors, context.sample_vectors)
+
+
+class Totals(Silent):
+    """Records the totals of the stages of a run."""
+
+    def __init__(self):
+        self.of = {}
+
+    def stage(self, name, total):
+        self.of[name] = total
+        return super().stage(name, total)
+
+
+def test_a_new_context_reads_and_embeds_only_what_has_changed(docs, run, closed_checkpoint):
+    run(context_size=4)
+    (docs / "03.md").unlink()
+    (docs / "new.md").write_text("the river is new")
+    totals = Totals()
+    report = run(totals, refresh_context=True, seed=1, context_size=8)
+    assert report.embedded == totals.of["Reading"] == totals.of["Embedding"] == 1
+    assert "Counting words" not in totals.of, "the tokens keep their weights"
+    index = Index.open(docs)
+    assert (index.manifest.seed, index.manifest.context_size, index.manifest.n_documents) == (1, 8, 13)
+
+
+def test_a_new_context_keeps_the_documents_of_a_source_that_does_not_exist_now(docs, closed_checkpoint, tmp_path):
+    make_index([docs], index=tmp_path / "index", model=closed_checkpoint)
+    before = contents(tmp_path / "index")
+    docs.rename(tmp_path / "away")
+    report = make_index([], index=tmp_path / "index", refresh_context=True, seed=1)
+    assert report.changed and report.embedded == 0 and contents(tmp_path / "index")[0].equals(before[0])
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("tiny_checkpoint", "float16"), ("closed_checkpoint", "int8"), ("closed_checkpoint", "binary")]
+)
+def test_without_vectors_that_stay_a_new_context_embeds_all_texts(docs, request, model, kind):
+    checkpoint = request.getfixturevalue(model)
+    n_chunks = make_index([docs], model=checkpoint, vectors=kind).n_chunks
+    index = Index.open(docs)
+    assert index.manifest.embeds_on_refresh
+    assert (index.generation / "tables" / "first_stage.lance").is_dir() == (kind == "float16")
+    assert make_index([docs], refresh_context=True, seed=1).embedded == n_chunks
+
+
+def test_a_new_context_that_was_stopped_at_its_end_is_continued_with_the_files_as_they_are_then(docs, run, monkeypatch):
+    run()
+    with monkeypatch.context() as patched:
+        patched.setattr(job, "write_checksums", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run(refresh_context=True, seed=1)
+    for number in range(20):
+        (docs / f"more {number}.md").write_text(f"the river {number} and the light")
+    assert run(refresh_context=True, seed=1).embedded == 20
+    continued, fingerprint = contents(docs), Index.open(docs).context.fingerprint
+    assert run(refresh_context=True, seed=1).embedded == 0
+    assert_equal(contents(docs), continued)
+    assert Index.open(docs).context.fingerprint == fingerprint
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, closed_checkpoint, joins, monkeypatch):
+    monkeypatch.setattr(embedding_cache, "MOST_FILES", 3)
+    model = window_checkpoint(tmp_path_factory) if joins else closed_checkpoint
+    make_index([docs], model=model)
+    for edit in range(12):
+        for number in range(3):
+            (docs / f"{number:02}.md").write_text(f"the moon of edit {edit} {number}")
+        n_chunks, stored = make_index([docs]).n_chunks, Index.open(docs).first_stage
+        assert n_chunks <= stored.count_rows() <= embedding_cache.MOST_ROWS * n_chunks
+        assert stored.stats()["fragment_stats"]["num_fragments"] <= embedding_cache.MOST_FILES
+    before = contents(docs)
+    assert make_index([docs], refresh_context=True).embedded == 0
+    assert before[0].equals(contents(docs)[0])
+
+
+def window_checkpoint(factory):
+    config = replace(TINY, first_stage="shared", window_tokens=100, window_positions="running")
+    return make_checkpoint(factory.mktemp("models") / "windows", config, gate=0.0)
+
+
+def test_a_table_keeps_its_vectors_through_kills_and_says_what_is_no_number(tmp_path):
+    schema = VectorFormat("float16", 4).first_stage_schema(4)
+    vectors = {f"{number:032x}": np.full(4, number / 64, np.float32) for number in range(40)}
+    EmbeddingCache(tmp_path, schema, tmp_path).add(dict(list(vectors.items())[:30]))
+    cache = EmbeddingCache(tmp_path, schema, tmp_path)
+    cache.add(dict(list(vectors.items())[30:]))
+    keys = [*list(vectors)[::-3], *list(vectors)[:2]]
+    np.testing.assert_array_equal(cache.of(keys), np.stack([vectors[key] for key in keys]))
+    assert cache.missing(["none", keys[0]]) == ["none"] and cache.holds(keys[0])
+    cache.add({"bad": np.array([1, np.inf, 0, 0], np.float32)})
+    with pytest.raises(IndexDamagedError, match="vectors that are not numbers"):
+        cache.of([keys[0], "bad"])
+    (next((tmp_path / "tables" / "first_stage.lance" / "data").iterdir())).unlink()
+    shutil.rmtree(tmp_path / "tables" / "first_stage.lance" / "_versions")
+    assert not EmbeddingCache(tmp_path, schema, tmp_path).holds(keys[0]), "a run was killed while it dropped the table"
