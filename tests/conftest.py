@@ -62,7 +62,7 @@ def random_head(seed: int = 0) -> HeadConfig:
     """A context head that changes vectors a lot."""
 
     def side(rng: np.random.Generator) -> HeadSideConfig:
-        hidden, gates = rng.standard_normal((8, 5)), 0.5 * rng.standard_normal((2, 9))
+        hidden, gates = rng.standard_normal((8, 5)), 0.2 * rng.standard_normal((2, 9))
         return HeadSideConfig(1.5, 0.2, tuple(map(tuple, hidden.tolist())), tuple(map(tuple, gates.tolist())))
 
     rng = np.random.default_rng(seed)

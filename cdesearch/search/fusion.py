@@ -99,7 +99,8 @@ class EvidenceFusion:
 
     The dense evidence is multiplied by a weight that falls from 1 to BLIND_WEIGHT with the `blindness` of the query.
 
-    A part of the dense evidence of each of the best candidates is that of the nearest ones among them (`neighbours.py`).
+    A part of the dense evidence of each of the best candidates is that of the nearest ones among them, see
+    `cdesearch.search.neighbours`.
     """
 
     text_weight: float = TEXT_WEIGHT

@@ -1,4 +1,4 @@
-"""Add document context to the vectors of chunks, one document after another."""
+"""The second stage: the vectors of chunks from their first-stage vectors, one document after another."""
 
 from collections.abc import Callable, Container, Iterator
 from itertools import accumulate, pairwise
@@ -6,21 +6,22 @@ from itertools import accumulate, pairwise
 import numpy as np
 import pyarrow as pa
 
+from cdesearch.context.context import Context, FittedContext
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats
-from cdesearch.context.whitening import Whitening
+from cdesearch.encode.encoder import Encoder
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 
-BLOCK = 256  # vectors that are whitened together
+BLOCK = 256  # vectors that are computed together
 
 
 def encoded_documents(
     spool: Spool,
     unchanged: Container[str],
     cache: EmbeddingCache,
-    whitening: Whitening,
-    document_weight: float,
+    encoder: Encoder,
+    context: FittedContext | Context,
     advance: Callable[[int], None],
 ) -> Iterator[tuple[pa.Table, Floats]]:
     """Rows of whole documents that are not `unchanged`, and their vectors (n, d)."""
@@ -33,14 +34,14 @@ def encoded_documents(
         if not documents:
             continue
         changed = pa.concat_tables(documents)
-        vectors = whitened(cache.of(changed[KEY].to_pylist()), whitening)
+        vectors = in_context(cache.of(changed[KEY].to_pylist()), encoder, context)
         for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
-            vectors[start:stop] = add_document_context(vectors[start:stop], document_weight)
+            vectors[start:stop] = add_document_context(vectors[start:stop], encoder.config.document_weight)
         yield changed.drop_columns([KEY]), vectors
 
 
 def documents_so_far(
-    spool: Spool, cache: EmbeddingCache, whitening: Whitening, document_weight: float
+    spool: Spool, cache: EmbeddingCache, encoder: Encoder, context: FittedContext
 ) -> Iterator[tuple[pa.Table, Floats]]:
     """Rows of whole documents and their vectors (n, d), which are zeros for texts that have no vector in `cache` yet.
 
@@ -49,23 +50,23 @@ def documents_so_far(
     for rows in whole_documents(spool):
         hashes = rows[KEY].to_pylist()
         known = np.array([cache.holds(content) for content in hashes])
-        vectors = np.zeros((len(hashes), whitening.dimension), np.float32)
+        vectors = np.zeros((len(hashes), context.whitening.dimension), np.float32)
         if known.any():
-            vectors[known] = whitened(cache.of([hashes[row] for row in np.flatnonzero(known)]), whitening)
+            vectors[known] = in_context(cache.of([hashes[row] for row in np.flatnonzero(known)]), encoder, context)
         for start, stop in document_rows(rows):
             present = start + np.flatnonzero(known[start:stop])
             if len(present):
-                vectors[present] = add_document_context(vectors[present], document_weight)
+                vectors[present] = add_document_context(vectors[present], encoder.config.document_weight)
         yield rows.drop_columns([KEY]), vectors
 
 
-def whitened(vectors: Floats, whitening: Whitening) -> Floats:
-    """The whitened vectors (n, m) of first-stage vectors (n, d), the same for a vector whichever the others are.
+def in_context(pooled: Floats, encoder: Encoder, context: FittedContext | Context) -> Floats:
+    """The vectors (n, m) of first-stage vectors (n, d), the same for a vector whichever the others are.
 
     A matrix product may round differently for another number of rows, so it always has the same.
     """
-    n_blocks = -(-len(vectors) // BLOCK)
-    padded = np.zeros((n_blocks * BLOCK, vectors.shape[1]), np.float32)
-    padded[: len(vectors)] = vectors
-    blocks = [whitening.apply(block) for block in padded.reshape(n_blocks, BLOCK, -1)]
-    return np.concatenate(blocks)[: len(vectors)]
+    n_blocks = -(-len(pooled) // BLOCK)
+    padded = np.zeros((n_blocks * BLOCK, pooled.shape[1]), np.float32)
+    padded[: len(pooled)] = pooled
+    blocks = [encoder.second_stage(block, "document", context) for block in padded.reshape(n_blocks, BLOCK, -1)]
+    return np.concatenate(blocks)[: len(pooled)]

@@ -9,8 +9,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdesearch.context.context import ContextSample, EncodingContext, FittedContext
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.context import Context, ContextSample, EncodingContext, FittedContext
 from cdesearch.encode.encoder import Encoder
 from cdesearch.models.export_folder import record_speed
 from cdesearch.progress import Progress
@@ -56,12 +55,12 @@ class Filling:
         with base.checks.reading_tables():  # the new table begins as a copy of the base's files
             self._delete_changed(present, unchanged)
             self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
-        self._write(unchanged, context.whitening)
+        self._write(unchanged, context)
 
     def in_new_context(
         self, sample: ContextSample, fit: Callable[[], FittedContext], publish: Callable[[], None]
     ) -> FittedContext:
-        """Fill in a new context: encode all chunks with `sample`, and whiten their vectors as they are written.
+        """Fill in a new context: encode all chunks with `sample`, and write their vectors in the context.
 
         `publish` is called after each window of chunks. `fit` is called once all texts are encoded; its result is
         returned.
@@ -71,7 +70,7 @@ class Filling:
         self._embed(unchanged, sample, publish)
         self._delete_changed(present, unchanged)
         fitted = fit()
-        self._write(unchanged, fitted.whitening)
+        self._write(unchanged, fitted)
         return fitted
 
     def _unchanged(self, present: list[Row], kept: list[Row]) -> set[str]:
@@ -91,10 +90,9 @@ class Filling:
     def _delete_changed(self, present: list[Row], unchanged: set[str]) -> None:
         self.tables.delete(chunk for chunk, document in present if document not in unchanged)
 
-    def _write(self, unchanged: set[str], whitening: Whitening) -> None:
+    def _write(self, unchanged: set[str], context: FittedContext | Context) -> None:
         advance = self.progress.stage("Writing", self.spool.count())
-        weight = self.encoder.config.document_weight
-        for rows, vectors in encoded_documents(self.spool, unchanged, self.cache, whitening, weight, advance):
+        for rows, vectors in encoded_documents(self.spool, unchanged, self.cache, self.encoder, context, advance):
             self.tables.add(rows, vectors)
 
 

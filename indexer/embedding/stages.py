@@ -68,8 +68,7 @@ class Stages:
         if all(known) or not any(known):
             return
         fitted = fit_whitening(sample, self.spool, cache, self.encoder, self.dimension)
-        weight = self.encoder.config.document_weight
-        documents = documents_so_far(self.spool, cache, fitted.whitening, weight)
+        documents = documents_so_far(self.spool, cache, self.encoder, fitted)
         self._publish(documents, lambda tables: Context.of(fitted, sample_vectors(tables, sample)), sum(known))
         self._schedule(started)
 

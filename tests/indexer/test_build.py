@@ -142,16 +142,17 @@ def test_the_disk_does_not_grow_with_updates(docs, run, monkeypatch):
 
 def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, closed_checkpoint):
     make_index([docs], model=closed_checkpoint, context_size=4)
-    context, before = Index.open(docs).context, contents(docs)
-    texts = before[0]["text"].to_pylist()
+    context = Index.open(docs).context
+    texts = contents(docs)[0]["text"].to_pylist()
     encoder = load_encoder(closed_checkpoint)
     rounded = encoder.encode(texts, "document", context.sample).astype(np.float16).astype(np.float32)
     expected = soft_whitening(rounded, encoder.config.statistics)
     np.testing.assert_allclose(context.whitening.shift, expected.shift, atol=1e-5)
     np.testing.assert_allclose(context.whitening.projection, expected.projection, atol=1e-4)
     make_index([docs], model=closed_checkpoint, context_size=4, seed=1, rebuild=True)
-    assert Index.open(docs).context.sampled != context.sampled
-    assert_same(before, contents(docs))
+    again = Index.open(docs).context
+    assert again.sampled != context.sampled
+    np.testing.assert_allclose(again.whitening.projection, context.whitening.projection, atol=1e-4)
 
 
 @pytest.mark.parametrize("window", [pytest.param(1, marks=pytest.mark.slow), 3])

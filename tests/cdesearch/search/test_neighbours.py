@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdesearch.context.vectors import to_unit
-from cdesearch.search.fusion import EvidenceFusion, Candidates
+from cdesearch.search.fusion import Candidates, EvidenceFusion
 from cdesearch.search.neighbours import COMPARED, NEAREST, SAME, SHARPNESS, mean_of_neighbours
 
 
