@@ -64,9 +64,9 @@ def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat,
         return Drift(mean, mean, None)
     corpus_mean = _corpus_mean(chunks, documents, len(sample), vectors, place)
     sample_mean = sample.mean(axis=0).astype(np.float64)
-    if len(sample) < MIN_VECTORS:
+    error = np.sqrt(sample.var(axis=0).sum() / max(len(sample), 1))
+    if len(sample) < MIN_VECTORS or not error:  # all signs of a small dimension can be equal
         return Drift(sample_mean, corpus_mean, None)
-    error = np.sqrt(sample.var(axis=0).sum() / len(sample))
     return Drift(sample_mean, corpus_mean, float(np.linalg.norm(sample_mean - corpus_mean) / error))
 
 
