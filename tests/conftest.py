@@ -15,6 +15,7 @@ from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import Phase, settings
@@ -22,7 +23,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
-from cdesearch.models.config import BackboneConfig, ModelConfig
+from cdesearch.models.config import BackboneConfig, HeadConfig, HeadSideConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.export import export
 
@@ -55,6 +56,17 @@ TINY = ModelConfig(
     max_tokens=64,
     span_tokens=24,
 )
+
+
+def random_head(seed: int = 0) -> HeadConfig:
+    """A context head that changes vectors a lot."""
+
+    def side(rng: np.random.Generator) -> HeadSideConfig:
+        hidden, gates = rng.standard_normal((8, 5)), 0.5 * rng.standard_normal((2, 9))
+        return HeadSideConfig(1.5, 0.2, tuple(map(tuple, hidden.tolist())), tuple(map(tuple, gates.tolist())))
+
+    rng = np.random.default_rng(seed)
+    return HeadConfig(side(rng), side(rng))
 
 
 def make_model(config: ModelConfig = TINY, *, gate: float = 0.5, seed: int = 0) -> ContextualModel:
@@ -149,7 +161,7 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def closed_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = replace(TINY, first_stage="shared")
+    config = replace(TINY, first_stage="shared", context_head=random_head())
     return make_checkpoint(tmp_path_factory.mktemp("models") / "closed", config, gate=0.0)
 
 

@@ -87,7 +87,7 @@ def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, 
     """(n, d) unit vectors of texts in one role."""
     if context is None:
         return kept(work, _model_key(encoder, role), texts, lambda new: encoder.encode(new, role, None))
-    return context.whitening.apply(_embed_bare(context, texts, role, encoder, work))
+    return encoder.second_stage(_embed_bare(context, texts, role, encoder, work), role, context)
 
 
 def embed_documents(context: EncodingContext | None, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
@@ -99,7 +99,7 @@ def embed_documents(context: EncodingContext | None, dataset: Dataset, encoder: 
         return encoder.encode_chunks(dataset.texts, dataset.documents, None)
     if context is None:
         return embed_in(None, dataset.texts, "document", encoder, work)
-    return context.whitening.apply(_embed_bare_documents(context, dataset, encoder, work))
+    return encoder.second_stage(_embed_bare_documents(context, dataset, encoder, work), "document", context)
 
 
 def _embed_bare_documents(context: EncodingContext, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:

@@ -106,7 +106,7 @@ def candidates_of(
         dense_hits = np.argsort(-cosines, kind="stable")[:dense_depth]
         rows = np.union1d(lexical_hits[words[lexical_hits] > 0], dense_hits)
         scores = np.where(np.isin(rows, lexical_hits), words[rows], np.nan).astype(np.float64)
-        found.append((rows, Candidates(cosines[rows], scores, cosines[sample])))
+        found.append((rows, Candidates(cosines[rows], scores, cosines[sample], vectors=documents[rows])))
     return found
 
 

@@ -12,6 +12,7 @@ from cdesearch.errors import ModelError
 from cdesearch.languages.detection import described
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.search.drift import describe, measure_drift
+from cdesearch.search.second_stage import describe_second_stage
 from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.index import Index
@@ -58,6 +59,7 @@ def _facts(index: Index) -> dict[str, Any]:
         **_languages(index),
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,
+        **describe_second_stage(index),
         **{f"{kind}_files": count for kind, count in changes.items()},
         "missing_sources": [*map(shown_source, index.missing_sources if reads_sources else ())],
         "drift": _drift(index),
@@ -97,6 +99,8 @@ def _served(index: Index) -> dict[str, str]:
 
 def show_status(report: dict[str, Any]) -> None:
     """Print a status as lines; prefixes in quotation marks, because the space at their end counts."""
+    if attended := report.pop("most_attended", []):
+        report["second_stage"] += f"; most attended: {', '.join(attended)}"
     shown = {name: shlex.quote(value) if name in PREFIXES else str(value) for name, value in report.items()}
     print_rows([(name.replace("_", " "), printable(text)) for name, text in shown.items()])
 

@@ -9,7 +9,7 @@ Context          with the sampled chunks' vectors; an index stores it, and docum
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +27,9 @@ from cdesearch.errors import IndexDamagedError
 class NetworkInputs:
     """What the networks read of a context."""
 
-    vectors: Floats  # (J, d) of the first stage; zeros if every gate is zero, because nothing reads them
+    # (J, d) of the first stage. If the networks read no context, these are pooled vectors, which the context head
+    # attends to: zeros before they are computed.
+    vectors: Floats
     is_null: NDArray[np.bool_]  # (J,) true for slots that hold the null vector instead
     keys: Floats | None  # (L, J, d) of the context rows in each gated layer; None if every gate is zero
     values: Floats | None  # (L, J, d); None together with the keys
@@ -45,6 +47,10 @@ class EncodingContext(Protocol):
     def whitening(self) -> Whitening:
         """The whitening that the statistics head applies."""
 
+    @property
+    def attended(self) -> Floats | None:
+        """(m, n) whitened first-stage vectors of sampled chunks, m <= J, for the context head; None before a fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class NullContext:
@@ -52,6 +58,7 @@ class NullContext:
 
     inputs: NetworkInputs
     whitening: Whitening  # the identity
+    attended: None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,7 @@ class ContextSample:
     fingerprint: str  # of model, sampled texts, token weights and seed
     inputs: NetworkInputs
     whitening: Whitening  # the identity
+    attended: None = None
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
@@ -94,6 +102,10 @@ class FittedContext:
     fingerprint: str  # of the sample's fingerprint and the texts whose vectors the whitening was fitted to
     inputs: NetworkInputs
     whitening: Whitening
+    attended: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attended", _attended(self.inputs, self.whitening))
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
@@ -116,6 +128,10 @@ class Context:
     whitening: Whitening
     # (n, whitening.dimension) unit vectors of sampled chunks, n <= J; in an index, as its table holds them
     sample_vectors: Floats
+    attended: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attended", _attended(self.inputs, self.whitening))
 
     @classmethod
     def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
@@ -139,6 +155,17 @@ class Context:
         stored = _Stored.read(path, "shift", "projection", "sample_vectors")
         vectors = stored.arrays["sample_vectors"]
         return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, vectors)
+
+    @property
+    def attended_chunks(self) -> tuple[str, ...]:
+        """The ids (m) of the chunks of `attended`."""
+        rows = zip(self.sampled.chunk_ids, self.inputs.vectors, strict=True)
+        return tuple(chunk for chunk, vector in rows if vector.any())
+
+
+def _attended(inputs: NetworkInputs, whitening: Whitening) -> Floats:
+    """The whitened first-stage vectors of the sampled chunks that have one."""
+    return whitening.apply(inputs.vectors[inputs.vectors.any(axis=1)])
 
 
 def _arrays(inputs: NetworkInputs) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,13 +30,23 @@ def fitted_context(
     statistics: StatisticsConfig,
     dimension: int | None,
 ) -> FittedContext:
-    """The sample with the whitening that is fitted to `vectors` (n, d), reduced to `dimension` unless it is None."""
+    """The sample with the whitening that is fitted to `vectors` (n, d), reduced to `dimension` unless it is None.
+
+    If the networks read no context, `vectors` also has those of the sampled chunks, to which the context head attends.
+    """
     digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
     whitening = soft_whitening(vectors, statistics)
     if dimension is not None and dimension < vectors.shape[1]:
         whitening = whitening.reduced(vectors, dimension)
         digest.update(f" {dimension}".encode())
-    return FittedContext(sample.sampled, digest.hexdigest(), sample.inputs, whitening)
+    inputs = sample.inputs
+    if not inputs.vectors.any():
+        rows = {content: row for row, content in enumerate(content_hashes)}
+        found = [rows.get(content) for content in sample.sampled.content_hashes]
+        known = [row is not None for row in found]
+        inputs = replace(inputs, vectors=np.zeros_like(inputs.vectors))
+        inputs.vectors[known] = vectors[[row for row in found if row is not None]]
+    return FittedContext(sample.sampled, digest.hexdigest(), inputs, whitening)
 
 
 def has_layout_of(context: EncodingContext, null: NullContext) -> bool:

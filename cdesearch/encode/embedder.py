@@ -36,7 +36,8 @@ def context_of_texts(encoder: Encoder, texts: Sequence[str], size: int, seed: in
     pooled = encoder.encode([texts[int(chunk)] for chunk in fitted_ids], "document", sample)
     fitted = encoder.fit(sample, [hashes[int(chunk)] for chunk in fitted_ids], pooled)
     rows = {chunk: row for row, chunk in enumerate(fitted_ids)}  # contains `ids`, a smaller sample by the same seed
-    return Context.of(fitted, fitted.whitening.apply(pooled[[rows[chunk] for chunk in ids]]))
+    sampled = pooled[[rows[chunk] for chunk in ids]]
+    return Context.of(fitted, encoder.second_stage(sampled, "document", fitted))
 
 
 class Embedder:

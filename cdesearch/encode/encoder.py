@@ -14,6 +14,7 @@ from cdesearch.context.context import (
     NetworkInputs,
     SampledChunks,
 )
+from cdesearch.context.head import ContextHead
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_context, sample_fingerprint
@@ -70,6 +71,8 @@ class Encoder:
         self.remark: str | None = None  # a line about the model for the user who builds an index with it
         self._runtime = runtime
         self._null = null_context(config, runtime)
+        # A network that reads the context itself was trained without a head.
+        self.head = ContextHead(config.context_head) if config.context_head and not runtime.reads_context else None
 
     @property
     def precision(self) -> str:
@@ -112,7 +115,7 @@ class Encoder:
         return vectors
 
     def context_vectors(self, texts: Sequence[str]) -> Floats:
-        """First-stage vectors (J, d) of the texts of a context; zeros, which nothing reads, if every gate is zero."""
+        """First-stage vectors (J, d) that the networks read of the texts of a context; zeros if they read none."""
         return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
 
     def make_context(
@@ -127,7 +130,7 @@ class Encoder:
         sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
         pooled = self.encode(texts, "document", sample)
         fitted = self.fit(sample, content_hashes, pooled)
-        return Context.of(fitted, fitted.whitening.apply(pooled))
+        return Context.of(fitted, self.second_stage(pooled, "document", fitted))
 
     def make_sample(
         self,
@@ -165,6 +168,20 @@ class Encoder:
         """
         return fitted_context(sample, content_hashes, vectors, self.config.statistics, dimension)
 
+    def second_stage(self, pooled: Floats, role: Role, context: EncodingContext) -> Floats:
+        """(n, d') unit vectors in a fitted context, from pooled ones (n, d): whitened, and changed by the context head.
+
+        For networks that do not read the context, so that pooled vectors of one context serve another one.
+        """
+        return self._in_context(context.whitening.apply(pooled), role, context)
+
+    def _in_context(self, whitened: Floats, role: Role, context: EncodingContext) -> Floats:
+        """The whitened vectors, changed by the context head if there is one and the context is fitted."""
+        attended = context.attended
+        if self.head is None or attended is None or not len(attended):
+            return whitened
+        return self.head.apply(whitened, attended, role)
+
     def fits(self, context: EncodingContext) -> bool:
         """Whether a stored context has the vocabulary, dimension and layers of this model."""
         return has_layout_of(context, self._null)
@@ -192,10 +209,10 @@ class Encoder:
         """
         vectors = self._empty(len(texts), context)
         alone = len(texts) > 1 and self.precision == "int8"
-        batches = self._second_stage(texts, self._tokens.prefix(role), context or self._null, alone=alone)
-        for indices, (_, batch) in batches:
+        context = context or self._null
+        for indices, (_, batch) in self._run_second_stage(texts, self._tokens.prefix(role), context, alone=alone):
             vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
-        return vectors
+        return self._in_context(vectors, role, context)
 
     @property
     def joins_chunks(self) -> bool:
@@ -219,7 +236,7 @@ class Encoder:
         ids, belongs = join_chunks(self._tokens.chunk_ids(chunks), self.separator)
         context = context or self._null
         _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
-        return self._checked(vectors, len(chunks), context.whitening.dimension)
+        return self._in_context(self._checked(vectors, len(chunks), context.whitening.dimension), "document", context)
 
     def encode_windows(self, windows: Sequence[Sequence[str]], context: EncodingContext | None) -> Iterator[Floats]:
         """The vectors of each window, in order; the runtime's `workers` compute several at the same time."""
@@ -249,10 +266,11 @@ class Encoder:
         without the stop. In a quantised model a vector depends a little on the other texts of its batch.
         """
         context = context or self._null
-        for indices, (_, vectors) in self._second_stage(texts, self._tokens.prefix(role), context):
-            yield indices, self._checked(vectors, len(indices), context.whitening.dimension)
+        for indices, (_, vectors) in self._run_second_stage(texts, self._tokens.prefix(role), context):
+            checked = self._checked(vectors, len(indices), context.whitening.dimension)
+            yield indices, self._in_context(checked, role, context)
 
-    def _second_stage(
+    def _run_second_stage(
         self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False
     ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
         """Run the second stage; with `alone`, each text is a batch of its own."""

@@ -54,11 +54,11 @@ class RemoteEncoder(Encoder):
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
     ) -> Iterator[tuple[Integers, Floats]]:
         """The vectors of parts of `texts` as the server sends them, with their indices; raises ModelServerError."""
-        whitening = (context or self._null).whitening
+        context = context or self._null
         prefix = self._tokens.prefix(role)
         patience = ASKING if role == "query" else BUILDING
         for indices, vectors in self._endpoint.embed([prefix + text for text in texts], patience):
-            yield indices, whitening.apply(vectors)
+            yield indices, self.second_stage(vectors, role, context)
 
     def encode_each(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
         return self.encode(texts, role, context)

@@ -14,7 +14,14 @@ from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 FORMAT = 2
 MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two special tokens and some text
 # Fields that config.json omits at their default, so that files without them keep their meaning and their fingerprint.
-OPTIONAL = ("context_norm_eps", "context_sink", "first_stage_layers", "window_tokens", "window_positions")
+OPTIONAL = (
+    "context_norm_eps",
+    "context_sink",
+    "first_stage_layers",
+    "window_tokens",
+    "window_positions",
+    "context_head",
+)
 
 Width = Annotated[int, Meta(ge=1, le=65_536)]
 Layers = Annotated[int, Meta(ge=1, le=1_000)]
@@ -51,6 +58,29 @@ class StatisticsConfig:
     half_at: Large = 0.0
 
 
+Gain = Annotated[float, Meta(ge=-1_000, le=1_000)]
+Five = Annotated[tuple[Gain, ...], Meta(min_length=5, max_length=5)]
+Nine = Annotated[tuple[Gain, ...], Meta(min_length=9, max_length=9)]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSideConfig:
+    """The parameters of a context head for queries or for documents (`cdesearch.context.head`)."""
+
+    log_sharpness: Annotated[float, Meta(ge=-20, le=20)]  # logarithm of the factor of cosines before the softmax
+    sink: Gain  # added to the logit of the sink
+    hidden: Annotated[tuple[Five, ...], Meta(min_length=8, max_length=8)]  # weights of four features, and a bias
+    gates: Annotated[tuple[Nine, ...], Meta(min_length=2, max_length=2)]  # weights of the hidden layer, and a bias
+
+
+@dataclass(frozen=True, slots=True)
+class HeadConfig:
+    """The parameters of a context head."""
+
+    query: HeadSideConfig
+    document: HeadSideConfig
+
+
 NO_STATISTICS = StatisticsConfig(shift=0.0, power=0.0, idf_exponent=0.0)  # vectors as the networks return them
 
 
@@ -84,6 +114,7 @@ class ModelConfig:
     window_positions: Literal["running", "restarted"] = "running"
     query_prefix: str = ""
     document_prefix: str = ""
+    context_head: HeadConfig | None = None  # attention behind the networks to the sampled chunks; None: there is none
     weights_hash: str = ""
     format: int = FORMAT
 

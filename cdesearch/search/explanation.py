@@ -15,9 +15,11 @@ from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
+from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import SearchRequest
+from cdesearch.search.second_stage import ContextEvidence, context_evidence
 from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces, without_accents
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
@@ -46,9 +48,11 @@ class DenseEvidence:
     null_mean: float  # the mean of the query's cosines with the context chunks
     null_spread: float  # the standard deviation of these cosines
     z: float  # the deviation from the mean; for a chunk without a vector, it is estimated from the words
+    near_z: float  # the mean deviation of the nearest of the best candidates; `z` if the chunk has no neighbours
+    share: float  # of the evidence that comes from `near_z`
     weight: float  # 1, or less if the model does not read the language of the query
     blindness: float  # the estimated probability that the model does not read the language of the query
-    contribution: float  # weight * z, which is the part of the hybrid score
+    contribution: float  # weight * ((1 - share) * z + share * near_z), which is the part of the hybrid score
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class Explanation:
     score: float
     dense: DenseEvidence
     text: TextEvidence
+    context: ContextEvidence | None  # None for a model without a context head
     words: tuple[Word, ...]  # in the order of the query
     n_chunks: int  # the number of chunks of the corpus
     k: int  # the number of hits that the search requested
@@ -98,15 +103,15 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else _own_cosine(reader, encoder, found, vector)
-        z, weight = float(evidence.dense_z[at]), evidence.dense_weight
-        spread, fused = evidence.null_spread, float(evidence.scores[at])
+        fused = float(evidence.scores[at])
         scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,
             score=scores[query.mode],
-            dense=DenseEvidence(cosine, own, evidence.null_mean, spread, z, weight, candidates.blindness, weight * z),
+            dense=_dense_evidence(evidence, at, cosine, own, candidates.blindness),
             text=text,
+            context=context_evidence(index, encoder, query.text, found.text),
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
             k=query.k,
@@ -133,6 +138,16 @@ class _Found:
             )
         row = rows[0]
         return cls(row["_rowid"], chunk_id, row["document_id"], row["text"])
+
+
+def _dense_evidence(
+    evidence: Evidence, at: int, cosine: float | None, own_cosine: float | None, blindness: float
+) -> DenseEvidence:
+    z, weight = float(evidence.dense_z[at]), evidence.dense_weight
+    near = z if evidence.near_z is None else float(evidence.near_z[at])
+    contribution = weight * float(evidence.dense[at])
+    numbers = evidence.null_mean, evidence.null_spread
+    return DenseEvidence(cosine, own_cosine, *numbers, z, near, SHARE, weight, blindness, contribution)
 
 
 def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:

@@ -4,13 +4,13 @@ To add a fusion method, write a class that implements the protocol `Fusion`, and
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Scores = NDArray[np.floating[Any]]
+from cdesearch.context.vectors import Floats
+from cdesearch.search.neighbours import COMPARED, SHARE, Scores, mean_of_neighbours
 
 # Chosen on samples of sixteen domains and, for documents that consist of records, on long documents. See
 # benchmarks/results/LOG.md.
@@ -35,6 +35,7 @@ class Candidates:
     null: Scores  # (J,) the query's cosines with the context chunks
     documents: Sequence[str] | None = None  # (n,) document ids if documents consist of records, otherwise None
     blindness: float = 0.0  # the estimated probability that the model does not read the query's language
+    vectors: Floats | None = None  # (n, d), zeros for a candidate without a vector; None: neighbours do not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Evidence:
     noise: float  # a BM25 score; 0 if full text found nothing
     text_weight: float  # the weight of text in this query
     dense_weight: float = 1.0  # of `dense_z`; lower if the model does not read the query's language
+    near_z: Scores | None = None  # (n,) the mean `dense_z` of the candidate's neighbours; None without vectors
 
     @property
     def text(self) -> Scores:
@@ -56,9 +58,14 @@ class Evidence:
         return self.own if self.of_document is None else (self.own + self.of_document) / 2
 
     @property
+    def dense(self) -> Scores:
+        """(n,) the dense evidence."""
+        return self.dense_z if self.near_z is None else (1 - SHARE) * self.dense_z + SHARE * self.near_z
+
+    @property
     def scores(self) -> Scores:
         """(n,) the fused scores."""
-        fused: Scores = self.dense_weight * self.dense_z + self.text_weight * self.text
+        fused: Scores = self.dense_weight * self.dense + self.text_weight * self.text
         return fused
 
 
@@ -91,13 +98,18 @@ class EvidenceFusion:
     candidates are therefore ranked by words, and the vectors of others neither raise nor lower them.
 
     The dense evidence is multiplied by a weight that falls from 1 to BLIND_WEIGHT with the `blindness` of the query.
+
+    A part of the dense evidence of each of the best candidates is that of the nearest ones among them (`neighbours.py`).
     """
 
     text_weight: float = TEXT_WEIGHT
 
     def dense_depth(self, k: int) -> int:
-        """A multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest."""
-        return OVERSAMPLE * k
+        """A multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest.
+
+        At least as many as have neighbours, so that the order of the first hits does not depend on k.
+        """
+        return max(OVERSAMPLE * k, COMPARED)
 
     def text_depth(self, k: int) -> int:
         """At least NOISE_RANK: chunks below this rank have no lexical evidence."""
@@ -123,7 +135,10 @@ class EvidenceFusion:
         dense_z = np.where(known, dense_z, combined * (most_dense / max(most_text, 1e-9)))
         text_weight = self.text_weight * (most_text / most_dense)
         dense_weight = 1 - (1 - BLIND_WEIGHT) * candidates.blindness
-        return Evidence(dense_z, mean, spread, own, best, noise, text_weight, dense_weight)
+        found = Evidence(dense_z, mean, spread, own, best, noise, text_weight, dense_weight)
+        if candidates.vectors is None:
+            return found
+        return replace(found, near_z=mean_of_neighbours(dense_z, candidates.vectors, found.scores))
 
 
 class ZScoreFusion:

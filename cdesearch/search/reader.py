@@ -214,8 +214,10 @@ class GenerationReader:
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)
+        vectors = np.empty((len(rows), len(vector)), np.float32)
         for found in (dense_hits, lexical_hits):
-            dense[np.searchsorted(rows, found.rows)] = found.cosines(vector)
+            places = np.searchsorted(rows, found.rows)
+            dense[places], vectors[places] = found.cosines(vector), found.vectors
         text[np.searchsorted(rows, lexical_hits.rows)] = lexical_hits.scores
         null = (self.index.context.sample_vectors @ vector).astype(np.float64)
         documents = None
@@ -226,7 +228,8 @@ class GenerationReader:
                 for row, name in zip(found.rows, found.documents, strict=True)
             }
             documents = [document_of[row] for row in rows]
-        return rows, Candidates(dense, text, null, documents, self._blindness(query.text, lexical_hits))
+        blindness = self._blindness(query.text, lexical_hits)
+        return rows, Candidates(dense, text, null, documents, blindness, vectors)
 
     @cached_property
     def _languages(self) -> Languages:

@@ -48,7 +48,8 @@ async def explain(
     """The evidence of the vectors and of the words, as numbers that add up to the score of the hit.
 
     The parameters must be those of the search that found the chunk. Of a search of several indexes, the evidence in the
-    index of the hit is explained, without the others.
+    index of the hit is explained, without the others. If the model has a context head, `context` says which sampled
+    chunks the query attends to.
     """
     served = state.indexes[index]
     explained = await state.admission.run(lambda: served.searcher.explain(chunk, asked.for_hits(offset + asked.k)))

@@ -87,6 +87,8 @@ function cards(facts) {
     ["Updated", age(facts.updated_hours_ago), `${facts.size_mb} MB on disk`],
     ["Drift", drift.split(":")[0], size ? `${size.replace(")", "")} from the context` : isComplete ? "too few passages to measure" : "the index is not complete yet"],
     ["Context", facts.context.split(",")[0].replace("chunk", "passage"), `fingerprint ${facts.context_fingerprint.slice(0, 8)}`],
+    facts.most_attended && ["Second stage", facts.second_stage.replace("chunk", "passage"),
+      facts.most_attended.length ? `most attended: ${facts.most_attended.join(", ")}` : ""],
     facts.languages && ["Languages", facts.languages.split(",")[0], facts.unread ?? facts.languages.split(",").slice(1).join(",")],
     ["Model", facts.model.split("/").pop(), `fingerprint ${facts.model_fingerprint.slice(0, 8)}`],
   ];

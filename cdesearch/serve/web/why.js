@@ -1,7 +1,9 @@
 // Explain why a passage is a hit: the evidence of its meaning and of its words, side by side.
 
 import { get } from "./api.js";
-import { el, fixed, number, svg } from "./dom.js";
+import { counted, el, fixed, number, svg } from "./dom.js";
+import { pathOf } from "./place.js";
+import { href, inPage } from "./route.js";
 
 let panels = 0;
 
@@ -18,7 +20,7 @@ export function whyButton(hit, asked, page) {
     try {
       const explained = await get("explain", { ...asked, index: hit.index ?? asked.index, chunk: hit.chunk, ...page });
       const alone = `In a search of several indexes, scores change. This is the evidence in ${hit.index} alone.`;
-      panel.replaceChildren(...explanation(explained), hit.index ? el("p", { class: "note" }, alone) : "");
+      panel.replaceChildren(...explanation(explained, hit.index), hit.index ? el("p", { class: "note" }, alone) : "");
     } catch (error) {
       panel.replaceChildren(el("p", {}, `${error.message} ${error.remedy ?? ""}`));
     }
@@ -26,12 +28,35 @@ export function whyButton(hit, asked, page) {
   return { button, panel };
 }
 
-function explanation(found) {
+function explanation(found, index) {
   return [
     el("div", { class: "sides" }, meaning(found), words(found)),
+    found.context && found.mode !== "text" && context(found.context, index),
     total(found),
-  ];
+  ].filter(Boolean);
 }
+
+/** Lists the passages of the context to which the query attends most, and how much the context adds to the cosine. */
+function context({ reads, attended, sink, cosine, first_stage_cosine: before }, index = "") {
+  const most = Math.max(...attended.map(({ weight }) => weight));
+  const items = attended.map((one) => {
+    const target = { view: "document", document: one.document, chunk: one.chunk, of: index };
+    return el("li", {},
+      bar(one.weight / most), el("span", { class: "share" }, percent(one.weight)),
+      el("a", { href: href(target), onclick: inPage(target) }, pathOf(one.path)), el("span", { class: "start" }, one.start));
+  });
+  const change = cosine === null ? 0 : cosine - before;
+  return el("section", { class: "context" },
+    el("h3", {}, "Context"),
+    el("p", {}, `The model reads the query together with ${counted(reads, "passage")} of this corpus.`
+      + ` ${percent(sink)} of its attention goes to no passage.${items.length ? " It attends most to these:" : ""}`),
+    items.length > 0 && el("ol", {}, items),
+    Math.abs(change) < 0.0005 ? null : el("p", { class: "note" }, `The context ${change > 0 ? "adds" : "subtracts"}`
+      + ` ${fixed(Math.abs(change), 3)}. Without it, the cosine would be ${fixed(before, 3)} instead of ${fixed(cosine, 3)},`
+      + " before the document context."));
+}
+
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
 
 function meaning({ dense, mode }) {
   if (dense.cosine === null) {

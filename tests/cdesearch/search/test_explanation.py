@@ -55,7 +55,9 @@ def test_evidence_of_a_document_of_records_adds_up(diary):
     for hit in hits:
         explained = diary.explain(hit.chunk.id, "bread", 30)
         text = explained.text
-        assert explained.dense.z + text.contribution == pytest.approx(hit.score, abs=1e-9)
+        dense = explained.dense
+        assert dense.contribution == pytest.approx((1 - dense.share) * dense.z + dense.share * dense.near_z)
+        assert dense.contribution + text.contribution == pytest.approx(hit.score, abs=1e-9)
         assert text.evidence == pytest.approx((text.own + text.of_document) / 2)
         assert text.contribution == pytest.approx(text.weight * text.evidence)
         if text.evidence:

@@ -79,7 +79,11 @@ def test_hybrid_fuses_the_scores_of_both_sides(searcher):
     context = searcher.index.context
     null = context.sample_vectors @ searcher.encoder.encode(["rising dough"], "query", context)[0]
     scores = np.array([text.get(path, np.nan) for path in dense])
-    fused = FUSIONS[DEFAULT_FUSION].scores(Candidates(np.array(list(dense.values())), scores, null))
+    table = searcher.index.chunks.search().limit(100).to_arrow()
+    vectors = dict(zip(table["path"].to_pylist(), searcher.index.vectors_in(table), strict=True))
+    near = np.stack([vectors[path] for path in dense])
+    candidates = Candidates(np.array(list(dense.values())), scores, null, vectors=near)
+    fused = FUSIONS[DEFAULT_FUSION].scores(candidates)
     hits = searcher.search("rising dough")
     assert {hit.chunk.path: hit.score for hit in hits} == pytest.approx(dict(zip(dense, fused, strict=True)), abs=1e-6)
     assert {hit.chunk.path: hit.text_score for hit in hits if hit.text_score} == pytest.approx(text)

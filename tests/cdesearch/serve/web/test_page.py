@@ -169,6 +169,36 @@ def test_the_evidence_of_a_hit_adds_up_to_its_score(browser):
     browser.picture("why-light")
 
 
+@pytest.mark.slow
+def test_the_context_that_the_query_attends_to_is_listed(browser, axe, notes, closed_checkpoint, tmp_path):
+    cdesearch.build(notes, index=tmp_path / "index", model=closed_checkpoint).close()
+    own = browser.url
+    with running_server([tmp_path / "index"]) as server:
+        try:
+            browser.url = server.url
+            for theme, rules in (("light", None), ("dark", ["color-contrast"])):
+                browser.appear(theme=theme)
+                browser.open("/?q=prune+the+roses")
+                browser.one(".hit .actions button").click()
+                browser.one(".why .total")
+                shares = [float(share.text.rstrip("%")) for share in browser.every(".why .context .share")]
+                assert len(shares) == 6 and shares == sorted(shares, reverse=True)
+                assert serious(browser, axe, rules, "context") == []
+                browser.picture(f"context-{theme}")
+            link = browser.one(".why .context a")
+            path = link.text
+            link.click()
+            browser.one(".chunk.is-hit")
+            assert browser.text("#document-title") == path
+            open_view(browser, "/?view=index")
+            assert "most attended: " in browser.text(".cards")
+            known = (f"{server.url}/", f"{own}/", "data:")
+            assert all(url.startswith(known) for url in browser.requests())  # the last test must not see them
+        finally:
+            browser.url = own
+            browser.open()
+
+
 def test_html_in_files_is_shown_as_text(browser):
     browser.open()
     hit = browser.search("hostile soup")[0]
