@@ -42,7 +42,7 @@ class BuildReport:
     dropped: tuple[UnreadFile, ...]  # files that still exist, but are no longer in the index
     seconds: float
     size_bytes: int  # on disk
-    advice: str | None  # a line if a new context is advised (`refresh_context`)
+    advice: str | None  # a line if a new context is advised (`refresh_context`), which would embed all texts again
     place: "Place"  # of the index
 
 

@@ -100,9 +100,9 @@ def index(
     vectors: Annotated[
         VectorKind | None,
         typer.Option(
-            help="How vectors are stored; default: float16. Compared with float32, an index is about a sixth smaller"
-            " with float16, a quarter with int8 and a third with binary; texts and the index of words keep their size."
-            " float16 and int8 have almost the hits of float32; binary finds less. Kept until --rebuild PATH."
+            help="How vectors are stored; default: float16. Compared with float32, an index is about a quarter smaller"
+            " with float16, two thirds with int8 and three quarters with binary. float16 and int8 have almost the hits"
+            " of float32; binary finds less. Kept until --rebuild PATH."
         ),
     ] = None,
     dimension: Annotated[

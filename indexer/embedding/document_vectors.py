@@ -27,15 +27,17 @@ def encoded_documents(
     """Rows of whole documents that are not `unchanged`, and their vectors (n, d)."""
     for rows in whole_documents(spool):
         names = rows["document_id"].to_numpy()
-        documents = [
-            rows.slice(start, stop - start) for start, stop in document_rows(rows) if names[start] not in unchanged
-        ]
+        bounds = list(document_rows(rows))
+        documents = [(start, stop) for start, stop in bounds if names[start] not in unchanged]
         advance(rows.num_rows)
         if not documents:
             continue
-        changed = pa.concat_tables(documents)
+        all_changed = len(documents) == len(bounds)
+        changed = (
+            rows if all_changed else pa.concat_tables(rows.slice(start, stop - start) for start, stop in documents)
+        )
         vectors = in_context(cache.of(changed[KEY].to_pylist()), encoder, context)
-        for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
+        for start, stop in pairwise([0, *accumulate(stop - start for start, stop in documents)]):
             vectors[start:stop] = add_document_context(vectors[start:stop], encoder.config.document_weight)
         yield changed.drop_columns([KEY]), vectors
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from running_server import running_server, wait_until
 
+import cdesearch
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.serve import updates
 from cdesearch.serve.indexes import ServedIndexes
@@ -106,7 +107,9 @@ def test_the_process_ends_when_a_killed_server_leaves_it_alone(own_pages):
 
 
 @pytest.mark.slow
-def test_a_context_that_no_longer_fits_is_renewed(own_pages):
+def test_a_context_that_no_longer_fits_is_renewed(own_pages, closed_checkpoint):
+    cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
+
     def status():
         return server.json("status")["indexes"][0]
 
