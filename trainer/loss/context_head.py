@@ -29,11 +29,13 @@ class _Side(nn.Module):
 
     def forward(self, vectors: Tensor, context: Tensor) -> Tensor:
         cosines = vectors @ context.T
-        cosines = cosines.masked_fill(cosines > SAME, -torch.inf)
+        same = cosines > SAME
         sharpness = self.log_sharpness.exp()
+        # Masked after the product, because the gradient of a factor of infinity is not a number.
+        logits = (sharpness * cosines).masked_fill(same, -torch.inf)
         sink = (sharpness * SINK_COSINE + self.sink).expand(len(vectors), 1)
-        weights = torch.cat([sharpness * cosines, sink], dim=1).softmax(dim=1)[:, :-1]
-        seen = cosines.clamp_min(-1)
+        weights = torch.cat([logits, sink], dim=1).softmax(dim=1)[:, :-1]
+        seen = cosines.masked_fill(same, -1)
         nearest = seen.topk(min(NEAREST, seen.shape[1]), dim=1).values
         features = [nearest[:, 0], nearest.mean(dim=1), weights.sum(dim=1), MEAN_SCALE * seen.mean(dim=1)]
         gates = self.gates(functional.gelu(self.hidden(torch.stack(features, dim=1)), approximate="tanh"))
