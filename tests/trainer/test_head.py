@@ -27,7 +27,7 @@ def with_parameters(config):
     head = TrainedHead()
     with torch.no_grad():
         for role in ("query", "document"):
-            side, given = head.sides[role], getattr(config, role)
+            side, given = getattr(head, role), getattr(config, role)
             side.log_sharpness.fill_(given.log_sharpness)
             side.sink.fill_(given.sink)
             for layer, rows in ((side.hidden, given.hidden), (side.gates, given.gates)):

@@ -54,25 +54,23 @@ class TrainedHead(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sides = nn.ModuleDict({"query": _Side(), "document": _Side()})
+        self.query, self.document = _Side(), _Side()
 
     def forward(self, vectors: Tensor, context: Tensor, role: Role) -> Tensor:
         """(n, d) unit vectors in a context (J, d), from whitened unit vectors (n, d)."""
-        changed: Tensor = self.sides[role](vectors, context)
+        changed: Tensor = (self.query if role == "query" else self.document)(vectors, context)
         return changed
 
     def config(self) -> HeadConfig:
         """The parameters as a checkpoint stores them."""
-        query, document = (self.sides[role].config() for role in ("query", "document"))
-        return HeadConfig(query, document)
+        return HeadConfig(self.query.config(), self.document.config())
 
     def shared(self, share: float) -> Self:
         """The head with `share` of its gates: the mean of this one and one that changes nothing."""
         head = deepcopy(self)
         with torch.no_grad():
-            for side in head.sides.values():
-                for parameter in side.gates.parameters():
-                    parameter.mul_(share)
+            for parameter in (*head.query.gates.parameters(), *head.document.gates.parameters()):
+                parameter.mul_(share)
         return head
 
 
