@@ -25,7 +25,6 @@ def commands() -> "typer.Typer":
     from benchmarks.ablations.ablation import ablation
     from benchmarks.figures import analyse
     from benchmarks.folders.command import folders
-    from benchmarks.quality.ask import ask
     from benchmarks.quality.beir import beir
     from benchmarks.quality.choose import choose
     from benchmarks.quality.confidence import confidence
@@ -36,7 +35,7 @@ def commands() -> "typer.Typer":
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, analyse, ask, beir, choose, confidence, folders, peers, scale, several, speed):
+    for one in (ablation, analyse, beir, choose, confidence, folders, peers, scale, several, speed):
         app.command()(one)
     return app
 
