@@ -1,4 +1,4 @@
-"""The command that measures indexing, searching, memory and disk against their targets."""
+"""The command that measures indexing, searching and a server against their targets."""
 
 import tempfile
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from benchmarks.measurement import RESULTS, Measurement, chosen, command, measure, positive_numbers
-from benchmarks.speed.indexing import index_measurements, memory_measurements
+from benchmarks.speed.indexing import index_measurements
 from benchmarks.speed.searching import cold_measurements, search_measurements
 from benchmarks.speed.serving import Load, serving_measurements
 from benchmarks.systems.biencoder import installed_minilm
 
-SUITES = "index,search,memory,serving,cold"
+SUITES = "index,search,serving,cold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,7 @@ class SpeedSettings:
     documents: Annotated[int, typer.Option(help="Documents to index against sentence-transformers.")] = 1000
     rounds: Annotated[int, typer.Option(help="Alternating rounds; the result is their median.")] = 3
     sizes: Annotated[str, typer.Option(help="Chunks of the search indexes.")] = "10000,100000"
-    chunks: Annotated[int, typer.Option(help="Chunks of the index that is served, and whose memory is measured.")] = (
-        100_000
-    )
+    chunks: Annotated[int, typer.Option(help="Chunks of the index that is served.")] = 100_000
     seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600
     rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50
     only: Annotated[str, typer.Option(help=f"Any of {SUITES}.")] = SUITES
@@ -38,7 +36,7 @@ class SpeedSettings:
 
 @command
 def speed(settings: SpeedSettings) -> None:
-    """Measure indexing, search, memory, disk and a server against their targets."""
+    """Measure indexing, search and a server against their targets."""
     corpus, chunks, rounds = settings.corpus, settings.chunks, settings.rounds
     counts = [int(size) for size in positive_numbers(settings.sizes, "--sizes")]
     minilm = settings.biencoder or installed_minilm()
@@ -47,7 +45,6 @@ def speed(settings: SpeedSettings) -> None:
         suites: dict[str, Callable[[], list[Measurement]]] = {
             "index": partial(index_measurements, corpus, minilm, work, settings.documents, rounds),
             "search": partial(search_measurements, corpus, work, counts),
-            "memory": partial(memory_measurements, corpus, work, chunks),
             "serving": partial(serving_measurements, corpus, work, chunks, Load(settings.rate, settings.seconds)),
             "cold": partial(cold_measurements, corpus, work, chunks),
         }

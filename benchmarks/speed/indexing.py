@@ -1,20 +1,16 @@
-"""Measure indexing: compared with sentence-transformers and with the encoder alone, and its memory and disk."""
+"""Measure indexing, compared with sentence-transformers and with the encoder alone."""
 
-import json
 from itertools import count
 from pathlib import Path
 
-from benchmarks.machine import peak_memory
 from benchmarks.measurement import Measurement
-from benchmarks.speed.material import corpus_file
-from benchmarks.speed.runs import in_process, in_turns
+from benchmarks.speed.runs import in_turns
 from benchmarks.speed.synthetic import write_first_lines
 from cdesearch.encode.load import load_encoder
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
-from trainer.data.pairs.beir import read_texts
 
 
 def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Measurement]:
@@ -45,36 +41,3 @@ def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int
         Measurement("index against sentence-transformers", other / own, "times", at_least=2.0),
         Measurement("index, of the encoder's own rate", 100 * alone / own, "%", at_least=90),
     ]
-
-
-def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:
-    """Peak memory of the indexing process, and bytes on disk, for `n_chunks` short records."""
-    source, folder = work / "many.jsonl", work / "many"
-    text_bytes = _short_records(corpus, source, n_chunks)
-    peak, seconds, size = in_process(_built, source, folder)
-    index = Index(folder)
-    payload = index.manifest.n_chunks * index.vectors.n_bytes + text_bytes
-    detail = {"chunks": index.manifest.n_chunks, "seconds": seconds, "bytes": size, "text_bytes": text_bytes}
-    return [
-        Measurement("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),
-        Measurement("disk against vectors and text", size / payload, "times", at_most=1.6),
-    ]
-
-
-def _built(source: Path, folder: Path) -> tuple[int, float, int]:
-    """Peak memory of the process in bytes, seconds, and the bytes of the index."""
-    report = build([source], Options(index=folder, max_file_bytes=10**10), Silent())
-    return peak_memory(), report.seconds, report.size_bytes
-
-
-def _short_records(corpus: Path, out: Path, n: int) -> int:
-    """Write `n` different records of one sentence each; returns the bytes of their texts."""
-    texts = read_texts(corpus_file(corpus)).values()
-    sentences = [part[:80] for text in texts for part in text.split(". ") if part.strip()]
-    size = 0
-    with out.open("w", encoding="utf-8") as file:
-        for number in range(n):
-            text = f"{sentences[number % len(sentences)]} {number}"
-            size += len(text.encode())
-            file.write(json.dumps({"_id": str(number), "text": text}) + "\n")
-    return size

@@ -24,7 +24,7 @@ def figures(tmp_path, corpus):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suite", ["index", "search", "memory"])
+@pytest.mark.parametrize("suite", ["index", "search"])
 def test_a_suite_is_measured(figures, suite):
     assert all(one["value"] > 0 for one in figures(suite).values())
 
