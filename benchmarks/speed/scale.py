@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import log
 from pathlib import Path
+from statistics import median, quantiles
 from typing import Annotated, Any
 from unittest.mock import patch
 
@@ -20,11 +21,11 @@ from rich.table import Table
 from benchmarks.machine import describe, peak_memory
 from benchmarks.measurement import RESULTS, command, make_results_folder, positive_numbers, show
 from benchmarks.speed.material import Material, search_queries
-from benchmarks.speed.runs import in_process
-from benchmarks.speed.searching import MODES, percentiles
+from benchmarks.speed.runs import in_process, timed
 from benchmarks.speed.synthetic import grow, source_index
 from cdesearch.errors import InputError
 from cdesearch.progress import Silent
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
@@ -32,6 +33,8 @@ from indexer.build import build
 from indexer.settings import Options
 
 K = 10
+WARM_UP = 10
+MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
 CHUNKS_PER_FILE = 10
 CHANGED = 1_000  # documents of the update
 BY_CALL: dict[str, Callable[[Sequence[Any]], str]] = {  # what a call of a LanceDB table is for
@@ -129,9 +132,17 @@ def _searched(folder: Path, queries: Sequence[str]) -> dict[str, float]:
     figures: dict[str, float] = {}
     with Searcher(index) as searcher:
         for mode in MODES:
-            found = percentiles(partial(searcher.search, k=K, mode=mode), queries)
+            found = _percentiles(partial(searcher.search, k=K, mode=mode), queries)
             figures |= {f"{mode} {name}, ms": value for name, value in found.items()}
     return figures | {"memory to search, GB": peak_memory() / 1e9}
+
+
+def _percentiles(call: Callable[[Any], Any], given: Sequence[Any]) -> dict[str, float]:
+    """The milliseconds of a call with each of `given`, after a warm-up with the first: p50 and p95."""
+    for one in given[:WARM_UP]:
+        call(one)
+    took = [1000 * timed(lambda one=one: call(one)) for one in given]  # type: ignore[misc] # no type for a default of a lambda
+    return {"p50": median(took), "p95": quantiles(took, n=20)[-1]}
 
 
 def _updated(folder: Path) -> dict[str, float]:
