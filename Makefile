@@ -57,6 +57,7 @@ model: .venv/dev ## train the default model in an hour and a half: make model CD
 	$(BIN)/python -m trainer.merge runs/base runs/default/checkpoint=0.7 runs/minilm=0.3 --precision int8 --half
 	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/python -m trainer trainer/recipes/documents.toml --resume
 	$(BIN)/python -m trainer.merge cdesearch/default_model runs/base=0.5 runs/documents/checkpoint=0.5 --precision int8 --half
+	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/python -m trainer.head cdesearch/default_model trainer/recipes/head.toml
 
 train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard library
 	$(BIN)/python examples/pairs_from_python.py runs/pairs.jsonl

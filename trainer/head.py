@@ -58,8 +58,8 @@ class Corpus:
     def whitened(self, statistics: StatisticsConfig) -> "Corpus":
         """The corpus, whitened by its own documents."""
         whitening = soft_whitening(self.documents.numpy(), statistics)
-        both = (torch.from_numpy(whitening.apply(one.numpy())) for one in (self.documents, self.queries))
-        return Corpus(*both, self.own)
+        documents, queries = (torch.from_numpy(whitening.apply(one.numpy())) for one in (self.documents, self.queries))
+        return Corpus(documents, queries, self.own)
 
     def context(self, size: int, random: np.random.Generator) -> Tensor:
         """The vectors (J, d) of at most `size` documents, drawn at random."""
@@ -123,7 +123,8 @@ def drawn(corpora: Mapping[str, Corpus], n_queries: int, random: np.random.Gener
         asked = asked[torch.from_numpy(random.permutation(len(asked))[: n_queries // n_domains])]
         parts.append((corpus.documents[rows], corpus.queries[asked], place[corpus.own[asked]] + n_before))
         n_before += n
-    return Corpus(*(torch.cat(column) for column in zip(*parts, strict=True)))
+    documents, queries, own = (torch.cat(column) for column in zip(*parts, strict=True))
+    return Corpus(documents, queries, own)
 
 
 class Step(nn.Module):

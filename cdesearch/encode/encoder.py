@@ -212,7 +212,9 @@ class Encoder:
         context = context or self._null
         for indices, (_, batch) in self._run_second_stage(texts, self._tokens.prefix(role), context, alone=alone):
             vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
-        return self._in_context(vectors, role, context)
+        for row in range(len(vectors)):  # products of several rows are rounded otherwise
+            vectors[row : row + 1] = self._in_context(vectors[row : row + 1], role, context)
+        return vectors
 
     @property
     def joins_chunks(self) -> bool:

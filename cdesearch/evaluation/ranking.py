@@ -25,9 +25,10 @@ from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
-from cdesearch.search.fusion import Candidates, EvidenceFusion, Scores
+from cdesearch.search.fusion import Candidates, EvidenceFusion
 from cdesearch.search.lexical import text_search
 from cdesearch.search.nearest import RowIds
+from cdesearch.search.neighbours import Scores
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank

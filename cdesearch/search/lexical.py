@@ -14,7 +14,7 @@ from cdesearch.languages.known import ARABIC, ENGLISH
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
-from cdesearch.search.fusion import Scores
+from cdesearch.search.neighbours import Scores
 from cdesearch.search.word_forms import with_arabic_forms, with_other_spellings
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index

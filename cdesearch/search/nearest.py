@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.fusion import Scores
+from cdesearch.search.neighbours import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
 

@@ -30,7 +30,7 @@ def mean_of_neighbours(evidence: Scores, vectors: Floats, scores: Scores) -> Sco
     best = np.argsort(-scores, kind="stable")[:COMPARED]
     unit = to_unit(vectors[best])
     cosines = unit @ unit.T
-    has_none = ~unit.any(axis=1)
+    has_none = np.abs(unit).max(axis=1, initial=0) == 0
     cosines[(cosines > SAME) | has_none | has_none[:, None]] = -np.inf
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :NEAREST]
     weights = np.exp(SHARPNESS * (np.take_along_axis(cosines, nearest, axis=1) - 1))

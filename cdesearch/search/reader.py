@@ -16,9 +16,10 @@ from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.file_filter import FileConditions
-from cdesearch.search.fusion import Candidates, Fusion, Scores, noise_of
+from cdesearch.search.fusion import Candidates, Fusion, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
+from cdesearch.search.neighbours import Scores
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult

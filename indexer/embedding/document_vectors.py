@@ -13,7 +13,7 @@ from cdesearch.encode.encoder import Encoder
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 
-BLOCK = 256  # vectors that are computed together
+BLOCK = 1_024  # vectors that are computed together
 
 
 def encoded_documents(

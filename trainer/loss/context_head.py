@@ -29,11 +29,13 @@ class _Side(nn.Module):
 
     def forward(self, vectors: Tensor, context: Tensor) -> Tensor:
         cosines = vectors @ context.T
-        cosines = cosines.masked_fill(cosines > SAME, -torch.inf)
+        same = cosines > SAME
         sharpness = self.log_sharpness.exp()
+        # Masked after the product, because the gradient of a factor of infinity is not a number.
+        logits = (sharpness * cosines).masked_fill(same, -torch.inf)
         sink = (sharpness * SINK_COSINE + self.sink).expand(len(vectors), 1)
-        weights = torch.cat([sharpness * cosines, sink], dim=1).softmax(dim=1)[:, :-1]
-        seen = cosines.clamp_min(-1)
+        weights = torch.cat([logits, sink], dim=1).softmax(dim=1)[:, :-1]
+        seen = cosines.masked_fill(same, -1)
         nearest = seen.topk(min(NEAREST, seen.shape[1]), dim=1).values
         features = [nearest[:, 0], nearest.mean(dim=1), weights.sum(dim=1), MEAN_SCALE * seen.mean(dim=1)]
         gates = self.gates(functional.gelu(self.hidden(torch.stack(features, dim=1)), approximate="tanh"))
@@ -52,25 +54,23 @@ class TrainedHead(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sides = nn.ModuleDict({"query": _Side(), "document": _Side()})
+        self.query, self.document = _Side(), _Side()
 
     def forward(self, vectors: Tensor, context: Tensor, role: Role) -> Tensor:
         """(n, d) unit vectors in a context (J, d), from whitened unit vectors (n, d)."""
-        changed: Tensor = self.sides[role](vectors, context)
+        changed: Tensor = (self.query if role == "query" else self.document)(vectors, context)
         return changed
 
     def config(self) -> HeadConfig:
         """The parameters as a checkpoint stores them."""
-        query, document = (self.sides[role].config() for role in ("query", "document"))
-        return HeadConfig(query, document)
+        return HeadConfig(self.query.config(), self.document.config())
 
     def shared(self, share: float) -> Self:
         """The head with `share` of its gates: the mean of this one and one that changes nothing."""
         head = deepcopy(self)
         with torch.no_grad():
-            for side in head.sides.values():
-                for parameter in side.gates.parameters():
-                    parameter.mul_(share)
+            for parameter in (*head.query.gates.parameters(), *head.document.gates.parameters()):
+                parameter.mul_(share)
         return head
 
 

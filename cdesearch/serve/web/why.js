@@ -74,6 +74,9 @@ function meaning({ dense, mode }) {
       el("b", {}, `${fixed(Math.abs(dense.z), 1)} standard deviations ${dense.z < 0 ? "below" : "above"}`),
       " their mean."),
     strip(dense),
+    Math.abs(dense.near_z - dense.z) < 0.05 ? null
+      : el("p", { class: "note" }, `Its nearest neighbours among the best candidates are at ${fixed(dense.near_z, 1)}`
+        + ` standard deviations, which is ${percent(dense.share)} of its score by meaning.`),
     dense.blindness > 0.005 ? el("p", { class: "note" }, `With a probability of ${Math.round(100 * dense.blindness)}%, the`
       + ` model does not read the language of this query. Its meaning therefore has a weight of ${fixed(dense.weight)}.`) : null,
     offset === null || Math.abs(offset) < 0.0005 ? null
