@@ -25,18 +25,16 @@ def commands() -> "typer.Typer":
     from benchmarks.ablations.ablation import ablation
     from benchmarks.figures import analyse
     from benchmarks.folders.command import folders
-    from benchmarks.quality.ask import ask
     from benchmarks.quality.beir import beir
     from benchmarks.quality.choose import choose
     from benchmarks.quality.confidence import confidence
-    from benchmarks.quality.several import several
     from benchmarks.speed.command import speed
     from benchmarks.speed.peers import peers
     from benchmarks.speed.scale import scale
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, analyse, ask, beir, choose, confidence, folders, peers, scale, several, speed):
+    for one in (ablation, analyse, beir, choose, confidence, folders, peers, scale, speed):
         app.command()(one)
     return app
 

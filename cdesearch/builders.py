@@ -5,7 +5,6 @@ That package imports this one, so its functions are found through the entry-poin
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -81,9 +80,6 @@ class Builder(Protocol):
 
     def stale(self, manifest: "Manifest") -> str | None:
         """A sentence that says why the context no longer describes the corpus; None if it does."""
-
-    def unpacked(self, file: Path) -> bytes:
-        """The contents of a compressed file; raises InputError."""
 
     def keep_up(self, folder: "Place", tools: "Tools", say: Callable[[str], None], stop: Event) -> None:
         """Update the index in a folder whenever its files change, until `stop` is set."""

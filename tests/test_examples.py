@@ -67,23 +67,6 @@ def test_an_example_without_its_arguments_shows_how_it_is_called(name, monkeypat
         runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
 
-def test_search_a_folder(tmp_path):
-    (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
-    (tmp_path / "dogs.md").write_text("# Dogs\n\nA dog barks at strangers.")
-    command = [sys.executable, str(EXAMPLES / "search_a_folder.py"), str(tmp_path), "why does a feline purr"]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert run.stdout.startswith("1. cats.md:1")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_terminal_picture(tmp_path):
-    (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
-    subprocess.run([sys.executable, "-m", "cdesearch", "index", "."], cwd=tmp_path, capture_output=True, check=True)
-    picture = run_example("terminal_picture.py", tmp_path, "My cats", "cat purrs")
-    assert picture.startswith("<svg") and "My&#160;cats" in picture and "cats.md:3" in picture
-
-
 def test_keep_an_index(tmp_path, run_here):
     (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
     (tmp_path / "bread.md").write_text("# Bread\n\nKnead the dough and bake it.")

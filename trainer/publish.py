@@ -5,11 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-from safetensors import SafetensorError, safe_open
-
-from cdesearch.errors import InputError, ModelError
-from cdesearch.models.checkpoint_files import AGAIN, FILES, GRAPHS
+from cdesearch.errors import InputError
+from cdesearch.models.checkpoint_files import FILES, GRAPHS
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.hub import NEEDS_HUB, has_form_of_id
@@ -67,7 +64,6 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
     files = [checkpoint / one for one in (*FILES, *GRAPHS) if (checkpoint / one).is_file()]
     if link := next((file for file in (*files, checkpoint / "onnx", own) if file.is_symlink()), None):
         raise InputError(f"{link} is a link, and what it points to is not uploaded.", "Put a copy in its place.")
-    _check_weights(checkpoint / "model.safetensors")
     text = own.read_text("utf-8", "replace") if own.is_file() else "\n".join(_card(config, name)) + "\n"
     written = [out / file.relative_to(checkpoint) for file in files]
     for file, target in zip(files, written, strict=True):
@@ -75,17 +71,6 @@ def assemble(checkpoint: Path, name: str, card: Path | None, out: Path) -> list[
         shutil.copyfile(file, target)
     (out / CARD).write_text(text, encoding="utf-8", newline="\n")
     return [*written, out / CARD]
-
-
-def _check_weights(file: Path) -> None:
-    """Raise ModelError if the file is not one of safetensors, or has numbers that are not finite. It needs no torch."""
-    try:
-        with safe_open(file, framework="numpy") as opened:
-            broken = next((name for name in opened.keys() if not np.isfinite(opened.get_tensor(name)).all()), None)  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError, TypeError) as error:
-        raise ModelError(f"{file} is damaged ({error}).", AGAIN) from None
-    if broken is not None:
-        raise ModelError(f"{file} has numbers that are not finite in {broken}.", "Upload another checkpoint.")
 
 
 def _card(config: ModelConfig, name: str) -> Iterator[str]:

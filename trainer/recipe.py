@@ -56,7 +56,6 @@ class ModelChoice(Section, frozen=True):
     # gated attention to the first-stage vectors of the context. `both`. `joint`: statistics, and the paper's attention
     # over context and text in one sequence. `none`: the biencoder baseline, trained by the same code.
     context: Literal["none", "statistics", "attention", "both", "joint"] = "both"
-    first_stage_layers: Count | None = None  # of a new first stage; None: all
     # Late chunking: the chunks of a long document are read together, in windows of at most so many tokens, in training
     # and in the checkpoint. 0: in training each chunk is read alone, and the checkpoint has the windows of the start.
     window_tokens: Annotated[int, Meta(ge=0, le=1_000_000)] = 0

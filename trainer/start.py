@@ -62,11 +62,9 @@ def start_model(
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "joint"] = "cached",
     context_sink: bool = False,
-    first_stage_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError.
 
-    Its first stage has the first `first_stage_layers` of the network; None: all of them.
     The null vector is random. A training run replaces it by the mean first-stage vector of its texts.
     """
     backbone, shapes = _read_bert(source)
@@ -76,18 +74,14 @@ def start_model(
         context_attention=context_attention,
         context_sink=context_sink,
         context_norm_eps=CONTEXT_NORM_EPS,
-        first_stage_layers=first_stage_layers,
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
-    if (first_stage_layers or 0) > shapes.n_layers:
-        raise ModelError(f"{source} has {shapes.n_layers} layers.", "Lower model.first_stage_layers.")
     model = ContextualModel(config)
     stage = model.second_stage
     stage.backbone.load_state_dict(backbone.state_dict())
     if model.own_first_stage is not None:
-        own = model.own_first_stage.state_dict()
-        model.own_first_stage.load_state_dict({name: backbone.state_dict()[name] for name in own})
+        model.own_first_stage.load_state_dict(backbone.state_dict())
     d = shapes.dimension
     with torch.no_grad():
         # The cross-attention starts with the text's own key and value projections, so that gates get a gradient.

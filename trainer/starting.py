@@ -27,7 +27,6 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
             first_stage="own" if attends else "shared",
             context_attention="joint" if is_joint else "cached",
             context_sink=attends and not is_joint,
-            first_stage_layers=choice.first_stage_layers if attends else None,
         )
     else:
         model = load_checkpoint(choice.start)
@@ -86,15 +85,10 @@ def _add_windows(choice: ModelChoice, model: ContextualModel) -> None:
 
 
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
-    """Raise InputError if a recipe asks for another attention or depth than its checkpoint has."""
+    """Raise InputError if a recipe asks for another attention than its checkpoint has."""
     is_joint = config.context_attention == "joint"
     if choice.attends and (choice.context == "joint") != is_joint:
         raise InputError(
             f"model.context is {choice.context}, but {choice.start} has {config.context_attention} attention.",
             "Set it to joint for joint attention only, or start from a published biencoder.",
-        )
-    if choice.attends and choice.first_stage_layers not in (None, config.first_stage_layers):
-        raise InputError(
-            f"model.first_stage_layers is {choice.first_stage_layers}, but {choice.start} is a whole model.",
-            "Leave the key out, or start from a published biencoder.",
         )

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -25,16 +25,15 @@ from benchmarks.systems.text import Fused
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
+from trainer.data.store import digest_of
 from trainer.recipe import Count, Recipe, Section, check_recipe, parse_recipe, to_plain
 from trainer.replacing import replace_text
-from trainer.run.folder import check_named, claim_folder, read_log
+from trainer.run.folder import check_named, read_log
 from trainer.run.state import STATE
 
 COMPLETE = "See benchmarks/ablations for complete plans."
 DATA = "data"  # beside the arms: the folder of their prepared data
 CONTEXTS = ("true", "random", "null", "document")
-MADE_WITH = "arm.json"  # in the folder of an arm: its recipe, and how it is evaluated
-MEASURED = "ndcg.json"
 
 
 class Plan(Section, frozen=True, kw_only=True):
@@ -66,36 +65,33 @@ def read_plan(file: Path) -> Plan:
 def planned_arms(file: Path, plan: Plan, data: Path, start: Path, folder: Path) -> list[tuple[str, Recipe]]:
     """The name and the checked recipe of each arm, in the order of `arms_of`.
 
-    Raises InputError if a recipe is wrong, names something that does not exist, or has the folder of another arm.
+    Raises InputError if a recipe is wrong, or names something that does not exist.
     """
     arms: list[tuple[str, Recipe]] = []
-    taken = {folder: "the whole plan", folder / DATA: "the prepared data"}
     for name, values in arms_of(plan, data, start, folder):
         recipe = check_recipe(values, file)
-        named = f"the arm {name} with seed {recipe.run.seed}"
-        if other := taken.get(recipe.run.out):
-            raise InputError(
-                f"{file}: {named} has the folder of {other}, {recipe.run.out}.", "Rename the arm, or correct `seeds`."
-            )
-        taken[recipe.run.out] = named
         check_named(recipe)
         arms.append((name, recipe))
     return arms
 
 
 def arms_of(plan: Plan, data: Path, start: Path, folder: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """The name of each arm and the keys of its recipe: all arms with the first seed, then with the next one."""
+    """The name of each arm and the keys of its recipe: all arms with the first seed, then with the next one.
+
+    The name of its folder has a digest of the recipe, so that another recipe never continues its run.
+    """
     for seed, (name, changes) in product(plan.seeds, plan.arms.items()):
         values = {section: dict(keys) for section, keys in plan.recipe.items()}
         for key in ("pairs", "keep_out"):
             if isinstance(paths := values.get("data", {}).get(key), list):
                 values["data"][key] = [data / path if isinstance(path, str) else path for path in paths]
         values.setdefault("model", {})["start"] = start
-        run = re.sub(r"\W+", "-", name) + (f"-seed-{seed}" if seed else "")
-        values.setdefault("run", {}).update({"out": folder / run, "work": folder / DATA, "seed": seed})
+        values.setdefault("run", {})["seed"] = seed
         for name_of_key, value in changes.items():
             section, _, key = name_of_key.partition(".")
             values.setdefault(section, {})[key] = value
+        run = re.sub(r"\W+", "-", name) + "-" + digest_of(json.dumps(values, default=str))
+        values["run"] |= {"out": folder / run, "work": folder / DATA}
         yield name, values
 
 
@@ -133,8 +129,6 @@ def ablation(
     machine = describe()
     recipes = planned_arms(plan, planned, data, start, work / plan.stem)
     sets = [read_dataset(data / folder) for folder in planned.evaluate]
-    for _, recipe in recipes:
-        _claim_arm(recipe, planned, sets)
     file = out / f"{plan.stem}-{machine['date']}.json"
     arms = []
     for name, recipe in recipes:
@@ -142,34 +136,6 @@ def ablation(
         record = {"machine": machine, "plan": to_plain(planned), "arms": [asdict(arm) for arm in arms]}
         replace_text(file, json.dumps(record, indent=2) + "\n")
         _show(arms)
-
-
-def _claim_arm(recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> None:
-    """Store what an arm is made with in its folder, and discard its results if they are of another evaluation.
-
-    Raises InputError if the folder has an arm that was trained with another recipe.
-    """
-    out, file = recipe.run.out, recipe.run.out / MADE_WITH
-    evaluation = {"evaluate": [str(dataset.folder) for dataset in sets], "max_tokens": planned.max_tokens}
-    made_with = {"recipe": _without_places(to_plain(recipe)), "evaluation": evaluation}
-    if file.exists():
-        before = json.loads(file.read_text(encoding="utf-8"))
-        is_trained = (out / "checkpoint").exists() or (out / STATE).exists()
-        if before["recipe"] != json.loads(json.dumps(made_with["recipe"])) and is_trained:
-            raise InputError(
-                f"{out} has an arm that was made with another recipe.", f"Delete {out}, or name another --work."
-            )
-        if before != json.loads(json.dumps(made_with)):
-            (out / MEASURED).unlink(missing_ok=True)
-    else:
-        claim_folder(out)
-    replace_text(file, json.dumps(made_with, indent=1) + "\n")
-
-
-def _without_places(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe without the folders of the run, which may be moved."""
-    run = {key: value for key, value in recipe["run"].items() if key not in ("out", "work")}
-    return {**recipe, "run": run}
 
 
 def _train_and_measure(name: str, recipe: Recipe, planned: Plan, sets: Sequence[Dataset]) -> Arm:
@@ -182,7 +148,7 @@ def _train_and_measure(name: str, recipe: Recipe, planned: Plan, sets: Sequence[
         with shown_on_stderr() as display:
             display.note(name)
             train(recipe, display, resume=(out / STATE).exists())
-    measured = out / MEASURED
+    measured = out / f"ndcg-{digest_of(str(planned.max_tokens), (str(dataset.folder) for dataset in sets))}.json"
     if not measured.exists():
         encoder = load_encoder(out / "checkpoint").truncated_to(planned.max_tokens)
         replace_text(measured, json.dumps(_measured(encoder, sets, recipe.run.seed)))

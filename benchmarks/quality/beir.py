@@ -14,7 +14,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.datasets.dataset import Dataset, Half, fetched, read_dataset
+from benchmarks.datasets.dataset import Dataset, Half, beir_folder, read_dataset
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, command, make_results_folder
 from benchmarks.measures import MEASURES, Comparison, compare, measure_run
@@ -119,9 +119,7 @@ def _line(cells: Sequence[str]) -> str:
 class BeirSettings:
     """The options of `beir`."""
 
-    data: Annotated[
-        list[str], typer.Argument(help="BEIR folders (also under CDESEARCH_DATA), or official sets to download.")
-    ]
+    data: Annotated[list[str], typer.Argument(help="BEIR folders, also under CDESEARCH_DATA.")]
     systems: Annotated[
         str,
         typer.Option(help=f"Any of {', '.join(SYSTEMS)}; the last two with a published --model as it is."),
@@ -145,7 +143,7 @@ class BeirSettings:
 def beir(settings: BeirSettings) -> None:
     """Compare systems on BEIR folders."""
     make_results_folder(settings.out)
-    datasets = [read_dataset(fetched(name, settings.work / "data"), settings.half) for name in settings.data]
+    datasets = [read_dataset(beir_folder(name), settings.half) for name in settings.data]
     names = settings.systems.split(",")
     check_systems(names, len(datasets))
     rows: list[Row] = []

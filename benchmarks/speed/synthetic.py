@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,17 +32,11 @@ SOURCE_DOCUMENTS = 600
 def source_index(corpus: Path, folder: Path) -> Path:
     """The folder of a real index of the first documents of a BEIR folder, to draw from."""
     folder.mkdir(parents=True)
-    first = write_first_lines(corpus, folder / "corpus.jsonl", SOURCE_DOCUMENTS)
+    first = folder / "corpus.jsonl"
+    with corpus_file(corpus).open(encoding="utf-8") as lines:
+        first.write_text("".join(islice(lines, SOURCE_DOCUMENTS)), encoding="utf-8")
     build([first], Options(index=folder / "index"), Silent())
     return folder / "index"
-
-
-def write_first_lines(corpus: Path, out: Path, n: int) -> Path:
-    """Write the first `n` rows of a corpus as a JSONL file; returns the file."""
-    with corpus_file(corpus).open(encoding="utf-8") as lines, out.open("w", encoding="utf-8") as file:
-        for _, line in zip(range(n), lines, strict=False):
-            file.write(line)
-    return out
 
 
 def grow(

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Collection
 from inspect import Parameter
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,6 @@ from cdesearch.cli.command_names import (
     ABOUT,
     COMPLETING,
     command_names,
-    first_word,
     meant_command,
     registered_commands,
     with_command,
@@ -175,7 +173,6 @@ def run() -> int | None:
 
         functions: Any = typer.completion  # its type information leaves this function out
         functions.completion_init()
-        _complete_queries(command_names())
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] in (["index"], ["mine"]):
@@ -199,26 +196,6 @@ def run() -> int | None:
             raise _not_a_command(meant, f"A query needs an index. {error}") from None
         raise
     return code
-
-
-def _complete_queries(commands: Collection[str]) -> None:
-    """If the line to complete names none of the `commands`, let it be completed as a query.
-
-    A shell passes the line in an environment variable, and bash also the number of the word at the cursor.
-    """
-    for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS"):
-        program, _, line = os.environ.get(name, "").partition(" ")
-        cursor = os.environ.get("COMP_CWORD", "")
-        words = line.split()[: int(cursor) if cursor.isdecimal() else None]
-        is_between = len(words) < int(cursor) if cursor.isdecimal() else line[-1:].isspace()
-        before, incomplete = (words, "") if is_between else (words[:-1], "".join(words[-1:]))
-        first = first_word(before)
-        is_option = bool(before) or incomplete.startswith("-")
-        is_query = is_option if first is None else before[first] not in {*commands, "help"}
-        if is_query:
-            os.environ[name] = f"{program} query {line}"
-            if cursor.isdecimal():
-                os.environ["COMP_CWORD"] = str(int(cursor) + 1)
 
 
 def _not_a_command(meant: str, remedy: str = "") -> InputError:

@@ -1,8 +1,9 @@
 """Test questions, each with the chunks that answer it, and the file format of real questions."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from cdesearch.errors import InputError, NotIndexedError
@@ -11,7 +12,6 @@ from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
 
 EXAMPLE = '{"question": "how do I reset it", "answers": [{"path": "guide.md", "phrase": "hold the button"}]}'
-MAX_FILE = 64_000_000  # bytes of a file of questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def read_questions(file: Path, index: Index) -> list[Question]:
     Raises InputError if the file cannot be read, if a line is not a question, if a file is not indexed, or if none of
     its passages contains the phrase.
     """
-    reader = _FileReader(index)
+    chunks_of = cache(DocumentReader(index).file)
     found = [
-        Question(text, "question", _chunks_with(answers, reader, f"{file}:{number}"))
+        Question(text, "question", _chunks_with(answers, chunks_of, f"{file}:{number}"))
         for number, text, answers in _rows(file)
     ]
     if not found:
@@ -60,25 +60,11 @@ def read_questions(file: Path, index: Index) -> list[Question]:
     return found
 
 
-class _FileReader:
-    """Reads the chunks of files, of each file only once."""
-
-    def __init__(self, index: Index) -> None:
-        self._reader = DocumentReader(index)
-        self._read: dict[str, Sequence[Chunk]] = {}
-
-    def chunks(self, path: str) -> Sequence[Chunk]:
-        """The chunks of a file; raises NotIndexedError."""
-        if path not in self._read:
-            self._read[path] = self._reader.file(path)
-        return self._read[path]
-
-
-def _chunks_with(answers: Iterable[Answer], reader: _FileReader, line: str) -> frozenset[str]:
+def _chunks_with(answers: Iterable[Answer], chunks_of: Callable[[str], Sequence[Chunk]], line: str) -> frozenset[str]:
     found: set[str] = set()
     for answer in answers:
         try:
-            chunks = reader.chunks(answer.path)
+            chunks = chunks_of(answer.path)
         except NotIndexedError as error:
             raise InputError(f"{line}: {error.cause}", "Write paths relative to the indexed folder.") from None
         right = {chunk.id for chunk in chunks if answer.is_in(chunk.path, chunk.text)}
@@ -91,11 +77,7 @@ def _chunks_with(answers: Iterable[Answer], reader: _FileReader, line: str) -> f
 
 def _rows(file: Path) -> Iterable[tuple[int, str, list[Answer]]]:
     try:
-        with file.open("rb") as opened:
-            content = opened.read(MAX_FILE + 1)
-        if len(content) > MAX_FILE:
-            raise InputError(f"{file} is larger than {MAX_FILE:,} bytes.", "Divide it.")
-        lines = content.decode("utf-8-sig").split("\n")  # a text may contain other ends of lines
+        lines = file.read_bytes().decode("utf-8-sig").split("\n")  # a text may contain other ends of lines
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}).", "Name a file of questions.") from None
     except UnicodeDecodeError:

@@ -8,10 +8,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BufferedIOBase
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from cdesearch.errors import InputError
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 
 MAX_UNPACKED = 100_000_000  # bytes of a file that its format reads whole
@@ -38,18 +36,6 @@ class Compressed(Format):
                     yield replace(document, id=file.path + document.id.removeprefix(path), path=file.path)
         except _BROKEN:
             raise UnreadableError(f"broken {name} file") from None
-
-
-def unpack(file: Path) -> bytes:
-    """The contents of a compressed file; raises InputError."""
-    name = NAMES[file.suffix.lower()]
-    try:
-        with file.open("rb") as packed, _unpacked(packed, name) as stream:
-            return _whole(stream)
-    except UnreadableError as error:
-        raise InputError(f"{file} {error}.", "Unpack it yourself.") from None
-    except _BROKEN:
-        raise InputError(f"{file} is a broken {name} file.", "Replace it.") from None
 
 
 def _whole(stream: BufferedIOBase) -> bytes:

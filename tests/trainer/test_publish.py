@@ -4,10 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from safetensors.numpy import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError, ModelError
+from cdesearch.errors import InputError
 from cdesearch.models.model_card import read_card
 from trainer.publish import assemble
 
@@ -56,14 +55,8 @@ def test_only_graphs_and_models_of_cdesearch_are_uploaded(tiny_checkpoint, bert,
         assemble(bert, "a/b", None, tmp_path / "out")
 
 
-def test_only_whole_checkpoints_with_finite_weights_are_assembled(tiny_checkpoint, tmp_path):
+def test_only_whole_checkpoints_are_assembled(tiny_checkpoint, tmp_path):
     broken = shutil.copytree(tiny_checkpoint, tmp_path / "broken")
-    state = load_file(broken / "model.safetensors")
-    name = max(state)
-    state[name].flat[0] = float("nan")
-    save_file(state, broken / "model.safetensors")
-    with pytest.raises(ModelError, match=rf"model\.safetensors has numbers that are not finite in {name}\."):
-        assemble(broken, "a/b", None, tmp_path / "out")
     (broken / "tokenizer.json").unlink()
     with pytest.raises(InputError, match=r"it has no tokenizer\.json"):
         assemble(broken, "a/b", None, tmp_path / "out")

@@ -5,7 +5,6 @@ import torch
 from hidden_libraries import run_module_without
 
 from cdesearch.errors import ModelError
-from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.registry import family_of
 from trainer.start import is_published, main, start_model
 
@@ -27,20 +26,6 @@ def test_a_start_embeds_as_the_biencoder_does(bert):
     with torch.no_grad():
         torch.testing.assert_close(model.first_stage(ids, mask), biencoder.first_stage(ids, mask))
         torch.testing.assert_close(model.pooled(ids, mask, mask, None), biencoder.first_stage(ids, mask))
-
-
-@pytest.mark.parametrize("first_stage", ["own", "shared"])
-def test_a_first_stage_of_fewer_layers_is_the_beginning_of_the_network(bert, first_stage):
-    ids, mask = torch.tensor([[2, 5, 9, 3], [2, 7, 3, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
-    model = start_model(bert, first_stage=first_stage, first_stage_layers=2)
-    short, whole = start_model(bert), start_model(bert)
-    short.second_stage.backbone.blocks = short.second_stage.backbone.blocks[:2]
-    with torch.no_grad():
-        torch.testing.assert_close(model.first_stage(ids, mask), short.first_stage(ids, mask))
-        torch.testing.assert_close(model.packed_first_stage(pack_texts(ids, mask)), short.first_stage(ids, mask))
-        torch.testing.assert_close(model.pooled(ids, mask, mask, None), whole.pooled(ids, mask, mask, None))
-    with pytest.raises(ModelError, match=r"has 3 layers\. Lower model\.first_stage_layers"):
-        start_model(bert, first_stage_layers=4)
 
 
 @pytest.mark.parametrize(

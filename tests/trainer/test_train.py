@@ -336,7 +336,6 @@ def test_the_files_of_a_checkpoint_have_the_mode_that_the_umask_allows(tmp_path,
         ({"batches.max_tokens": "129"}, r"batches\.max_tokens is 129, but .* has 128 positions"),
         ({"batches.size": "1000"}, "No domain has the 1000 pairs"),
         ({"model.context": "joint"}, "model.context is joint, but .* has cached attention"),
-        ({"model.first_stage_layers": "1"}, "model.first_stage_layers is 1, but"),
         ({"learning.teacher_weight": "0.5", "objective.teacher": "'pairs'"}, "pairs has pairs without `scores`"),
     ],
 )

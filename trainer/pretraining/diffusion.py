@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from torch.nn import functional
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
 from cdesearch.models.pplx.family import MODEL_TYPE, read_folder
+from cdesearch.models.pplx.network import PplxNetwork
 from cdesearch.models.transformers_library import load_weights, loading_from
 from trainer.data.store import Integers, random_stream
 from trainer.data.training_batch import Tokens, padded
@@ -48,22 +49,8 @@ CUT_SHARE = 0.01  # of sequences that are cut at a random length
 EVALUATED = 64  # held-out sequences whose loss is measured
 
 
-class DecoderNetwork(nn.Module):
+class DecoderNetwork(PplxNetwork):
     """Token ids to states, in both directions, with the embeddings as the last matrix."""
-
-    def __init__(self, transformer: Any) -> None:
-        super().__init__()
-        self.transformer = transformer
-        for layer in transformer.layers:
-            layer.self_attn.is_causal = False
-
-    def states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """(B, T, d) states of texts (B, T), which are padded on the right, with 0/1 mask."""
-        seen = None if bool(mask.all()) else mask.bool()[:, None, None, :]
-        states: Tensor = self.transformer(
-            input_ids=ids, attention_mask={"full_attention": seen}, use_cache=False
-        ).last_hidden_state
-        return states
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., V) logits of the next token from states (..., d)."""
@@ -167,7 +154,7 @@ def sequence_loss(network: DecoderNetwork, tokens: Tokens, noised: Noised) -> Te
     Each is (1 / t) times the sum over its masked tokens, over its length less one. The first token has none before it,
     and counts in neither.
     """
-    states = network.states(noised.read, tokens.mask)
+    states = network.token_states(noised.read, tokens.mask, None)
     places = noised.masked[:, 1:]
     logits = network.logits(states[:, :-1][places])
     losses = functional.cross_entropy(logits, tokens.ids[:, 1:][places], reduction="none")

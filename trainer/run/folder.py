@@ -132,21 +132,10 @@ class Log:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run in order. A step that was repeated after an interruption has only its last line.
-
-    A last line that a kill has cut off is left out. Raises InputError if another line is not as it was written.
-    """
-    file = folder / LOG
+    """The lines of a run in order. A step that was repeated after an interruption has only its last line."""
     lines: dict[Any, dict[str, Any]] = {}
-    texts = file.read_bytes().split(b"\n")
-    for number, text in enumerate(texts, start=1):
-        try:
-            line = json.loads(text)
-            lines[line["step"], "loss" in line, "held_out" in line] = line
-        except (ValueError, TypeError, KeyError):
-            if number == len(texts):  # it has no end: empty, or torn
-                continue
-            raise InputError(f"{file}:{number} is not a line of a log.", "Remove the line.") from None
+    for line in map(json.loads, (folder / LOG).read_text(encoding="utf-8").splitlines()):
+        lines[line["step"], "loss" in line, "held_out" in line] = line
     return sorted(lines.values(), key=lambda line: line["step"])
 
 

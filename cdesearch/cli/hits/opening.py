@@ -17,7 +17,6 @@ from dataclasses import asdict
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from cdesearch.builders import BUILDER
 from cdesearch.cli.hits.render import HitPlace
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.store.guard import read_small
@@ -26,13 +25,11 @@ from cdesearch.store.server_address import is_private
 from cdesearch.store.trust import real
 
 FILE = "hits.json"
-UNPACKED = "unpacked"  # the folder of the copy of a compressed file, which stays because some editors return early
 VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends
 # Files of these types are opened with the program of the system, because an editor does not show their text.
 VIEWED = {
     "docx", "epub", "htm", "html", "odp", "ods", "odt", "parquet", "pdf", "pptx", "rtf", "xhtml", "xlsx"
 }  # fmt: skip
-PACKED = {"bz2", "gz", "xz", "zst"}  # a copy of the contents is opened
 ANCHORED = {"htm", "html", "xhtml"}  # opened at the section of the hit
 # The arguments with which editors open a file at a line. Other editors open it at its start.
 EDITORS = {
@@ -104,12 +101,10 @@ def _is_possible(place: HitPlace) -> bool:
 def open_place(place: HitPlace) -> None:
     """Open the file of a hit, and wait for an editor to end.
 
-    The editor is $VISUAL or $EDITOR. Of a compressed file, a copy of its contents is opened. Raises InputError if the
-    file no longer exists, is outside of the indexed folder, or cannot be opened.
+    The editor is $VISUAL or $EDITOR. Raises InputError if the file no longer exists, is outside of the indexed folder,
+    or cannot be opened.
     """
     file = _checked(place)
-    if _suffix(file) in PACKED:
-        file = _unpacked_copy(file)
     editor = None if _suffix(file) in VIEWED else _editor()
     if editor is not None:
         command = editor_command(editor, file, place.line)
@@ -183,22 +178,3 @@ def _view(command: list[str]) -> None:
 
 def _not_started(command: list[str], error: OSError) -> InputError:
     return InputError(f"{command[0]} cannot be started ({error.strerror}).", "Set EDITOR to the name of your editor.")
-
-
-def _unpacked_copy(file: Path) -> Path:
-    """A read-only copy of the contents, in a folder that only the user can enter; raises InputError."""
-    contents = BUILDER.unpacked(file)
-    state = state_folder()
-    try:
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not is_private(state):
-            raise InputError(f"Other users can enter {state}.", "Deny them the access, or unpack the file yourself.")
-        folder = state / UNPACKED
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700)
-        copy = folder / file.stem
-        copy.write_bytes(contents)
-        copy.chmod(0o400)
-    except OSError as error:
-        raise InputError(f"{state} cannot be written ({error.strerror}).", "Unpack the file yourself.") from None
-    return copy

@@ -1,7 +1,7 @@
 import pytest
 from beir_folder import write_set
 
-from benchmarks.datasets.dataset import read_dataset
+from benchmarks.datasets.dataset import beir_folder, read_dataset
 from cdesearch.errors import SourceError
 
 
@@ -37,3 +37,11 @@ def test_sizes_that_are_not_the_published_ones_are_noted(tmp_path):
 def test_a_bad_set_is_refused_in_one_line(tmp_path, given, named):
     with pytest.raises(SourceError, match=named):
         read_dataset(write_set(tmp_path / "x", **given))
+
+
+def test_a_set_is_looked_for_in_the_data_folder(tmp_path, monkeypatch):
+    (tmp_path / "eval" / "mine").mkdir(parents=True)
+    monkeypatch.setenv("CDESEARCH_DATA", str(tmp_path))
+    assert beir_folder("eval/mine") == tmp_path / "eval" / "mine"
+    with pytest.raises(SourceError, match="There is no folder nowhere"):
+        beir_folder("nowhere")

@@ -14,19 +14,11 @@ def figures(tmp_path, corpus):
     """Runs one suite of `speed` at the smallest size, and returns its figures by name."""
 
     def measured(only, **options):
-        speed(
-            corpus, **{"documents": 20, "rounds": 1, "sizes": "200", "chunks": 300} | options, only=only, out=tmp_path
-        )
+        speed(corpus, chunks=300, only=only, out=tmp_path, **options)
         (file,) = tmp_path.glob(f"speed-{only}-*.json")
         return {one["name"]: one for one in json.loads(file.read_text())["figures"]}
 
     return measured
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suite", ["index", "search", "memory"])
-def test_a_suite_is_measured(figures, suite):
-    assert all(one["value"] > 0 for one in figures(suite).values())
 
 
 @pytest.mark.slow

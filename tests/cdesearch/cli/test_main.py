@@ -76,13 +76,12 @@ def test_the_script_for_the_completion_of_a_shell_names_the_program(indexed, she
 @pytest.mark.slow
 def test_a_shell_completes_commands_options_and_types(indexed):
     asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "index"}
-    asked |= {"--typ": "--type", "soup --typ": "--type", "-k 3 --typ": "--type", "soup --type py": "py", "-k 3 sou": ""}
     for typed, expected in asked.items():
         words = f"cdesearch {typed}"
         environment = {"_CDESEARCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
         assert cdesearch(cwd=indexed, **environment).stdout.split() == expected.split()
     environment = {"_CDESEARCH_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    assert "--type" in cdesearch(cwd=indexed, _TYPER_COMPLETE_ARGS="cdesearch soup --typ", **environment).stdout
+    assert "--type" in cdesearch(cwd=indexed, _TYPER_COMPLETE_ARGS="cdesearch query --typ", **environment).stdout
 
 
 def test_no_hits_is_exit_code_1(indexed):

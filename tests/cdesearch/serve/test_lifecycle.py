@@ -69,7 +69,7 @@ def test_an_error_during_the_start_is_shown_in_one_line(docs, runtime, tmp_path)
     def error(*options, cwd=docs):
         return serve("--background", *options, runtime=runtime, cwd=cwd, code=2).stderr
 
-    assert "--port must be at most 65,535" in error("--port", "70000")
+    assert "Invalid value for '--port'" in error("--port", "70000")
     assert "There is no index" in error(cwd=tmp_path)
     assert "no token protects the index" in error("--host", "0.0.0.0")
     assert "nowhere is not a checkpoint" in error("--port", "0", "--model", "nowhere")

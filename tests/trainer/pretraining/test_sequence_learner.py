@@ -35,7 +35,7 @@ def log_losses(network, ids, states):
 
 def states_of(network, ids):
     ids = torch.tensor(np.array(ids))[None]
-    return network.states(ids, torch.ones_like(ids))
+    return network.token_states(ids, torch.ones_like(ids), None)
 
 
 def test_the_diffusion_loss_at_a_fixed_t_is_the_sum_over_masked_tokens_by_hand(network):
@@ -59,7 +59,7 @@ def test_every_token_changes_the_first_state(network):
 
 def test_padding_changes_no_state(network):
     tokens = padded(ROWS)
-    found = network.states(tokens.ids, tokens.mask)
+    found = network.token_states(tokens.ids, tokens.mask, None)
     torch.testing.assert_close(found[1:, :4], states_of(network, ROWS[1]), atol=1e-5, rtol=1e-4)
 
 

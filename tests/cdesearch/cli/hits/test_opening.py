@@ -1,8 +1,5 @@
 """A hit is opened in the editor of the user, at its line, without a shell."""
 
-import bz2
-import gzip
-import lzma
 import sys
 from pathlib import Path
 
@@ -88,30 +85,6 @@ def test_the_program_of_the_system_opens_what_an_editor_cannot_show(opened, docs
         open_place(HitPlace(str(docs), "paper.pdf"))
     with pytest.raises(InputError, match="cannot be started"):
         open_place(HitPlace(str(docs), "a.txt"))
-
-
-@pytest.mark.parametrize(("suffix", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
-def test_the_contents_of_a_compressed_file_are_opened(opened, docs, state, monkeypatch, suffix, pack):
-    vim, record = opened("vim")
-    monkeypatch.setenv("EDITOR", str(vim))
-    (docs / f"a.md.{suffix}").write_bytes(pack(b"first\nsecond\n"))
-    (docs / "b.txt.gz").write_bytes(gzip.compress(b"other"))
-    for name, line, text in ((f"a.md.{suffix}", 2, "first\nsecond\n"), ("b.txt.gz", 1, "other")):
-        open_place(HitPlace(str(docs), name, line))
-        plus, copy = record.read_text().split("|")
-        assert plus == f"+{line}" and Path(copy).name == name.rpartition(".")[0] and Path(copy).read_text() == text
-        assert Path(copy).stat().st_mode & 0o777 == 0o400 and len(list((state / "unpacked").iterdir())) == 1
-
-
-def test_a_compressed_file_that_cannot_be_unpacked_is_an_error(docs, state, monkeypatch):
-    monkeypatch.setenv("EDITOR", "true")
-    (docs / "a.md.gz").write_bytes(b"not packed")
-    with pytest.raises(InputError, match="broken gzip file"):
-        open_place(HitPlace(str(docs), "a.md.gz"))
-    monkeypatch.setattr("indexer.formats.compressed.MAX_UNPACKED", 3)
-    (docs / "a.md.gz").write_bytes(gzip.compress(b"large"))
-    with pytest.raises(InputError, match="unpacks to more than"):
-        open_place(HitPlace(str(docs), "a.md.gz"))
 
 
 def test_a_program_is_not_started_by_the_system(docs, opened):
