@@ -113,8 +113,8 @@ class OpenIndex(_Opened):
     def update(self, *, refresh_context: bool = False, wait: bool = False) -> BuildReport:
         """Update the index to its files, as `cdesearch index` does. Later calls use the new generation.
 
-        `refresh_context` samples a new context, for which only a model that reads it, or an index with int8 or binary
-        vectors, embeds all texts again. With `wait`, another run on the same index is waited for; otherwise
+        `refresh_context` samples a new context, for which all texts are embedded again only if the networks of the
+        model attend to the context, or the vectors are int8 or binary. With `wait`, another run on the same index is waited for; otherwise
         IndexBusyError is raised. Searches of other threads are answered from the previous generation meanwhile. Raises
         CdesearchError.
         """

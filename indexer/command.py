@@ -121,8 +121,8 @@ def index(
         bool,
         typer.Option(
             "--refresh-context",
-            help="Sample a new context. A model that reads the sampled chunks embeds all texts again, as an index with"
-            " int8 or binary vectors does; others embed nothing.",
+            help="Sample a new context. Nothing is embedded again, unless the model's networks attend to the context"
+            " (released CDE models), or vectors are int8 or binary.",
         ),
     ] = False,
     engine: Annotated[
