@@ -143,7 +143,7 @@ def test_clear_removes_all_of_an_index_whose_build_was_killed(call, number, docs
 
 
 @needs_strace
-@pytest.mark.parametrize(("call", "number"), [("unlink", 1), ("unlink", 2), ("unlink", 4), ("rmdir", 1), ("rename", 1)])
+@pytest.mark.parametrize(("call", "number"), [("unlink", 1), ("unlink", 2), ("unlink", 4), ("rmdir", 1)])
 def test_a_removal_that_was_killed_is_completed_by_the_next_one_or_the_index_is_built_again(
     call, number, indexed, undisturbed, tiny_checkpoint
 ):
