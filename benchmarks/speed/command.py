@@ -1,19 +1,26 @@
 """The command that measures a server, and queries as whole processes, against their targets."""
 
+import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from statistics import median
+from typing import Annotated, Any
 
 import typer
 
 from benchmarks.measurement import RESULTS, Measurement, chosen, command, measure
-from benchmarks.speed.searching import cold_measurements
-from benchmarks.speed.serving import Load, serving_measurements
+from benchmarks.speed.material import Material, search_queries
+from benchmarks.speed.runs import timed
+from benchmarks.speed.serving import Load, served, serving_measurements
+from benchmarks.speed.synthetic import grow, source_index
 
 SUITES = "serving,cold"
+ROUNDS = 30  # of processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +48,43 @@ def speed(settings: SpeedSettings) -> None:
         named = ("chunks", "seconds", "rate")
         shown = {"corpus": corpus.name, **{name: getattr(settings, name) for name in named}}
         measure("speed", chosen(suites, settings.only), shown, settings.out)
+
+
+def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS) -> list[Measurement]:
+    """Measure the median seconds of query processes, with the files of the index in the page cache.
+
+    Processes with and without a server alternate, so that changes in the load of the machine affect both.
+    """
+    source = source_index(corpus, work / "cold")
+    index = grow(source, work / "cold-served", Material(source).draw(size))
+    query = search_queries(corpus)[0]
+    with served(index) as (announced, _, _), tempfile.TemporaryDirectory() as nothing:
+        took = in_turns(
+            {
+                "served": lambda: _run("query", query, "--index", str(index.folder), runtime=announced),
+                "direct": lambda: _run("query", query, "--index", str(index.folder), runtime=Path(nothing)),
+            },
+            rounds,
+        )
+    detail = {"chunks": size, "rounds": rounds, "ratio": took["served"] / took["direct"]}
+    return [
+        Measurement("cold query through a server", took["served"], "s", at_most=0.25, detail=detail),
+        Measurement("the same without a server", took["direct"], "s", at_most=1.5),
+    ]
+
+
+def _run(*arguments: str, runtime: Path) -> None:
+    environment = os.environ | {"XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "cdesearch", *arguments]
+    subprocess.run(command, env=environment, capture_output=True, check=True)
+
+
+def in_turns(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """The median seconds of each run, after one warm-up."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(rounds + 1):
+        for name, run in runs.items():
+            took = timed(run)
+            if number:
+                seconds[name].append(took)
+    return {name: median(values) for name, values in seconds.items()}

@@ -1,28 +1,16 @@
-"""Runs that can be compared: in turns on a machine of varying speed, or each in a process of its own."""
+"""Runs that can be compared: the seconds of a call, and calls each in a process of its own."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from statistics import median
 from typing import Any, ParamSpec, TypeVar
 
 from cdesearch.errors import InputError
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-
-
-def in_turns(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The median seconds of each run, after one warm-up."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(rounds + 1):
-        for name, run in runs.items():
-            took = timed(run)
-            if number:
-                seconds[name].append(took)
-    return {name: median(values) for name, values in seconds.items()}
 
 
 def timed(call: Callable[[], Any]) -> float:

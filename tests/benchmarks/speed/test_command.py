@@ -23,7 +23,7 @@ def figures(tmp_path, corpus):
 
 @pytest.mark.slow
 def test_a_query_through_a_server_takes_less_time_than_one_without(figures, monkeypatch):
-    monkeypatch.setattr("benchmarks.speed.searching.cold_measurements.__defaults__", (3,))
+    monkeypatch.setattr("benchmarks.speed.command.cold_measurements.__defaults__", (3,))
     found = figures("cold")
     assert found["cold query through a server"]["value"] < found["the same without a server"]["value"]
 
