@@ -114,9 +114,9 @@ class OpenIndex(_Opened):
         """Update the index to its files, as `cdesearch index` does. Later calls use the new generation.
 
         `refresh_context` samples a new context, for which all texts are embedded again only if the networks of the
-        model attend to the context, or the vectors are int8 or binary. With `wait`, another run on the same index is waited for; otherwise
-        IndexBusyError is raised. Searches of other threads are answered from the previous generation meanwhile. Raises
-        CdesearchError.
+        model attend to the context, or the vectors are int8 or binary. With `wait`, another run on the same index is
+        waited for; otherwise IndexBusyError is raised. Searches of other threads are answered from the previous
+        generation meanwhile. Raises CdesearchError.
         """
         self._searcher.reload()
         encoder = self._searcher.loaded_encoder
