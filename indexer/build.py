@@ -16,6 +16,7 @@ from cdesearch.store.copies import address_of_copies
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.place import Place, for_kind
+from cdesearch.terminal import counted
 from indexer.chosen_model import check_model_fits, complete_model, offering_default
 from indexer.generations.lock import Target, open_target
 from indexer.job import BuildJob
@@ -117,8 +118,12 @@ class _Run:
         if reason is None or index.manifest.embeds_on_refresh:
             return None
         options = replace(self.options, rebuild=False, refresh_context=True, engine="local")
-        _, embedded = replace(self, stored=index, options=options).update()
-        return f"{reason} So a new one was sampled, and no text had to be embedded again.", embedded or 0
+        try:
+            _, embedded = replace(self, stored=index, options=options).update()
+        except CdesearchError as error:  # the update is complete, and the next one tries again
+            return f"{reason} A new one could not be sampled: {error}", 0
+        told = f"{counted(embedded, 'text')} had" if embedded else "no text had"
+        return f"{reason} So a new one was sampled, and {told} to be embedded again.", embedded or 0
 
     def _offering_default(self) -> AbstractContextManager[None]:
         return offering_default(self.target.place, self.target.folder, self.options.model)

@@ -235,6 +235,7 @@ def build_quietly(
         dropped=report.dropped,
         seconds=report.seconds,
         size_bytes=report.size_bytes,
+        renewed=report.renewed,
         advice=report.advice,
         place=report.place,
     )

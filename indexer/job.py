@@ -31,7 +31,7 @@ from indexer.description import BuildInputs
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
-    load_or_make,
+    keep_part,
     sample_vectors,
     save_part,
     some_texts,
@@ -237,21 +237,11 @@ class BuildJob(BuildInputs):
             stages.publish_words()
         if not (building / FITTED).is_file() and tables.chunks.count_rows():
             tables.chunks.delete("true")  # whitened in a run that was killed at its end, by what it had removed already
-        limit, seed = self.context_limit, self.settings.seed
-        before = self.base if encoder.reads_context else self.refreshed_base
+        sample = self._sample(building / SAMPLE, spool)
 
-        def draw() -> ContextSample:
-            old = before.context_for(encoder) if before else None
-            return draw_sample(spool, encoder, limit, seed, old, self.progress)
-
-        sample = load_or_make(building / SAMPLE, ContextSample, draw)
-
-        def fit() -> FittedContext:
-            return load_or_make(
-                building / FITTED,
-                FittedContext,
-                lambda: fit_whitening(sample, spool, cache, encoder, self.vectors.dimension),
-            )
+        def fit() -> tuple[FittedContext, bool]:
+            fitted = fit_whitening(sample, spool, cache, encoder, self.vectors.dimension)
+            return fitted, keep_part(building / FITTED, fitted)
 
         def publish() -> None:
             if stages:
@@ -259,6 +249,21 @@ class BuildJob(BuildInputs):
 
         fitted = filling.in_new_context(sample, fit, publish)
         save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
+
+    def _sample(self, file: Path, spool: Spool) -> ContextSample:
+        """The sample of the chunks as they are now.
+
+        That of a stopped build is kept if the networks read it, because its vectors depend on it. Otherwise only its
+        token weights are kept, since files may have come and gone.
+        """
+        encoder, stored = self.encoder, ContextSample.load(file) if file.is_file() else None
+        if stored is not None and encoder.reads_context:
+            return stored
+        before = self.base if encoder.reads_context else self.refreshed_base
+        old = stored or (before.context_for(encoder) if before else None)
+        drawn = draw_sample(spool, encoder, self.context_limit, self.settings.seed, old, self.progress)
+        keep_part(file, drawn)
+        return drawn
 
     def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.

@@ -187,6 +187,8 @@ def report_fields(report: Report) -> dict[str, object]:
         "seconds": round(report.seconds, 3),
         "bytes": report.size_bytes,
         "changed": report.changed,
+        "renewed": report.renewed,
+        "advice": report.advice,
         "languages": report.languages,
         "language_notes": list(report.language_notes),
         "files": report.n_files,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PLAIN = "plain vectors"
 ALIKE = "Plain vectors are left out: they are the same, or cannot be computed from this index."
-DIFFERENT = "Plain vectors are those of the same model without the whitening and the document context of this index."
+DIFFERENT = "Plain vectors are those of the same model without the context of this index and of its documents."
 ENOUGH = 20  # questions for an interval by resampling
 N_AUTO = 100
 

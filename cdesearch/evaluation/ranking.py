@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.context.context import Context
 from cdesearch.context.document import add_document_context, subtract_document_context
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.evaluation.measures import DEPTH
@@ -58,7 +59,11 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
     """Score the answers of a question (n) without `removed`; `vector` (d,) is the question's."""
     encoder = reader.encoder
     texts = [without(chunk.text, removed) for chunk in answers]
-    own = encoder.encode(texts, "document", reader.index.context_for(encoder))
+    context = reader.index.context_for(encoder)
+    own = [
+        encoder.encode([text], "document", context if encoder.reads_context else _context_without(context, chunk))[0]
+        for text, chunk in zip(texts, answers, strict=True)
+    ]
     documents = {chunk.document_id: _DocumentVectors.of(reader, chunk.document_id) for chunk in answers}
     placed = [
         documents[chunk.document_id].replaced(chunk.id, one, encoder.config.document_weight)
@@ -68,6 +73,13 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
     cosines = (to_unit(rounded) @ vector).astype(np.float64)
     shares = [_remaining(reader, query, chunk, text) for chunk, text in zip(answers, texts, strict=True)]
     return HeldOut(cosines, np.array(shares))
+
+
+def _context_without(context: Context, chunk: Chunk) -> Context:
+    """The context for a chunk whose text was changed, so that it does not attend to its own text as it was."""
+    vectors = context.inputs.vectors.copy()
+    vectors[[content == chunk.content_hash for content in context.sampled.content_hashes]] = 0
+    return replace(context, inputs=replace(context.inputs, vectors=vectors))
 
 
 @dataclass(frozen=True, slots=True)

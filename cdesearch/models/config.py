@@ -152,10 +152,11 @@ class ModelConfig:
         except msgspec.ValidationError as error:
             raise ModelError(f"{file} has a field that is missing or out of range ({error}).", AGAIN) from None
         known = asdict(config)
-        for kind, own in (
-            (known, values),
-            *((known[name], values.get(name, {})) for name in ("backbone", "statistics")),
-        ):
+        parts = [(known, values), *((known[name], values.get(name, {})) for name in ("backbone", "statistics"))]
+        if config.context_head is not None:
+            head, own_head = known["context_head"], values["context_head"]
+            parts += [(head, own_head), *((head[role], own_head[role]) for role in head)]
+        for kind, own in parts:
             if unknown := sorted(own.keys() - kind.keys()):
                 raise ModelError(
                     f"{file} has fields that are not supported: {', '.join(unknown):.200}.", "Upgrade cdesearch."

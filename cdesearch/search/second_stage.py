@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdesearch.context.context import Context
 from cdesearch.context.head import ContextHead
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import IndexUntrustedError, ModelError
@@ -45,8 +44,8 @@ class AttendedChunk:
 class ContextEvidence:
     """What the context head does to the vectors of a query and of a hit.
 
-    The cosines are those of vectors without document context. For them, a hit that was not sampled is encoded again. A
-    model that reads the chunks of a document together cannot do that for one chunk, so the cosines are None.
+    The cosines are those of vectors without document context; None for a model that reads the chunks of a document
+    together.
     """
 
     reads: int  # sampled chunks that the query can attend to
@@ -119,7 +118,7 @@ def context_evidence(index: Index, encoder: "Encoder", query: str, chunk: str) -
         return None
     asked = context.whitening.apply(encoder.encode([query], "query", context.sample))
     before = after = None
-    if (pooled := _pooled(context, encoder, chunk)) is not None:
+    if (pooled := _pooled(index, encoder, chunk)) is not None:
         own = context.whitening.apply(pooled)
         before = float(asked[0] @ own[0])
         after = float(head.apply(asked, attended, "query")[0] @ head.apply(own, attended, "document")[0])
@@ -133,17 +132,19 @@ def context_evidence(index: Index, encoder: "Encoder", query: str, chunk: str) -
     )
 
 
-def _pooled(context: Context, encoder: "Encoder", text: str) -> Floats | None:
-    """(1, d) the first-stage vector of a chunk: that of the context if the chunk was sampled, or else a new one.
+def _pooled(index: Index, encoder: "Encoder", text: str) -> Floats | None:
+    """(1, d) the first-stage vector of a chunk, or a new one if the index keeps none.
 
-    A new one of a quantised model differs a little, so a sampled chunk would no longer be recognised as itself. None
-    if the model reads the chunks of a document together.
+    None if the model reads the chunks of a document together.
     """
-    if (content := text_hash(text)) in context.sampled.content_hashes:
-        row = context.sampled.content_hashes.index(content)
-        if context.inputs.vectors[row].any():
-            return context.inputs.vectors[row : row + 1]
-    return None if encoder.joins_chunks else encoder.encode([text], "document", context.sample)
+    if encoder.joins_chunks:
+        return None
+    if not index.vectors.keeps_first_stage:
+        return encoder.encode([text], "document", index.context.sample)
+    with index.checks.reading_tables():
+        found = index.first_stage.search().where(f"key = {quoted(text_hash(text))}").select(["vector"]).limit(1)
+        rows = found.to_arrow()["vector"].to_pylist()
+    return np.array(rows, np.float32) if rows else None
 
 
 def _attended(index: Index, weights: Mapping[str, float]) -> tuple[AttendedChunk, ...]:

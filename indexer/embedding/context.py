@@ -1,9 +1,8 @@
 """The context of a corpus: a sample of its chunks, its token counts, and its whitening."""
 
-from collections.abc import Callable
 from heapq import nsmallest
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from indexer.generations.tables import Tables
 
 
 def draw_sample(
-    spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
+    spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | ContextSample | None, progress: Progress
 ) -> ContextSample:
     """Sample the spooled corpus, count its tokens, and run the sampled texts through the network that reads them.
 
@@ -96,18 +95,14 @@ def some_texts(spool: Spool, count: int) -> list[str]:
 
 class _Storable(Protocol):
     def save(self, path: Path) -> None: ...
-    @classmethod
-    def load(cls, path: Path) -> Self: ...
 
 
-Part = TypeVar("Part", bound=_Storable)
-
-
-def load_or_make(file: Path, part: type[Part], make: Callable[[], Part]) -> Part:
-    """A part of the context. That of a stopped build is reused, because its vectors depend on it."""
-    if not file.is_file():
-        save_part(make(), file)
-    return part.load(file)
+def keep_part(file: Path, part: FittedContext | ContextSample) -> bool:
+    """Write a part of the context, unless the file has it; returns whether it has it, from a stopped build."""
+    if file.is_file() and type(part).load(file).fingerprint == part.fingerprint:
+        return True
+    save_part(part, file)
+    return False
 
 
 def save_part(part: _Storable, file: Path) -> None:

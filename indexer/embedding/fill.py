@@ -58,18 +58,19 @@ class Filling:
         self._write(unchanged, context)
 
     def in_new_context(
-        self, sample: ContextSample, fit: Callable[[], FittedContext], publish: Callable[[], None]
+        self, sample: ContextSample, fit: Callable[[], tuple[FittedContext, bool]], publish: Callable[[], None]
     ) -> FittedContext:
         """Fill in a new context: encode all chunks with `sample`, and write their vectors in the context.
 
-        `publish` is called after each window of chunks. `fit` is called once all texts are encoded; its result is
-        returned.
+        `publish` is called after each window of chunks. `fit` is called once all texts are encoded; it returns the
+        context, and whether the vectors in the table are of this context, from a stopped build.
         """
         present = _rows(identities(self.tables.chunks))
         unchanged = self._unchanged(present, [])
         self._embed(unchanged, sample, publish)
+        fitted, is_kept = fit()
+        unchanged = unchanged if is_kept else set()
         self._delete_changed(present, unchanged)
-        fitted = fit()
         self._write(unchanged, fitted)
         return fitted
 

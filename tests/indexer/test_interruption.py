@@ -4,7 +4,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from built import assert_same, contents, make_index
 
@@ -89,14 +88,8 @@ def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs,
         patched.setattr(Tables, "add", once)
         with pytest.raises(KeyboardInterrupt):
             run()
-    (docs / "11.md").unlink()
     assert run().embedded == 0
-    one, other = (
-        dict(zip(rows["id"].to_pylist(), vectors, strict=True)) for rows, vectors in (undisturbed, contents(docs))
-    )
-    assert other.keys() < one.keys()
-    for chunk, vector in other.items():
-        np.testing.assert_allclose(vector, one[chunk], atol=1e-3)
+    assert_same(contents(docs), undisturbed)
 
 
 def test_a_change_that_is_taken_back_after_a_stopped_update_leaves_nothing_behind(docs, run, monkeypatch):

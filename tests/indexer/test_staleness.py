@@ -7,8 +7,10 @@ import pytest
 from built import make_index
 
 from cdesearch.cli.status import read_status
+from cdesearch.errors import StorageError
 from cdesearch.search.drift import measure_drift
 from cdesearch.store.index import Index
+from indexer import job
 from indexer.staleness import staleness
 
 
@@ -90,3 +92,18 @@ def test_a_large_corpus_needs_a_new_context_only_if_its_documents_differ(docs, r
     assert staleness(replace(large, drift=6.0)) is None  # a certain difference, but a small one: .27
     assert "unlike" in staleness(replace(large, drift=12.0))
     assert staleness(replace(large, context_size=16, drift=2.9)) is None  # a large difference, but not a certain one
+
+
+def test_an_update_is_complete_although_a_new_context_cannot_be_sampled(docs, closed_checkpoint, monkeypatch):
+    write(docs, 0, 4)
+    make_index([docs], model=closed_checkpoint)
+    write(docs, 4, 40)
+    with monkeypatch.context() as patched:
+        full = StorageError("The disk is full.", "Free some space and run the same command again.")
+        patched.setattr(job, "fit_whitening", lambda *_: (_ for _ in ()).throw(full))
+        report = make_index([docs], model=closed_checkpoint)
+    assert report.embedded == 36
+    assert "A new one could not be sampled: The disk is full." in report.renewed
+    assert Index.open(docs).manifest.n_chunks == 40
+    again = make_index([docs], model=closed_checkpoint)
+    assert "So a new one was sampled, and no text had to be embedded again." in again.renewed

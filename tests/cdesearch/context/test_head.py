@@ -116,6 +116,8 @@ def test_networks_that_read_the_context_have_no_head(tmp_path):
         (lambda head: head["document"]["gates"][0].append(1.0), "gates"),
         (lambda head: head["query"].update(sink=1e9), "sink"),
         (lambda head: head.pop("query"), "query"),
+        (lambda head: head["query"].update(scale=1.0), "not supported: scale"),
+        (lambda head: head.update(heads=2), "not supported: heads"),
     ],
 )
 def test_a_head_with_impossible_parameters_is_refused(tmp_path, change, message):

@@ -113,6 +113,22 @@ def test_a_new_context_that_was_stopped_at_its_end_is_continued_with_the_files_a
     assert Index.open(docs).context.fingerprint == fingerprint
 
 
+def test_a_first_build_that_was_stopped_has_the_context_of_the_files_as_they_are_then(docs, run, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(job, "write_checksums", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    (docs / "long.md").unlink()
+    for number in range(20):
+        (docs / f"more {number}.md").write_text(f"the river {number} and the light")
+    assert run().embedded == 20
+    continued, context = contents(docs), Index.open(docs).context
+    assert set(context.sampled.chunk_ids) <= set(continued[0]["id"].to_pylist())
+    assert run(refresh_context=True).embedded == 0
+    assert_equal(contents(docs), continued)
+    assert Index.open(docs).context.fingerprint == context.fingerprint
+
+
 @pytest.mark.parametrize("joins", [False, True])
 def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, closed_checkpoint, joins, monkeypatch):
     monkeypatch.setattr(embedding_cache, "MOST_FILES", 3)
