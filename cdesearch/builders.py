@@ -41,7 +41,7 @@ class BuildReport:
     dropped: tuple[UnreadFile, ...]  # files that still exist, but are no longer in the index
     seconds: float
     size_bytes: int  # on disk
-    renewed: str | None  # a line about a new context, which the build has sampled because the last one no longer fitted
+    renewed: str | None  # a line about a context that no longer fitted, and a new one, sampled or not
     advice: str | None  # a line if a new context is advised (`refresh_context`), which would embed all texts again
     place: "Place"  # of the index
 

@@ -56,7 +56,7 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
         run = _Run(target, stored, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()
         renewed = None if options.keeps_context else run.renew_context()
-        if renewed is not None:
+        if renewed is not None and renewed[1] is not None:
             embedded = (embedded or 0) + renewed[1]
     note = record_confirmation(place, settings.trust_request)
     return Report.of(target.place, target.folder, plan, embedded, begun, note, renewed and renewed[0])
@@ -108,10 +108,11 @@ class _Run:
                     job = BuildJob(*inputs, engine, self.progress)
                     return plan, job.run()
 
-    def renew_context(self) -> tuple[str, int] | None:
+    def renew_context(self) -> tuple[str, int | None] | None:
         """Sample a new context if that of the updated index no longer fits it, and no text must be embedded for that.
 
-        Returns a line that says so, and how many texts of files that have changed meanwhile were embedded.
+        Returns a line that says so or why it failed, and how many texts of files that have changed meanwhile were
+        embedded; None for the number if it failed.
         """
         index = Index(self.target.folder)
         reason = staleness(index.manifest)
@@ -121,7 +122,7 @@ class _Run:
         try:
             _, embedded = replace(self, stored=index, options=options).update()
         except CdesearchError as error:  # the update is complete, and the next one tries again
-            return f"{reason} A new one could not be sampled: {error}", 0
+            return f"{reason} A new one could not be sampled: {error}", None
         told = f"{counted(embedded, 'text')} had" if embedded else "no text had"
         return f"{reason} So a new one was sampled, and {told} to be embedded again.", embedded or 0
 

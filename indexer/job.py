@@ -117,9 +117,7 @@ class BuildJob(BuildInputs):
             tables.finish()
         if self.vectors.keeps_first_stage:
             cache.tidy(n_chunks, lambda: self._keys(building, tables))
-        else:
-            cache.drop()
-        self._finish(building, replace(manifest, drift=drift))
+        self._finish(building, replace(manifest, drift=drift), None if self.vectors.keeps_first_stage else cache)
         return cache.embedded
 
     def _open_building(self) -> Path:
@@ -236,7 +234,7 @@ class BuildJob(BuildInputs):
         if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
         if not (building / FITTED).is_file() and tables.chunks.count_rows():
-            tables.chunks.delete("true")  # whitened in a run that was killed at its end, by what it had removed already
+            tables.chunks.delete("true")  # a run was killed after it had removed the context of these chunks
         sample = self._sample(building / SAMPLE, spool)
 
         def fit() -> tuple[FittedContext, bool]:
@@ -308,13 +306,18 @@ class BuildJob(BuildInputs):
         files = self.file_fields()
         self._finish(building, replace(base.manifest, model=self.settings.model_name, cdesearch=__version__, **files))
 
-    def _finish(self, building: Path, manifest: Manifest) -> None:
-        """Write the manifest and the other descriptions of the generation, and make it the live one."""
+    def _finish(self, building: Path, manifest: Manifest, dropped: EmbeddingCache | None = None) -> None:
+        """Write the manifest and the other descriptions of the generation, and make it the live one.
+
+        First-stage vectors that the index does not keep are `dropped` last: a stopped run needs them to go on.
+        """
         (building / FILES).unlink(missing_ok=True)  # not overwritten: a hard link to the file of the last generation
         write_files(list(self.plan.files.values()), building / FILES)
         manifest.save(building / MANIFEST)
         for name in TEMPORARY:
             (building / name).unlink(missing_ok=True)
+        if dropped is not None:
+            dropped.drop()
         write_checksums(building, self.kept_base.generation if self.kept_base else None)
         swap_in(self.folder, building)
 

@@ -42,7 +42,7 @@ class Report:
     changed: bool
     advice: str | None = None  # a line that advises a new context
     languages: dict[str, float] = field(default_factory=dict)  # the share of the chunks in each, by its code
-    renewed: str | None = None  # a line about a new context that was sampled because the last one no longer fitted
+    renewed: str | None = None  # a line about a context that no longer fitted, and a new one, sampled or not
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
     @property
@@ -123,8 +123,8 @@ def summarise(report: Report) -> None:
         )
     for line in report.language_notes:
         console.print(printable(line), soft_wrap=True)
-    if report.renewed or report.advice:
-        console.print(printable(report.renewed or report.advice or ""), soft_wrap=True)
+    if line := report.renewed or report.advice:
+        console.print(printable(line), soft_wrap=True)
     if not report.n_chunks:
         return
     # On one line even in a narrow terminal, so that it can be copied.

@@ -39,9 +39,9 @@ from trainer.loss.context_head import TrainedHead
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 
-CORPUS = 1_200  # documents of a drawn corpus, about
+CORPUS = 1_200  # documents; a drawn corpus has .5 to 1.2 times as many
 MOST_DOMAINS = 3  # of a drawn corpus
-SAME = 0.92  # cosine of whitened vectors above which another document answers the query as well
+ALSO_RIGHT = 0.92  # cosine of whitened vectors above which another document answers the query as well
 # The head that is stored is the mean of the trained one and of one that changes nothing, as trained networks are
 # averaged with their start: what a domain gains depends on the domain, and half of it loses nowhere much.
 SHARE = 0.5
@@ -138,7 +138,7 @@ class Step(nn.Module):
     def forward(self, corpus: Corpus, context: Tensor) -> Tensor:
         """The cross entropy of each query's own document among the documents that differ from it."""
         scores = self.head(corpus.queries, context, "query") @ self.head(corpus.documents, context, "document").T
-        same = corpus.documents[corpus.own] @ corpus.documents.T > SAME
+        same = corpus.documents[corpus.own] @ corpus.documents.T > ALSO_RIGHT
         same[torch.arange(len(corpus.own)), corpus.own] = False
         scores = (scores / self.log_temperature.exp()).masked_fill(same, -torch.inf)
         return functional.cross_entropy(scores, corpus.own)
@@ -152,7 +152,7 @@ def train(
     trained = {name: corpus for name, corpus in corpora.items() if name not in recipe.data.held_out_domains}
     torch.manual_seed(recipe.run.seed)
     random = random_stream(recipe.run.seed, "head")
-    step, n_steps = Step(recipe.learning.temperature), recipe.learning.steps or 1
+    step, n_steps = Step(recipe.learning.temperature), recipe.learning.steps or 0
     optimizer = torch.optim.Adam(step.parameters(), lr=recipe.learning.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, n_steps)
     best: tuple[HeadConfig, Quality] | None = None
@@ -219,8 +219,10 @@ def _write_head(arguments: Sequence[str] | None) -> int:
     corpora = read_corpora(recipe, start, display)
     if unknown := sorted(set(recipe.data.held_out_domains) - corpora.keys()):
         raise InputError(f"data.held_out_domains names {unknown[0]}, which is no pair file.", "Correct the recipe.")
-    if not recipe.data.held_out_domains or len(recipe.data.held_out_domains) == len(corpora):
-        raise InputError("data.held_out_domains must name some of the domains.", "Hold out a few, and train on others.")
+    if not 2 <= len(recipe.data.held_out_domains) < len(corpora):
+        raise InputError("data.held_out_domains must name two or more domains.", "Train on at least one other.")
+    if not recipe.learning.steps:
+        raise InputError("The recipe does not say how many steps to train.", "Set learning.steps.")
     head, quality = train(recipe, corpora, config.statistics, display)
     replace(config, context_head=head).save(options.checkpoint)
     print(f"The head is in {options.checkpoint / 'config.json'}: nDCG@10 of held-out domains is {quality}.")

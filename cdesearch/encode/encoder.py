@@ -71,8 +71,10 @@ class Encoder:
         self.remark: str | None = None  # a line about the model for the user who builds an index with it
         self._runtime = runtime
         self._null = null_context(config, runtime)
-        # A network that reads the context itself was trained without a head.
-        self.head = ContextHead(config.context_head) if config.context_head and not runtime.reads_context else None
+        # Networks that read the context themselves were trained without a head. Chunks that are read together have
+        # first-stage vectors of their windows, so that those of a sample are not known by their texts.
+        has_head = config.context_head is not None and not runtime.reads_context and not self.joins_chunks
+        self.head = ContextHead(config.context_head) if config.context_head and has_head else None
 
     @property
     def precision(self) -> str:

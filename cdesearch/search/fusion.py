@@ -49,7 +49,7 @@ class Evidence:
     of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `documents`
     noise: float  # a BM25 score; 0 if full text found nothing
     text_weight: float  # the weight of text in this query
-    dense_weight: float = 1.0  # of `dense_z`; lower if the model does not read the query's language
+    dense_weight: float = 1.0  # of `dense`; lower if the model does not read the query's language
     near_z: Scores | None = None  # (n,) the mean `dense_z` of the candidate's neighbours; None without vectors
 
     @property

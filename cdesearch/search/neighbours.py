@@ -1,4 +1,4 @@
-"""Raise candidates whose nearest candidates are similar to the query as well, and lower those that are so alone.
+"""Raise candidates whose nearest candidates are similar to the query, too, and lower those whose nearest are not.
 
 Similar chunks are relevant to the same queries (the cluster hypothesis), so the evidence for the nearest chunks of a
 chunk is evidence for it: score regularization (Diaz 2005). The constants were chosen on development sets, see

@@ -205,7 +205,7 @@ class GenerationReader:
         """The row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
         condition = self._condition(query)
         lexical = self._lexical_hits(query, condition, self._columns)
-        if query.mode == "dense":  # which demands no phrase
+        if query.mode == "dense":  # quotation marks have no meaning there
             lexical = replace(lexical, is_complete=False)
         nearest = self._dense_hits(vector, query.k, condition)
         return self._candidates(query, vector, nearest, lexical)

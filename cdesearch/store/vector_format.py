@@ -85,11 +85,11 @@ class VectorFormat:
         return [codes, pa.field("scale", pa.float32(), nullable=False), bits]
 
     def first_stage_schema(self, dimension: int) -> "pa.Schema":
-        """Columns of the `first_stage` table, from which vectors in a new context are computed without the model.
+        """Columns of the `first_stage` table.
 
-        `key` is the content hash of a text, or names the window that a chunk was read in. `vector` is the unit vector
-        of the model, which depends on the corpus only by the weights of tokens. It is not rounded in a table that only
-        an unfinished build has.
+        `key` is the content hash of a text, or names the window that a chunk was read in. `vector` is the pooled unit
+        vector before the whitening. Unless the networks read the context, it depends on the corpus only by the weights
+        of tokens. It is not rounded in a table that only an unfinished build has.
         """
         import pyarrow as pa
 

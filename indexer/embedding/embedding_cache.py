@@ -1,4 +1,4 @@
-"""The first-stage vectors of texts: those that the model computes, before anything of their corpus is applied."""
+"""The first-stage vectors of texts: pooled, before the whitening of their corpus, by content hash or window key."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta

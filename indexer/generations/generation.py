@@ -30,7 +30,7 @@ WINDOWS = "spool.windows.arrow"  # the same for a model that reads the chunks of
 SAMPLE = "context.sample.safetensors"  # the first stage of its context
 FITTED = "context.fitted.safetensors"  # the second stage of its context
 PROBES = "model.probes"  # the vectors of the probes of a model on a server when the build was begun
-# In the order in which they are removed: chunks are kept of a stopped build that still has FITTED, which needs SAMPLE.
+# In the order in which they are removed: the chunks of a stopped build are kept if it still has FITTED.
 TEMPORARY = (SPOOL, WINDOWS, FITTED, SAMPLE, PROBES)
 WHOLE = (CONTEXT, VOCABULARY, TABLES)  # what an update begins with
 ONLY_FIRST_STAGE = (f"{TABLES}/{FIRST_STAGE}.lance",)  # what a new context begins with

@@ -104,7 +104,7 @@ def test_the_measure_is_that_of_one_relevant_document():
 @pytest.fixture
 def recipe(tmp_path, closed_checkpoint):
     random = np.random.default_rng(0)
-    for name in ("one", "two", "three"):
+    for name in ("one", "two", "three", "more"):
         pairs = [(" ".join(random.choice(WORDS, 2)), " ".join(random.choice(WORDS, 9))) for _ in range(60)]
         lines = [json.dumps({"query": query, "document": document}) for query, document in pairs]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
@@ -113,8 +113,8 @@ def recipe(tmp_path, closed_checkpoint):
     file.write_text(
         f"""
         [data]
-        pairs = ["{tmp_path}/one.jsonl", "{tmp_path}/two.jsonl", "{tmp_path}/three.jsonl"]
-        held_out_domains = ["three"]
+        pairs = ["{tmp_path}/one.jsonl", "{tmp_path}/two.jsonl", "{tmp_path}/three.jsonl", "{tmp_path}/more.jsonl"]
+        held_out_domains = ["three", "more"]
         [model]
         start = "{closed_checkpoint}"
         [batches]
@@ -150,7 +150,8 @@ def test_the_program_writes_a_head_that_the_checkpoint_is_loaded_with(recipe, tm
     ("change", "message"),
     [
         (["data.held_out_domains", '["four"]'], "names four"),
-        (["data.held_out_domains", "[]"], "must name some of the domains"),
+        (["data.held_out_domains", '["three"]'], "must name two or more domains"),
+        (["learning.steps", "0"], "how many steps"),
     ],
 )
 def test_a_recipe_without_a_held_out_domain_is_refused(recipe, tmp_path, capsys, change, message):

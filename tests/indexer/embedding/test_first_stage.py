@@ -129,6 +129,19 @@ def test_a_first_build_that_was_stopped_has_the_context_of_the_files_as_they_are
     assert Index.open(docs).context.fingerprint == context.fingerprint
 
 
+@pytest.mark.parametrize("stopped", ["write_files", "write_checksums"])
+def test_a_build_of_int8_vectors_that_was_stopped_at_its_end_is_continued(docs, run, monkeypatch, stopped):
+    with monkeypatch.context() as patched:
+        patched.setattr(job, stopped, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run(vectors="int8")
+    report = run(vectors="int8")
+    assert report.embedded == (0 if stopped == "write_files" else report.n_chunks)
+    continued = contents(docs)
+    run(vectors="int8", rebuild=True)
+    assert_equal(contents(docs), continued)
+
+
 @pytest.mark.parametrize("joins", [False, True])
 def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, closed_checkpoint, joins, monkeypatch):
     monkeypatch.setattr(embedding_cache, "MOST_FILES", 3)
