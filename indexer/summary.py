@@ -123,8 +123,8 @@ def summarise(report: Report) -> None:
         )
     for line in report.language_notes:
         console.print(printable(line), soft_wrap=True)
-    if line := report.renewed or report.advice:
-        console.print(printable(line), soft_wrap=True)
+    if about_context := report.renewed or report.advice:
+        console.print(printable(about_context), soft_wrap=True)
     if not report.n_chunks:
         return
     # On one line even in a narrow terminal, so that it can be copied.
