@@ -166,12 +166,6 @@ def closed_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def shallow_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = replace(TINY, first_stage="shared", first_stage_layers=1)
-    return make_checkpoint(tmp_path_factory.mktemp("models") / "shallow", config)
-
-
-@pytest.fixture(scope="session")
 def sink_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_checkpoint(tmp_path_factory.mktemp("models") / "sink", replace(TINY, context_sink=True))
 

@@ -159,8 +159,7 @@ def _write_files(
         return
     (folder / "onnx").mkdir()
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
-    is_second_stage = model.own_first_stage is None and model.config.first_stage_layers is None
-    if not (is_second_stage and model.second_stage.gates_are_zero):
+    if model.own_first_stage is not None or not model.second_stage.gates_are_zero:
         ids = torch.ones(2, 3, 4, dtype=torch.long)
         text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"

@@ -25,10 +25,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cdesearch.context.head import Role
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
-from cdesearch.encode.model_tokens import Role
 from cdesearch.errors import InputError
 from cdesearch.models.config import HeadConfig, ModelConfig, StatisticsConfig
 from cdesearch.progress import Display, PlainLines

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.system import Run, kept, nearest
+from cdesearch.context.head import Role
 from cdesearch.context.vectors import Floats
-from cdesearch.encode.model_tokens import Role
 
 
 class Biencoder:

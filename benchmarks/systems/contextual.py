@@ -10,11 +10,11 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.system import Run, kept, nearest
 from cdesearch.context.context import Context, EncodingContext, FittedContext, NullContext
 from cdesearch.context.document import add_document_context
+from cdesearch.context.head import Role
 from cdesearch.context.sample import FITTED_TEXTS
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.model_tokens import Role
 
 
 class Contextual:

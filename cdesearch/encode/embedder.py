@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from cdesearch.context.context import Context
+from cdesearch.context.head import Role
 from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, choose_chunks
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device, check_plain_model, load_encoder
-from cdesearch.encode.model_tokens import Role
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import DEFAULT_NAME
 

@@ -14,7 +14,7 @@ from cdesearch.context.context import (
     NetworkInputs,
     SampledChunks,
 )
-from cdesearch.context.head import ContextHead
+from cdesearch.context.head import ContextHead, Role
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_context, sample_fingerprint
@@ -28,7 +28,7 @@ from cdesearch.encode.length_batches import (
     run_parallel,
     split_windows,
 )
-from cdesearch.encode.model_tokens import ModelTokens, Role
+from cdesearch.encode.model_tokens import ModelTokens
 from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.token_states import TokenStates, states_of
 from cdesearch.errors import ModelError
@@ -73,8 +73,8 @@ class Encoder:
         self._null = null_context(config, runtime)
         # Networks that read the context themselves were trained without a head. Chunks that are read together have
         # first-stage vectors of their windows, so that those of a sample are not known by their texts.
-        has_head = config.context_head is not None and not runtime.reads_context and not self.joins_chunks
-        self.head = ContextHead(config.context_head) if config.context_head and has_head else None
+        head = None if runtime.reads_context or self.joins_chunks else config.context_head
+        self.head = None if head is None else ContextHead(head)
 
     @property
     def precision(self) -> str:

@@ -3,19 +3,17 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from cdesearch.context.head import Role
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.encode.length_batches import BatchLimits, Ids, TextBatch, make_batches, truncated
 from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError, is_panic
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import MIN_TEXT_TOKENS, ModelConfig
-
-Role = Literal["query", "document"]
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from cdesearch.context.context import EncodingContext
+from cdesearch.context.head import Role
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.backends.endpoint import ASKING, BUILDING, EmbeddingServer, Endpoint
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.length_batches import Integers
-from cdesearch.encode.model_tokens import Role
 from cdesearch.encode.token_states import TokenStates
 from cdesearch.errors import ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context

@@ -17,7 +17,6 @@ MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two s
 OPTIONAL = (
     "context_norm_eps",
     "context_sink",
-    "first_stage_layers",
     "window_tokens",
     "window_positions",
     "context_head",
@@ -100,7 +99,6 @@ class ModelConfig:
     context_sink: bool = False  # in cached attention: a learned slot of value zero in the softmax over the context
     context_norm_eps: Eps | None = None  # of the layer norm over the context rows; None: the backbone's
     first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context
-    first_stage_layers: Layers | None = None  # None: all
     context_size: Rows = 512
     # The length of the document offset in the vectors of chunks; 0: no document context.
     document_weight: Annotated[float, Meta(ge=0, le=1e6)] = 0.6
@@ -175,8 +173,6 @@ class ModelConfig:
             raise ModelError(f"{file} reads more tokens at once than its {backbone.n_positions} positions.", AGAIN)
         if self.context_sink and self.context_attention != "cached":
             raise ModelError(f"{file} has context_sink, which only cached context attention has.", AGAIN)
-        if (self.first_stage_layers or 0) > backbone.n_layers:
-            raise ModelError(f"{file} has first_stage_layers = {self.first_stage_layers}, above n_layers.", AGAIN)
         if self.window_tokens and self.context_attention == "joint":
             raise ModelError(f"{file} has window_tokens, which joint context attention does not read.", AGAIN)
         if self.window_positions == "running" and self.window_tokens > backbone.n_positions:

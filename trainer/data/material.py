@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
+from cdesearch.context.head import Role
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.model_tokens import Role
 from cdesearch.errors import InputError
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.context.head import Role
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.onnx import export_precision
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder, load_tokenizer
-from cdesearch.encode.model_tokens import Role
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.search.fusion import Candidates, ZScoreFusion

@@ -57,21 +57,18 @@ class Backbone(nn.Module):
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
         return self.dropout(self.norm(self.tokens(input_ids) + self.positions(positions)))  # type: ignore[no-any-return] # a module returns Any
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None, n_layers: int | None = None) -> Tensor:
-        """(B, T) ids and 0/1 mask to (B, T, d) states after `n_layers`, or all, without a context.
-
-        Without a mask no text is padded.
-        """
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """(B, T) ids and 0/1 mask to (B, T, d) states without a context; without a mask no text is padded."""
         rows = self.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
-        for block in self.blocks[:n_layers]:
+        for block in self.blocks:
             rows = block(rows, mask)
         return rows
 
-    def packed_states(self, packing: Packing, n_layers: int | None = None) -> Tensor:
-        """(1, N, d) states of packed texts after `n_layers`, or all, without a context."""
+    def packed_states(self, packing: Packing) -> Tensor:
+        """(1, N, d) states of packed texts without a context."""
         rows = self.embed(packing.ids, packing.positions)
-        for block in self.blocks[:n_layers]:
+        for block in self.blocks:
             rows = block(rows, packing)
         return rows
 

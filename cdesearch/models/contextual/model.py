@@ -1,7 +1,6 @@
 """Both stages as one module, and its checkpoint folder."""
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -29,9 +28,7 @@ class ContextualModel(nn.Module):
         super().__init__()
         self.config = config
         self.second_stage = SecondStage(config)
-        depth = config.first_stage_layers or config.backbone.n_layers
-        own = Backbone(replace(config.backbone, n_layers=depth)) if config.first_stage == "own" else None
-        self.own_first_stage = own
+        self.own_first_stage = Backbone(config.backbone) if config.first_stage == "own" else None
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, d): the mean over the text's tokens, not normalised."""
@@ -40,13 +37,13 @@ class ContextualModel(nn.Module):
     def first_states(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """(B, T, d) token states of the first stage; without a mask no text is padded."""
         backbone = self.own_first_stage or self.second_stage.backbone
-        states: Tensor = backbone(input_ids, attention_mask, self.config.first_stage_layers)
+        states: Tensor = backbone(input_ids, attention_mask)
         return states
 
     def packed_first_stage(self, packing: Packing) -> Tensor:
         """(B, d) first-stage vectors of packed texts."""
         backbone = self.own_first_stage or self.second_stage.backbone
-        states = backbone.packed_states(packing, self.config.first_stage_layers).float()
+        states = backbone.packed_states(packing).float()
         return packed_mean(states, torch.ones_like(states[0, :, 0]), packing)
 
     @property

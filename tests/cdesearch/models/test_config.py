@@ -23,7 +23,6 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
     [
         {"context_norm_eps": 1e-5},
         {"context_sink": True},
-        {"first_stage_layers": 1},
         {"window_tokens": 128},
         {"window_tokens": 500, "window_positions": "restarted"},
         {},
@@ -60,7 +59,6 @@ def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
     [
         ({"window_tokens": 129}, "above its 128 positions"),
         ({"window_tokens": 64, "context_attention": "joint"}, "window_tokens, which joint context attention"),
-        ({"first_stage_layers": 3}, "first_stage_layers = 3, above n_layers"),
         ({"context_attention": "joint", "context_sink": True}, "context_sink, which only cached context attention has"),
     ],
 )

@@ -14,7 +14,6 @@ from cdesearch.encode.load import load_encoder
         "tiny_checkpoint",
         "sink_checkpoint",
         "closed_checkpoint",
-        "shallow_checkpoint",
     ],
 )
 def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
