@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
@@ -16,7 +17,8 @@ from cdesearch.terminal import counted
 from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.format import suffix_of
-from indexer.formats.registry import format_of
+from indexer.formats.mail import is_mail, is_mailbox
+from indexer.formats.registry import format_in, format_of, is_known
 
 UNKNOWN_FORMAT = "unknown format"
 LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
@@ -100,7 +102,7 @@ def file_outcome(
     """
     if not stat.S_ISREG(found.st_mode):
         return UnreadFile(path, NOT_REGULAR)
-    if found.st_size > max_bytes and not format_of(Path(location).name).streams:
+    if found.st_size > max_bytes and not _is_streamed(Path(location), top):
         return UnreadFile(path, f"larger than {_size(max_bytes)} (--max-file-size)")
     blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
     if found.st_size > max_bytes and blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size:
@@ -111,23 +113,34 @@ def file_outcome(
     return Source(location, path, found.st_size, mtime_ns, top, False, ctime_ns)
 
 
+def _is_streamed(file: Path, top: Path | None) -> bool:
+    """Whether a file is read piece by piece, as its name says or else its first bytes."""
+    if not is_known(file.name):
+        with suppress(OSError), open_regular(file, top) as stream:
+            return format_in(stream, file.name).streams
+    return format_of(file.name).streams
+
+
 def reason_of(error: OSError) -> str:
     """The reason for which a file or folder cannot be opened, as it is shown to users."""
     return (error.strerror or "cannot be opened").lower()
 
 
 def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) -> Found | None:
-    """The outcome for a file whose name no format lists; None for text, which is read. Raises OSError."""
+    """The outcome for a file whose name no format lists; None for text and mail, which are read. Raises OSError."""
     suffix = suffix_of(name)
     if suffix in WITHOUT_TEXT:
         return Ignored(shown, f"{WITHOUT_TEXT[suffix]} ({suffix})")
     if not suffix and not size:
         return None
     with open_regular(Path(location), top) as stream:
+        start = stream.read(SNIFFED)
+        if is_mail(start) or is_mailbox(start):
+            return None
         if suffix:
+            stream.seek(0)
             is_text = reads_as_text(stream, name, size)
             return None if is_text else UnreadFile(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
-        start = stream.read(SNIFFED)
     if is_key(start):
         return Ignored(shown, "key or certificate")
     is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from io import BufferedIOBase
 
 from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
@@ -14,7 +15,7 @@ from indexer.formats.epub import Epub
 from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.json_file import JsonFile, JsonLines, Notebook
-from indexer.formats.mail import Mail, Mailbox
+from indexer.formats.mail import START, Mail, Mailbox, WebArchive, is_mail, is_mailbox
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
@@ -32,7 +33,7 @@ PLAIN_TEXT, IMAGE = PlainText(), Image()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
     Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(), XmlFile(),
     YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(), Notebook(),
-    JsonLines(), Parquet(),
+    JsonLines(), Parquet(), WebArchive(),
 )  # fmt: skip
 # A message is read with everything that it contains, so an attached table needs no column of texts.
 _ATTACHED_TABLE = Delimited(as_sheet=True)
@@ -42,7 +43,8 @@ def _attached_format(name: str) -> Format | None:
     return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
 
 
-FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format))
+_MAIL, _MAILBOX = Mail(_attached_format), Mailbox(_attached_format)
+FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), _MAIL, _MAILBOX)
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
@@ -54,10 +56,19 @@ def format_of(name: str) -> Format:
     return found
 
 
+def format_in(stream: BufferedIOBase, name: str) -> Format:
+    """The format of an open file, of which the first bytes decide if no format lists its name."""
+    if is_known(name):
+        return format_of(name)
+    start = stream.read(START)
+    stream.seek(0)
+    return _MAILBOX if is_mailbox(start) else _MAIL if is_mail(start) else format_of(name)
+
+
 def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
-        for document in format_of(file.name).read(file):
+        for document in format_in(file.stream, file.name).read(file):
             yield _tidy(document)
     except (UnreadableError, MemoryError):
         raise
@@ -88,9 +99,9 @@ def is_known(name: str) -> bool:
     return suffix_of(name) in _SUFFIXES or _find(name, FORMATS) is not None
 
 
-def is_packed(name: str) -> bool:
-    """Whether a file is compressed, or is mail, which may have compressed files attached."""
-    return suffix_of(name) in COMPRESSIONS or isinstance(format_of(name), Mail | Mailbox)
+def is_packed(one: Format) -> bool:
+    """Whether files of a format are compressed, or are mail, which may have compressed files attached."""
+    return isinstance(one, Compressed | Mail | Mailbox)
 
 
 def _find(name: str, formats: Sequence[Format]) -> Format | None:

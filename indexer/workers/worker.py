@@ -26,7 +26,7 @@ from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
 from indexer.formats.format import GeneratedError, LeftOut, OpenFile, UnreadableError
 from indexer.formats.ocr import is_loaded
-from indexer.formats.registry import format_of, is_packed, read
+from indexer.formats.registry import format_in, is_packed, read
 from indexer.workers.limits import Reading, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
 
@@ -117,10 +117,10 @@ class Reader:
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
         name = PurePosixPath(source.path).name
-        streams, packed = format_of(name).streams, is_packed(name)
-        with open_regular(source.file, source.top, outbox.progress if streams else lambda: None) as file:
+        with open_regular(source.file, source.top, outbox.progress) as file:
             stream: Any = file
-            if not streams:
+            found = format_in(file, name)
+            if not found.streams:
                 # Read at once, so that the parsed bytes are the hashed bytes even while somebody writes to the file.
                 most = max(self._reading.max_file_bytes, source.size)
                 data = file.read(most + 1)
@@ -144,7 +144,7 @@ class Reader:
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)
-                self.limits.check_unpacked(n_characters, n_records, source.size, is_packed=packed)
+                self.limits.check_unpacked(n_characters, n_records, source.size, is_packed=is_packed(found))
                 before = len(seen)
                 for chunk in self._chunker.split(document):
                     if chunk.id not in seen:  # a file may contain a record twice

@@ -221,7 +221,7 @@ MESSAGE = (
     b"Date: Mon, 1 Jan 2024 10:00:00 +0000\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b1\n\n"
     b"--b1\nContent-Type: multipart/alternative; boundary=b2\n\n--b2\nContent-Type: text/plain; charset=iso-8859-1\n"
     b"Content-Transfer-Encoding: quoted-printable\n\nDer B=E4r schl=E4ft.\n"
-    b"--b2\nContent-Type: text/html\n\n<p>rich\n--b2--\n"
+    b"--b2\nContent-Type: text/html\n\n<p>Der <b>B&auml;r</b> schl&auml;ft.\n--b2--\n"
     b'--b1\nContent-Type: application/octet-stream\nContent-Disposition: attachment; filename="../../food.md"\n'
     b"Content-Transfer-Encoding: base64\n\nIyBGb29kCgpIb25leS4K\n"
     b"--b1\nContent-Type: image/png; name=bear.png\n\nx\n--b1--\n"
