@@ -43,6 +43,11 @@ DETECTED = [
     "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949",
 ]  # fmt: skip
 
+ENCODED = 1000  # letters of Base64 without a blank are no text
+_PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
+_LETTER = r"[A-Za-z0-9+/_=-]"
+_HALF_ENCODED = re.compile(rf"{_LETTER}{{{ENCODED // 2}}}")
+_ENCODED = re.compile(rf"(?<!{_LETTER}){_LETTER}{{{ENCODED},}}")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")  # \x1a ends old DOS files; \x1b colours logs
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([-\w.:]{1,40})", re.IGNORECASE)
@@ -63,7 +68,8 @@ def decode(data: bytes, *, is_markup: bool = False, charset: str | None = None) 
     except UnicodeDecodeError:
         is_utf8 = False
     encoding = _encoding(data[:BLOCK], data, declared, is_utf8=is_utf8)
-    return without_surrogates(data.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n"))
+    text = without_surrogates(data.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n"))
+    return without_data(text)
 
 
 def stream_encoding(stream: BufferedIOBase) -> str:
@@ -99,6 +105,15 @@ def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
             yield line.encode()
     finally:
         lines.detach()  # the caller closes the stream
+
+
+def without_data(text: str) -> str:
+    """The text with "…" for each picture that is written into it, and for other data in Base64."""
+    text = _PICTURE.sub("…", text)
+    # An expression that looks at each letter would take as long as the rest of reading.
+    if any(_HALF_ENCODED.match(text, start) for start in range(0, len(text), ENCODED // 2)):
+        return _ENCODED.sub("…", text)
+    return text
 
 
 def without_surrogates(text: str) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from cdesearch.store.schema import text_hash
-from indexer.formats.encoding import without_surrogates
+from indexer.formats.encoding import without_data, without_surrogates
 from indexer.formats.format import Document, OpenFile, UnreadableError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
@@ -79,7 +79,7 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     try:
-        return without_surrogates(str(value))
+        return without_data(without_surrogates(str(value)))
     except (RecursionError, ValueError):  # nested as deep as JSON may be, or a number of thousands of digits
         raise UnreadableError("a value that is nested too deep") from None
 
