@@ -1,4 +1,4 @@
-"""Read JSON: values with the path of keys as the trail, JSON Lines as records, and notebooks as Markdown."""
+"""Read JSON: values with the path of keys as the trail, and JSON Lines as records."""
 
 import json
 import re
@@ -8,7 +8,6 @@ from typing import Any
 from indexer.formats.code import code_document
 from indexer.formats.encoding import decode, stream_lines
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
-from indexer.formats.markdown import converted_document
 from indexer.formats.outline import MAX_VALUES, Outline, check_depth, readable
 from indexer.formats.records import find_columns, record_document
 
@@ -234,33 +233,3 @@ def _record(line: bytes) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise _LineError("is not a JSON object")
     return row
-
-
-class Notebook(Format):
-    """Jupyter notebooks, without the outputs of their cells."""
-
-    suffixes = frozenset({".ipynb"})
-
-    def read(self, file: OpenFile) -> Iterator[Document]:
-        try:
-            notebook = parse_json(decode(file.stream.read()).encode("utf-8", "replace"))
-        except ValueError:
-            notebook = None
-        cells = _cells(notebook)
-        if cells is None:
-            raise UnreadableError("not a Jupyter notebook")
-        texts = []
-        for cell in cells:
-            source = cell.get("source", cell.get("input"))
-            lines = source if isinstance(source, list) else [source]
-            text = "".join(line for line in lines if isinstance(line, str))
-            texts.append(f"```\n{text}\n```" if cell.get("cell_type") == "code" else text)
-        yield converted_document(file.path, "", "\n\n".join(texts))
-
-
-def _cells(notebook: Any) -> list[dict[str, Any]] | None:
-    """The cells of format 4, or those of the first worksheet of format 3; None if there are none."""
-    sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None
-    sheet = sheets[0] if isinstance(sheets, list) and sheets else notebook
-    cells = sheet.get("cells") if isinstance(sheet, dict) else None
-    return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else None

@@ -288,3 +288,10 @@ class Latex(_Markup):
     def _plain(self, line: str) -> str:
         pieces = FORMULA.split(COMMENT.sub("", line))
         return "".join(piece if number % 2 else super(Latex, self)._plain(piece) for number, piece in enumerate(pieces))
+
+
+class Bibtex(_Markup):
+    """BibTeX: braces, which protect capitals, are left out, and the accents of TeX become letters."""
+
+    suffixes = frozenset({".bib"})
+    changes = ((re.compile(r"^([ \t]*@\w+)[ \t]*[{(]"), r"\1 "), *INLINE)

@@ -14,11 +14,12 @@ from indexer.formats.encoding import without_surrogates
 from indexer.formats.epub import Epub
 from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.json_file import JsonFile, JsonLines, Notebook
+from indexer.formats.json_file import JsonFile, JsonLines
 from indexer.formats.mail import START, Mail, Mailbox, WebArchive, is_mail, is_mailbox
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
-from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
+from indexer.formats.markup import AsciiDoc, Bibtex, Latex, Org, RestructuredText
+from indexer.formats.notebook import Canvas, Notebook
 from indexer.formats.ocr import Image
 from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
@@ -31,9 +32,9 @@ from indexer.formats.xml_file import XmlFile
 
 PLAIN_TEXT, IMAGE = PlainText(), Image()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
-    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(), XmlFile(),
-    YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(), Notebook(),
-    JsonLines(), Parquet(), WebArchive(),
+    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
+    XmlFile(), YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
+    Notebook(), Canvas(), WebArchive(), JsonLines(), Parquet(),
 )  # fmt: skip
 # A message is read with everything that it contains, so an attached table needs no column of texts.
 _ATTACHED_TABLE = Delimited(as_sheet=True)

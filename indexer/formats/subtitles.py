@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, suffix_of
 from indexer.formats.outline import Outline
 
 UNIT_SECONDS = 30.0  # a unit ends with the first sentence that ends after so long
@@ -17,6 +17,9 @@ _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}")
 _VOICE = re.compile(r"<v(?:\.[\w.]{1,99})?[ \t]+([^<>\n]{1,200})>")
 _TAG = re.compile(r"</?[a-zA-Z\d][^<>\n]{0,300}>|\{\\[^{}\n]{0,300}\}")
+_EVENT_TIME = re.compile(rf"[ \t]*{_TIME}[ \t]*")
+_DRAWING = re.compile(r"\{[^{}\n]{0,300}\\p[1-9]")
+_LINE_END = re.compile(r"\\[Nnh]")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*$")  # noqa: RUF001 (full-width signs)
 
 
@@ -30,14 +33,15 @@ class _Cue:
 
 
 class Subtitles(Format):
-    """SubRip and WebVTT."""
+    """SubRip, WebVTT, and Advanced SubStation Alpha."""
 
-    suffixes = frozenset({".srt", ".vtt"})
+    suffixes = frozenset({".srt", ".vtt", ".ass", ".ssa"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
         outline = Outline()
-        for unit in _units(_cues(text.split("\n"))):
+        cues = _events if suffix_of(file.name) in (".ass", ".ssa") else _cues
+        for unit in _units(cues(text.split("\n"))):
             number = unit[0].lines[0][0]
             # The heading has its own line before the text, so that it is above a chunk that begins with the unit.
             outline.line("", number)
@@ -66,6 +70,25 @@ def _cues(lines: list[str]) -> Iterator[_Cue]:
             text = html.unescape(_TAG.sub("", _VOICE.sub(lambda match: f"{match[1].strip()}: ", line))).strip()
             if text and text != last:
                 cue.lines.append((number, text))
+                last = text
+
+
+def _events(lines: list[str]) -> Iterator[_Cue]:
+    """The events of Advanced SubStation Alpha, whose fields a line names, without comments and drawings."""
+    fields: list[str] = []
+    last = ""
+    for number, line in enumerate(lines, start=1):
+        kind, _, rest = line.partition(":")
+        if kind == "Format":
+            fields = [field.strip() for field in rest.split(",")]
+        elif kind == "Dialogue":
+            event = dict(zip(fields, rest.split(",", len(fields) - 1), strict=False))
+            start, end = (_EVENT_TIME.fullmatch(event.get(field, "")) for field in ("Start", "End"))
+            speaker, said = event.get("Name", "").strip(), event.get("Text", "")
+            text = " ".join(_LINE_END.sub(" ", _TAG.sub("", said)).split())
+            if start and end and text and text != last and not _DRAWING.match(said):
+                shown = f"{speaker}: {text}" if speaker else text
+                yield _Cue(_seconds(start.groups()), _seconds(end.groups()), [(number, shown)])
                 last = text
 
 

@@ -367,6 +367,27 @@ intro
 The end
 """
 
+EVENTS = rb"""[Script Info]
+Title: Bears
+
+[V4+ Styles]
+Format: Name, Fontname
+Style: Default,Arial
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Comment: 0,0:00:01.00,0:00:03.50,Default,,0,0,0,,not shown
+Dialogue: 0,0:00:01.00,0:00:03.50,Default,Roger Bear,0,0,0,,{\i1}We{\i0} are,\Nhere
+Dialogue: 0,0:00:01.00,0:00:03.50,Default,,0,0,0,,{\p1}m 0 0 l 100 0{\p0}
+Dialogue: 0,1:00:00.00,1:00:02.00,Default,,0,0,0,,The end
+"""
+ENTRIES = rb"""@article{bear2020,
+  title = {The {G}reat {\"U}rsus of {{\O}rsted}},
+  author = "Nov{\'a}k, Ji\v{r}\'{\i} and M{\"{u}}ller",
+  pages = {10--20}, note = {50\% of $x^2$, see https://a.example/%20b},
+}
+"""
+
 FILES = {
     "a.json": PACKAGE_JSON,
     "book.xml": BOOK,
@@ -379,6 +400,8 @@ FILES = {
     "a.tex": PAPER,
     "a.srt": FILM,
     "a.vtt": TALK,
+    "a.ass": EVENTS,
+    "a.bib": ENTRIES,
     **{name: zipped(parts) for name, parts in PACKAGES.items()},
     "a.rtf": RICH_TEXT,
     "a.eml": MESSAGE,

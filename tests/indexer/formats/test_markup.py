@@ -120,6 +120,20 @@ def test_webvtt_is_read_with_its_speakers_and_without_notes_styles_and_repeated_
     assert [one.title for one in document("a.vtt", FILES["a.vtt"]).headings] == ["0:00:01-0:00:03", "1:00:00-1:00:02"]
 
 
+def test_events_of_substation_alpha_are_read_without_comments_styles_and_drawings():
+    assert lines("a.ass") == [(11, "Roger Bear: We are, here"), (13, "The end")]
+    assert [one.title for one in document("a.ass", FILES["a.ass"]).headings] == ["0:00:01-0:00:03", "1:00:00-1:00:02"]
+
+
+def test_bibtex_is_read_without_braces_and_with_the_letters_of_tex():
+    assert lines("a.bib") == [
+        (1, "@article bear2020,"),
+        (2, "  title = The Great Ürsus of Ørsted,"),
+        (3, '  author = "Novák, Jiří and Müller",'),
+        (4, "  pages = 10\u201320, note = 50% of $x^2$, see https://a.example/%20b,"),
+    ]
+
+
 def test_a_unit_ends_with_a_minute_although_no_sentence_does():
     cues = "".join(
         f"00:{n // 6:02}:{n % 6 * 10:02}.000 --> 00:{n // 6:02}:{n % 6 * 10 + 9:02}.000\nand {n}\n\n" for n in range(18)
