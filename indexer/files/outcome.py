@@ -32,7 +32,7 @@ WORDS = 2  # in the median line at least; lists of words and encoded data have o
 
 # Kinds of files without text to search. They are ignored, not reported as skipped.
 _SUFFIXES = {
-    "image": ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .heif .tif .tiff .svg .psd .xcf .raw .cr2 .nef",
+    "image": ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .heif .tif .tiff .psd .xcf .raw .cr2 .nef",
     "sound": ".mp3 .wav .ogg .oga .opus .flac .aac .m4a .wma .aiff .mid .midi",
     "video": ".mp4 .m4v .mkv .mov .avi .webm .wmv .flv .mpg .mpeg .ogv",
     "font": ".ttf .otf .woff .woff2 .eot .pfb",

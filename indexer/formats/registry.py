@@ -11,7 +11,7 @@ from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.epub import Epub
+from indexer.formats.epub import Epub, FictionBook
 from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.json_file import JsonFile, JsonLines
@@ -24,17 +24,18 @@ from indexer.formats.ocr import Image
 from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
+from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
 from indexer.formats.xlsx import Xlsx
-from indexer.formats.xml_file import XmlFile
+from indexer.formats.xml_file import Svg, XmlFile
 
 PLAIN_TEXT, IMAGE = PlainText(), Image()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
     Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
     XmlFile(), YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
-    Notebook(), Canvas(), WebArchive(), JsonLines(), Parquet(),
+    Notebook(), Canvas(), WebArchive(), Properties(), Evernote(), FictionBook(), Svg(), JsonLines(), Parquet(),
 )  # fmt: skip
 # A message is read with everything that it contains, so an attached table needs no column of texts.
 _ATTACHED_TABLE = Delimited(as_sheet=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from indexer.formats.code import code_document
 from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, OpenFile, UnreadableError
+from indexer.formats.format import Document, Format, GeneratedError, OpenFile, UnreadableError
 from indexer.formats.outline import MAX_VALUES, Outline, readable
 from indexer.formats.package import local_name
 
@@ -24,6 +24,7 @@ LEFT_OUT = {"indexterm", "remark"}  # elements of documents whose text is not sh
 SPACED = {"br", "p", "para", "li", "item"}  # in text, they separate words
 NOT_SHOWN = ("{http://www.w3.org/XML/1998/namespace}", "{http://www.w3.org/2001/XMLSchema-instance}")
 NOT_CLOSED = 1_000_000
+DRAWN = ("title", "desc", "text", "foreignObject")  # elements of drawings that have text
 
 _DECLARED = re.compile(r"<!ENTITY\s+([\w.-]+)\s+[\"']")
 _PREFIX = re.compile(r"(</?)[\w.-]+:(?=\w)|(\s)(?!xml)[\w.-]+:(?=[\w.-]+=[\"'])")  # of a namespace
@@ -48,6 +49,23 @@ class XmlFile(Format):
         writer = _Writer(root)
         writer.write(root, 0)
         yield writer.outline.document(file, _title(root))
+
+
+class Svg(Format):
+    """Drawings: their titles, descriptions and labels. A drawing without any is ignored as images are."""
+
+    suffixes = frozenset({".svg"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        root = _root(decode(file.stream.read()))
+        outline = Outline()
+        for element in () if root is None else root.iter(*(f"{{*}}{name}" for name in DRAWN)):
+            if text := " ".join(" ".join(element.itertext()).split()):
+                outline.line(text, element.sourceline)
+        document = outline.document(file)
+        if not document.text:
+            raise GeneratedError("image (.svg)")
+        yield document
 
 
 def _root(text: str) -> Any:

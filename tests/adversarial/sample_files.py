@@ -388,6 +388,65 @@ ENTRIES = rb"""@article{bear2020,
 }
 """
 
+CALENDAR = rb"""BEGIN:VCALENDAR
+VERSION:2.0
+X-WR-CALNAME:Forest
+BEGIN:VTIMEZONE
+TZID:Europe/Oslo
+END:VTIMEZONE
+BEGIN:VEVENT
+UID:1
+DTSTART;TZID=Europe/Oslo:20240301T100000
+DTEND:20240301T103000Z
+SUMMARY:Wake the
+  bears
+DESCRIPTION:Honey\, berries\nand fish
+ORGANIZER;CN="Bear, Ann":mailto:ann@example.org
+BEGIN:VALARM
+DESCRIPTION:Reminder
+END:VALARM
+END:VEVENT
+END:VCALENDAR
+""".replace(b"\n", b"\r\n")
+CONTACTS = rb"""BEGIN:VCARD
+VERSION:2.1
+N:Bear;Ann;;;
+FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Ann B=C3=A4=
+r
+item1.TEL;TYPE=HOME,voice:+47 1234
+ADR;WORK:;;Den 7;Oslo;;;Norway
+PHOTO;ENCODING=BASE64:AAAA
+ BBBB
+BDAY:20000102
+END:VCARD
+BEGIN:VCARD
+ORG:Honey Ltd\;Co;Pots
+NOTE:sweet
+"""
+NOTES_OF_EVERNOTE = b"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export3.dtd">
+<en-export><note><title>Bears</title><content><![CDATA[<?xml version="1.0"?><!DOCTYPE en-note SYSTEM "x.dtd">
+<en-note><div>They <b>sleep</b></div>
+<div><en-todo checked="true"/>honey</div><en-media hash="1"/></en-note>]]></content>
+<tag>winter</tag><tag>den</tag><resource><data encoding="base64">AAAA</data>
+<resource-attributes><file-name>map.pdf</file-name></resource-attributes></resource></note>
+<note><title>Fish</title><content/></note></en-export>
+"""
+FICTION = """<?xml version="1.0" encoding="windows-1251"?>
+<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0" xmlns:l="http://www.w3.org/1999/xlink"><description>
+<title-info><author><first-name>Ann</first-name><last-name>Bear</last-name></author><book-title>On bears</book-title>
+<annotation><p>A tale.</p></annotation></title-info><document-info><id>7</id></document-info></description>
+<body><title><p>Bears</p></title><section id="one"><title><p>The</p><p>den</p></title>
+<p>Они <emphasis>спят</emphasis>.</p>
+<empty-line/><p>Honey<a l:href="#n1" type="note">1</a></p><poem><stanza><v>Roses</v><v>are red</v></stanza></poem>
+<image l:href="#a.png" alt="a map"/></section></body><body name="notes"><section id="n1"><p>sweet</p></section></body>
+<binary id="a.png" content-type="image/png">AAAA</binary></FictionBook>
+""".encode("cp1251")
+DRAWING_OF_BEARS = b"""<svg xmlns="http://www.w3.org/2000/svg"><title>Bears</title><style>text { color: red }</style>
+<path d="M0 0"/><text><tspan>They</tspan><tspan>sleep</tspan></text>
+<foreignObject><div xmlns="http://www.w3.org/1999/xhtml">in the den</div></foreignObject></svg>
+"""
+
 FILES = {
     "a.json": PACKAGE_JSON,
     "book.xml": BOOK,
@@ -401,6 +460,13 @@ FILES = {
     "a.srt": FILM,
     "a.vtt": TALK,
     "a.ass": EVENTS,
+    "a.ics": CALENDAR,
+    "a.vcf": CONTACTS,
+    "a.enex": NOTES_OF_EVERNOTE,
+    "a.fb2": FICTION,
+    "a.svg": DRAWING_OF_BEARS,
+    "a.emlx": b"%d \n" % len(MESSAGE) + MESSAGE + b"<plist/>",
+    "a.mht": b"Content-Type: text/html\n\n<h1>Bears</h1><p>They sleep.",
     "a.bib": ENTRIES,
     **{name: zipped(parts) for name, parts in PACKAGES.items()},
     "a.rtf": RICH_TEXT,

@@ -34,7 +34,7 @@ RECORDS = b'{"_id": "7::1", "title": "Cats", "text": "purr \\ud83d\\ude00"}\n{"_
 NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
-        {"cell_type": "code", "source": "x = 1", "outputs": []},
+        {"cell_type": "code", "source": "x = 1", "outputs": [{"text": "a\rb"}, {"data": {"text/plain": "<a>"}}]},
     ]
 }
 CELLS = "".join(hostile_files.docx_cell(text, "<w:gridSpan w:val='2'/><w:vMerge/>") for text in "ab")
@@ -52,6 +52,7 @@ SEEDS = {
     "a.sh": b'for x in $(ls "$y"); do cat <<A\n$x\nA\ndone\n',
     "a.xml": b"<?xml version='1.0' encoding='iso-8859-1'?><a b='c'><!-- d --><e>\xe9</e></a>\n",
     "a.ipynb": json.dumps(NOTEBOOK).encode(),
+    "a.canvas": b'{"nodes": [{"text": "# Cats\\npurr"}, {"file": "a.md"}], "edges": [{"label": "b"}]}',
     "a.jsonl": RECORDS,
     "a.jsonl.gz": gzip.compress(RECORDS, mtime=0),
     "a.csv": b'id;text;title\n1;"the; cat";Cats\n2;"a ""b""\nc";\n',

@@ -62,7 +62,7 @@ RANDOM = random.Random(0)
         ("empty.foo", ""),
         ("large.foo", PROSE * (MOST_BYTES // len(PROSE) + 1)),
         ("archive.tar.gz", gzip.compress(b"a.txt" + bytes(95) + PROSE.encode())),
-        ("drawing.svg.gz", gzip.compress(PROSE.encode())),
+        ("drawing.png.gz", gzip.compress(PROSE.encode())),
         ("broken.gz", PROSE),
         ("packed.xz", PROSE),
     ],
