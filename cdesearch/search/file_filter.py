@@ -31,8 +31,8 @@ _MANUAL = (
 # The suffixes of the files of a type, by the name of the type.
 TYPES = {
     "asciidoc": "adoc asc asciidoc",
-    "asm": "asm s", "bat": "bat cmd", "c": "c h", "calendar": "ical ics", "clojure": "clj",
-    "config": "cfg conf ini toml yaml yml", "contacts": "vcard vcf",
+    "asm": "asm s", "bat": "bat cmd", "c": "c h", "calendar": "ics", "clojure": "clj",
+    "config": "cfg conf ini toml yaml yml", "contacts": "vcf",
     "cpp": "cc cpp cxx h hh hpp hxx", "cs": "cs", "css": "css less sass scss", "csv": "csv tsv",
     "cuda": "cu", "dart": "dart", "docx": "docx", "elixir": "ex exs", "epub": "epub fb2", "erlang": "erl",
     "fortran": "f f90 f95", "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs",

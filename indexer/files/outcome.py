@@ -17,7 +17,7 @@ from cdesearch.terminal import counted
 from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.format import suffix_of
-from indexer.formats.mail import is_mail, is_mailbox
+from indexer.formats.mail import is_mail
 from indexer.formats.registry import format_in, format_of, is_known
 
 UNKNOWN_FORMAT = "unknown format"
@@ -135,7 +135,7 @@ def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) 
         return None
     with open_regular(Path(location), top) as stream:
         start = stream.read(SNIFFED)
-        if is_mail(start) or is_mailbox(start):
+        if is_mail(start):
             return None
         if suffix:
             stream.seek(0)

@@ -45,9 +45,9 @@ DETECTED = [
 
 ENCODED = 1000  # letters of Base64 without a blank are no text
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
-_LETTER = r"[A-Za-z0-9+/_=-]"
+_LETTER = r"[A-Za-z0-9+/_=\\-]"  # and the backslash, which JSON may write before a slash
 _HALF_ENCODED = re.compile(rf"{_LETTER}{{{ENCODED // 2}}}")
-_ENCODED = re.compile(rf"(?<!{_LETTER}){_LETTER}{{{ENCODED},}}")
+_ENCODED = re.compile(rf"(?<!{_LETTER}){_LETTER}{{{ENCODED - 1},}}[\w+/=-]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")  # \x1a ends old DOS files; \x1b colours logs
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([-\w.:]{1,40})", re.IGNORECASE)

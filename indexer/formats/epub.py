@@ -1,4 +1,4 @@
-"""Convert electronic books to Markdown: EPUB, chapter by chapter in the order of reading, and FictionBook."""
+"""Convert electronic books to Markdown, chapter by chapter in the order of reading."""
 
 import posixpath
 import re
@@ -8,20 +8,17 @@ from urllib.parse import unquote
 
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile, UnreadableError
-from indexer.formats.html import Page, opened, to_markdown
+from indexer.formats.html import VOID, Page, to_markdown
 from indexer.formats.markdown import converted_document
-from indexer.formats.package import Package, attribute, local_name, parse_xml, title_of
+from indexer.formats.package import Package, attribute, title_of
 
 KIND = "EPUB"
 CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "")
 GAP = "\n\n"  # between chapters
-# What HTML calls the elements of FictionBook
-AS_HTML = {"v": "p", "text-author": "p", "date": "p", "subtitle": "p", "epigraph": "blockquote", "cite": "blockquote",
-           "poem": "div", "stanza": "div", "annotation": "div", "empty-line": "br", "emphasis": "em",
-           "style": "span"}  # fmt: skip
 
-_BINARY = re.compile(rb"<binary\b[^<>]*>[^<]*</binary>")
+# XML may close any element at once, which a parser of HTML reads as an opening tag.
+_CLOSED_AT_ONCE = re.compile(r"<([a-zA-Z][\w:.-]{0,50})((?:\s[^<>]{0,2000})?)/>")
 
 
 class Epub(Format):
@@ -128,35 +125,12 @@ def _within_book(chapter: Page, part: str, start: int) -> Iterator[Anchor]:
 
 def _chapter(data: bytes, title: str) -> Page:
     """The Markdown of a chapter, which begins with its heading, or else its title in the table of contents."""
-    page = to_markdown(opened(decode(data, is_markup=True)))
+    opened = _CLOSED_AT_ONCE.sub(
+        lambda tag: tag[0] if tag[1].lower() in VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>", decode(data, is_markup=True)
+    )
+    page = to_markdown(opened)
     if title and page.text and not page.text.startswith("# "):
         heading = f"# {title}\n\n"
         moved = tuple(Anchor(len(heading) + anchor.offset, anchor.name) for anchor in page.anchors)
         return Page(title, heading + page.text, moved)
     return page
-
-
-class FictionBook(Format):
-    """Electronic books in one file of XML, whose sections have titles."""
-
-    suffixes = frozenset({".fb2"})
-
-    def read(self, file: OpenFile) -> Iterator[Document]:
-        from lxml import etree
-
-        book = parse_xml(_BINARY.sub(b"", file.stream.read()), "FictionBook")
-        titles, authors = (
-            [
-                " ".join(" ".join(one.itertext()).split())
-                for one in book.iterfind(f"{{*}}description/{{*}}title-info/{{*}}{name}")
-            ]
-            for name in ("book-title", "author")
-        )
-        for element in book.iter("{*}*"):
-            name = local_name(element)
-            level = min(6, 1 + sum(1 for _ in element.iterancestors("section"))) if name == "title" else 0
-            element.tag = f"h{level}" if level else AS_HTML.get(name, name)
-        parts = [*book.iterfind("description/title-info/div"), *book.iterfind("body")]
-        xml = "".join(f"<div>{etree.tostring(part, encoding='unicode')}</div>" for part in parts)
-        page = to_markdown(opened(xml))
-        yield converted_document(file.path, " ".join(titles), "\n\n".join([page.text, *authors]).strip(), page.anchors)

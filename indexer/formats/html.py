@@ -43,7 +43,6 @@ MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check a
 # Their ids do not replace that of the block around them.
 _INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
-_CLOSED_AT_ONCE = re.compile(r"<([a-zA-Z][\w:.-]{0,50})((?:\s[^<>]{0,2000})?)/>")
 
 
 class Html(Format):
@@ -90,11 +89,6 @@ def to_markdown(markup: str) -> Page:
         writer.write(tree.body, set())
     text = writer.text()
     return Page(writer.heading or title, text, writer.anchors(text))
-
-
-def opened(xml: str) -> str:
-    """XML for a parser of HTML, which reads the tag of an element that is closed at once as one that opens it."""
-    return _CLOSED_AT_ONCE.sub(lambda tag: tag[0] if tag[1].lower() in VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>", xml)
 
 
 def _above(node: "LexborNode") -> "Iterator[LexborNode]":

@@ -14,8 +14,7 @@ from quopri import decodestring
 
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Document, Format, LeftOut, OpenFile, UnreadableError
-from indexer.formats.html import Page, to_markdown
-from indexer.formats.markdown import converted_document
+from indexer.formats.html import to_markdown
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
 MAX_NESTED = 100  # parts that contain parts
@@ -27,9 +26,9 @@ MAX_ATTACHED = 1_000_000  # characters of text in all of them
 PLACEHOLDER = 30  # different words of plain text that the HTML beside it lacks; more of them say something of their own
 SAME = 0.05  # of the words of the HTML may be missing in the plain text, which is then read in its place
 BLOCK = 1 << 20
+NOT_TEXT = ("css", "javascript")  # parts of a saved page
 START = 4096  # bytes by which a message or a mailbox is recognised
 FindFormat = Callable[[str], Format | None]  # the format of an attachment of this name, if it is read
-Leaf = Message | str
 
 SHOWN = ("From", "To", "Cc", "Date")
 
@@ -42,12 +41,9 @@ _PARAMETERS = re.compile(
 _ENVELOPE = re.compile(rb"(?:From [^\r\n]*|(\d{1,12})[ \t]*)\r?\n")
 _HEADER = re.compile(rb"[!-9;-~]{1,99}:")
 _HEADERS = re.compile(rb"(?:(?:[!-9;-~]{1,99}:|[ \t])[^\n]*(?:\n|\Z))+")
-_USUAL = re.compile(
-    rb"^(From|To|Date|Subject|Message-ID|Received|Return-Path|Delivered-To|MIME-Version|X-Mozilla-Status):",
-    re.IGNORECASE | re.MULTILINE,
-)
-_DELETED = re.compile(rb"^X-Mozilla-Status: [0-9a-f]{3}[89a-f]", re.IGNORECASE | re.MULTILINE)  # kept in the mailbox
-_NOT_SHOWN = re.compile(r"</?(?:style|script|title)\b[^<>]*>", re.IGNORECASE)
+_USUAL = re.compile(rb"(?mi)^(From|To|Date|Subject|Message-ID|Received|Return-Path|Delivered-To|MIME-Version):")
+_DELETED = re.compile(rb"(?mi)^X-Mozilla-Status: [0-9a-f]{3}[89a-f]")  # but still in the mailbox
+_NOT_SHOWN = re.compile(r"(?i)</?(?:style|script|title)\b[^<>]*>")
 _TAG_OR_ADDRESS = re.compile(r"<[^<>]*>|https?://[^\s<>]*")
 _A_WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|\w+")
 # A blank between two encoded words is not part of the text.
@@ -73,7 +69,7 @@ class _WithAttachments(Format):
             name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
             if name and not (is_text and self._attached(name) is None):
                 files[name] = leaf
-            elif is_text:
+            elif is_text and leaf.get_content_subtype() not in NOT_TEXT:
                 try:
                     texts.append(_text(leaf))
                 except UnreadableError as error:
@@ -85,25 +81,28 @@ class _WithAttachments(Format):
         identity = f"{file.path}#{record}" if record else file.path
         yield Document(identity, file.path, title, text, "text", record=record or None)
         left = MAX_ATTACHED
-        formats = [(name, part, found) for name, part in files.items() if (found := self._attached(name)) is not None]
-        for number, (name, part, found) in enumerate(formats):
+        for number, name in enumerate(name for name in files if self._attached(name) is not None):
             whole = f"{record}/{name}" if record else name
             if number >= MAX_FILES:
                 file.left_out.add(whole, f"is not one of the first {MAX_FILES} attachments", "part")
                 continue
-            for document in self._attachment(file, whole, name, part, found):
-                if len(document.text) > left:
+            for document in self._attachment(file, whole, name, files[name]):
+                left -= len(document.text)
+                if left < 0:
+                    left += len(document.text)
                     problem = f"has too much text: all attachments together may have {MAX_ATTACHED:,} characters"
                     file.left_out.add(whole, problem, "part")
                     break
-                left -= len(document.text)
                 yield replace(document, title=f"{title}: {document.title}"[:MAX_TITLE])
 
-    def _attachment(self, file: OpenFile, record: str, name: str, part: Message, found: Format) -> Iterator[Document]:
-        """The documents of an attachment in the format `found`. One that is broken is left out and counted.
+    def _attachment(self, file: OpenFile, record: str, name: str, part: Message) -> Iterator[Document]:
+        """The documents of an attachment, if one of the formats reads it. One that is broken is left out and counted.
 
         `record` names the attachment in the file.
         """
+        found = self._attached(name)
+        if found is None:
+            return
         opened = replace(file, path=name, stream=BytesIO(_bytes(part)), left_out=LeftOut(), chosen=set())
         try:
             for document in found.read(opened):
@@ -118,9 +117,9 @@ class _WithAttachments(Format):
 
 
 class Mail(_WithAttachments):
-    """One message."""
+    """One message, or a page with its frames that a browser has saved as a message."""
 
-    suffixes = frozenset({".eml", ".emlx"})
+    suffixes = frozenset({".eml", ".emlx", ".mht", ".mhtml"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         data = file.stream.read().lstrip()
@@ -154,31 +153,11 @@ class Mailbox(_WithAttachments):
             raise UnreadableError(f"none of its messages can be read: {file.left_out.problems}")
 
 
-class WebArchive(Format):
-    """A page with its frames and images, which a browser has saved as a message."""
-
-    suffixes = frozenset({".mht", ".mhtml"})
-
-    def read(self, file: OpenFile) -> Iterator[Document]:
-        leaves = _leaves(_checked(file.stream.read().lstrip()))
-        pages = [_page(leaf) for leaf in leaves if isinstance(leaf, Message) and leaf.get_content_subtype() == "html"]
-        if not pages:
-            raise UnreadableError("not a saved web page")
-        yield converted_document(file.path, pages[0].title, "\n\n".join(page.text for page in pages), pages[0].anchors)
-
-
 def is_mail(start: bytes) -> bool:
-    """Whether a file that begins with these bytes, START or all, is a message: usual headers, and nothing before."""
-    head = _HEADERS.match(start)
-    if head is None or not (start[head.end() :].startswith((b"\n", b"\r\n")) or head.end() > START - MAX_NAME):
-        return False
-    return len({name.lower() for name in _USUAL.findall(head[0])}) > 2
-
-
-def is_mailbox(start: bytes) -> bool:
-    """Whether a file that begins with these bytes is a mailbox."""
+    """Whether a file that begins with these bytes, START or all, is a message or a mailbox."""
     envelope = _ENVELOPE.match(start)
-    return envelope is not None and envelope[1] is None and is_mail(start[envelope.end() :])
+    head = _HEADERS.match(start, envelope.end() if envelope else 0)
+    return head is not None and len({name.lower() for name in _USUAL.findall(head[0])}) > 2
 
 
 def _messages(stream: BufferedIOBase) -> Iterator[bytes]:
@@ -209,7 +188,7 @@ def _checked(data: bytes) -> Message:
     return message_from_bytes(data)
 
 
-def _leaves(message: Message) -> Iterator[Leaf]:
+def _leaves(message: Message) -> Iterator[Message | str]:
     """The parts that contain no other parts, and the headers of a message inside the message."""
     if not message.is_multipart():
         yield message
@@ -225,7 +204,7 @@ def _leaves(message: Message) -> Iterator[Leaf]:
         yield from _leaves(part)
 
 
-def _chosen(alternatives: list[Leaf]) -> Iterator[Leaf]:
+def _chosen(alternatives: list[Message | str]) -> Iterator[Message | str]:
     """Of alternatives, the plain text if it says what the HTML says, and else the HTML; and the files in all of them.
 
     Both are read if each says something of its own: the plain text may be a mere hint that the HTML cannot be shown.
@@ -268,13 +247,9 @@ def _bytes(part: Message) -> bytes:
 
 def _text(part: Message) -> str:
     """The text of a part, as Markdown if it is HTML; raises UnreadableError."""
-    if part.get_content_subtype() == "html":
-        return _page(part).text
-    return decode(_bytes(part), charset=_charset(part))
-
-
-def _page(part: Message) -> Page:
-    return to_markdown(decode(_bytes(part), is_markup=True, charset=_charset(part)))
+    is_html = part.get_content_subtype() == "html"
+    text = decode(_bytes(part), is_markup=is_html, charset=_charset(part))
+    return to_markdown(text).text if is_html else text
 
 
 def _charset(part: Message) -> str | None:

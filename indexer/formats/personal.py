@@ -7,7 +7,7 @@ from quopri import decodestring
 
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
-from indexer.formats.html import opened, to_markdown
+from indexer.formats.html import to_markdown
 from indexer.formats.markdown import converted_document
 from indexer.formats.package import iterate_xml
 
@@ -26,9 +26,8 @@ LABELS = {
 
 Property = tuple[int, str, str, str]  # the number of its line, its name, its parameters, its value
 
-_PROPERTY = re.compile(r"(?:[\w-]{1,99}\.)?([\w-]{1,99})((?:;(?:[^:;\"]|\"[^\"]*\")*)*):(.*)", re.DOTALL)
-_NAMED = re.compile(r";CN=\"?([^\":;]*)", re.IGNORECASE)
-_PLACE = re.compile(r"\b(home|work|cell|mobile|fax)\b", re.IGNORECASE)
+_PROPERTY = re.compile(r"(?s)(?:[\w-]{1,99}\.)?([\w-]{1,99})((?:;(?:[^:;\"]|\"[^\"]*\")*)*):(?:(?i:mailto):)?(.*)")
+_NAMED = re.compile(r"(?i);CN=\"?([^\":;]*)")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 _ESCAPED = re.compile(r"\\(.)")
 _PARTS = re.compile(r"(?<!\\);+")
@@ -38,23 +37,23 @@ _ATTACHED = re.compile(rb"<data\b[^<>]*>[^<]*</data>")
 class Properties(Format):
     """Calendars and contacts, which have one syntax."""
 
-    suffixes = frozenset({".ics", ".ical", ".vcf", ".vcard"})
+    suffixes = frozenset({".ics", ".vcf"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        properties = [*_properties(decode(file.stream.read()))]
-        n_begun = sum(name == "BEGIN" for _, name, _, _ in properties)
+        text = decode(file.stream.read())
+        n_begun = text.upper().count("BEGIN:")
         if not n_begun:
             raise UnreadableError("neither a calendar nor contacts")
         begun: list[tuple[str, list[Property]]] = []
         n_records = 0
-        for one in (*properties, *[(0, "END", "", "")] * n_begun):  # the end of the file ends all
+        for one in _properties(text + "\nEND:" * n_begun):  # the end of the file ends all
             if one[1] == "BEGIN":
                 begun.append((one[3].strip().upper(), []))
             elif one[1] == "END" and begun:
-                kind, read = begun.pop()
-                if kind in RECORDS and read:
+                kind, properties = begun.pop()
+                if kind in RECORDS and properties:
                     n_records += 1
-                    yield _record(file, n_records, read)
+                    yield _record(file, n_records, properties)
             elif begun and one[1] in LABELS:
                 begun[-1][1].append(one)
 
@@ -74,20 +73,23 @@ def _properties(text: str) -> Iterator[Property]:
 
 
 def _record(file: OpenFile, number: int, properties: list[Property]) -> Document:
-    lines, numbers = list[str](), list[int]()
-    titles = {}
-    for line, name, parameters, value in properties:
-        said = _said(name, parameters, value)
-        titles.setdefault(name, " ".join(said.split()))
-        places = ", ".join(dict.fromkeys(map(str.lower, _PLACE.findall(parameters))))
-        label = LABELS[name] + (f" ({places})" if places else "")
-        new = (f"{label}: {said}" if label else said).split("\n")
-        lines += new
-        numbers += [line] * len(new)
-    title = next((titles[name] for name in TITLES if titles.get(name)), file.name)
-    identity, text, record = f"{file.path}#{number}", "\n".join(lines), str(number)
+    """The document of an event or a contact, with the lines of its properties."""
+    said = [(line, name, _said(name, parameters, value)) for line, name, parameters, value in properties]
+    titles = {name: " ".join(text.split()) for _, name, text in reversed(said)}
+    shown = [
+        (line, part)
+        for line, name, text in said
+        for part in (f"{LABELS[name]}: {text}" if LABELS[name] else text).split("\n")
+    ]
     return Document(
-        identity, file.path, title, text, "text", has_lines=True, line_numbers=tuple(numbers), record=record
+        f"{file.path}#{number}",
+        file.path,
+        next((titles[name] for name in TITLES if titles.get(name)), file.name),
+        "\n".join(part for _, part in shown),
+        "text",
+        has_lines=True,
+        line_numbers=tuple(line for line, _ in shown),
+        record=str(number),
     )
 
 
@@ -96,13 +98,13 @@ def _said(name: str, parameters: str, value: str) -> str:
     if "QUOTED-PRINTABLE" in parameters.upper():
         value = decode(decodestring(value.encode("utf-8", "replace")))
     if time := _TIME.fullmatch(value):
-        day, hour = "-".join(time.groups()[:3]), f" {time[4]}:{time[5]}" if time[4] else ""
-        return day + hour + (" UTC" if time[6] else "")
+        hour = f" {time[4]}:{time[5]}{' UTC' if time[6] else ''}" if time[4] else ""
+        return f"{time[1]}-{time[2]}-{time[3]}{hour}"
     if name in ("N", "ADR", "ORG"):
         value = _PARTS.sub(", ", value).strip(", ")
     value = _ESCAPED.sub(lambda escaped: "\n" if escaped[1] in "nN" else escaped[1], value)
     named = _NAMED.search(parameters)
-    return f"{named[1] if named else ''} {value.removeprefix('mailto:').removeprefix('MAILTO:')}".strip()
+    return f"{named[1]} {value}" if named else value
 
 
 class Evernote(Format):
@@ -111,14 +113,13 @@ class Evernote(Format):
     suffixes = frozenset({".enex"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        notes = iterate_xml(_ATTACHED.sub(b"", file.stream.read()), "ENEX", "note")
-        for number, (_, note) in enumerate((one for one in notes if one[0] == "end"), start=1):
-            page = to_markdown(opened(note.findtext("content") or ""))
+        events = iterate_xml(_ATTACHED.sub(b"", file.stream.read()), "ENEX", "note")
+        for number, note in enumerate((note for event, note in events if event == "end"), start=1):
             names = [name.text for name in note.iter("file-name") if name.text]
             for name in names:
                 file.left_out.add(name, "of a note is not read", "attachment")
             tags = [tag.text for tag in note.iterfind("tag") if tag.text]
-            rest = (f"{kind}: {', '.join(found)}" for kind, found in (("Tags", tags), ("Attachments", names)) if found)
-            text = "\n\n".join(filter(None, (page.text, *rest)))
+            listed = (f"{kind}: {', '.join(one)}" for kind, one in (("Tags", tags), ("Attachments", names)) if one)
+            text = "\n\n".join(filter(None, (to_markdown(note.findtext("content") or "").text, *listed)))
             document = converted_document(file.path, " ".join((note.findtext("title") or "").split()), text)
             yield replace(document, id=f"{file.path}#{number}", record=str(number))

@@ -11,15 +11,14 @@ from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.epub import Epub, FictionBook
+from indexer.formats.epub import Epub
 from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.json_file import JsonFile, JsonLines
-from indexer.formats.mail import START, Mail, Mailbox, WebArchive, is_mail, is_mailbox
+from indexer.formats.json_file import Canvas, JsonFile, JsonLines, Notebook
+from indexer.formats.mail import START, Mail, Mailbox, is_mail
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Bibtex, Latex, Org, RestructuredText
-from indexer.formats.notebook import Canvas, Notebook
 from indexer.formats.ocr import Image
 from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.parquet import Parquet
@@ -29,13 +28,13 @@ from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
 from indexer.formats.xlsx import Xlsx
-from indexer.formats.xml_file import Svg, XmlFile
+from indexer.formats.xml_file import XmlFile
 
 PLAIN_TEXT, IMAGE = PlainText(), Image()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
     Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
     XmlFile(), YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
-    Notebook(), Canvas(), WebArchive(), Properties(), Evernote(), FictionBook(), Svg(), JsonLines(), Parquet(),
+    Notebook(), Canvas(), Properties(), Evernote(), JsonLines(), Parquet(),
 )  # fmt: skip
 # A message is read with everything that it contains, so an attached table needs no column of texts.
 _ATTACHED_TABLE = Delimited(as_sheet=True)
@@ -64,7 +63,9 @@ def format_in(stream: BufferedIOBase, name: str) -> Format:
         return format_of(name)
     start = stream.read(START)
     stream.seek(0)
-    return _MAILBOX if is_mailbox(start) else _MAIL if is_mail(start) else format_of(name)
+    if is_mail(start):
+        return _MAILBOX if start.startswith(b"From ") else _MAIL
+    return format_of(name)
 
 
 def read(file: OpenFile) -> Iterator[Document]:

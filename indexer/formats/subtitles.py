@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, OpenFile, suffix_of
+from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.outline import Outline
 
 UNIT_SECONDS = 30.0  # a unit ends with the first sentence that ends after so long
@@ -15,11 +15,13 @@ PAUSE_SECONDS = 15.0  # without a cue, after which a unit ends
 
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}")
+# An event of SubStation Alpha with its speaker and its text. A text of `\p1` draws, and says nothing.
+_EVENT = re.compile(
+    rf"Dialogue:[^,]*,[ \t]*{_TIME},[ \t]*{_TIME},[^,]*,([^,]*),(?:[^,]*,){{4}}(?!\{{[^}}]*\\p[1-9])(.*)"
+)
+_LINE_END = re.compile(r"\\[Nnh]")
 _VOICE = re.compile(r"<v(?:\.[\w.]{1,99})?[ \t]+([^<>\n]{1,200})>")
 _TAG = re.compile(r"</?[a-zA-Z\d][^<>\n]{0,300}>|\{\\[^{}\n]{0,300}\}")
-_EVENT_TIME = re.compile(rf"[ \t]*{_TIME}[ \t]*")
-_DRAWING = re.compile(r"\{[^{}\n]{0,300}\\p[1-9]")
-_LINE_END = re.compile(r"\\[Nnh]")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*$")  # noqa: RUF001 (full-width signs)
 
 
@@ -33,15 +35,14 @@ class _Cue:
 
 
 class Subtitles(Format):
-    """SubRip, WebVTT, and Advanced SubStation Alpha."""
+    """SubRip, WebVTT, and SubStation Alpha."""
 
     suffixes = frozenset({".srt", ".vtt", ".ass", ".ssa"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
         outline = Outline()
-        cues = _events if suffix_of(file.name) in (".ass", ".ssa") else _cues
-        for unit in _units(cues(text.split("\n"))):
+        for unit in _units(_cues(text.split("\n"))):
             number = unit[0].lines[0][0]
             # The heading has its own line before the text, so that it is above a chunk that begins with the unit.
             outline.line("", number)
@@ -59,36 +60,20 @@ class Subtitles(Format):
 def _cues(lines: list[str]) -> Iterator[_Cue]:
     """The cues with text. A line that repeats the one before it, as in captions that roll, is left out."""
     cue: _Cue | None = None
-    last = ""
+    last, event = "", None
     for number, line in enumerate([*lines, ""], start=1):
-        timing = _TIMING.match(line)
-        if timing or not line.strip():
+        after_event, event = event, _EVENT.match(line)
+        timing = event or _TIMING.match(line)
+        if timing or after_event or not line.strip():
             if cue is not None and cue.lines:
                 yield cue
-            cue = _Cue(_seconds(timing.groups()[:4]), _seconds(timing.groups()[4:]), []) if timing else None
-        elif cue is not None:
+            cue = _Cue(_seconds(timing.groups()[:4]), _seconds(timing.groups()[4:8]), []) if timing else None
+        if cue is not None and (event or not timing):
+            if event:
+                line = ": ".join(filter(None, (event[9].strip(), _LINE_END.sub(" ", event[10]))))  # noqa: PLW2901
             text = html.unescape(_TAG.sub("", _VOICE.sub(lambda match: f"{match[1].strip()}: ", line))).strip()
             if text and text != last:
                 cue.lines.append((number, text))
-                last = text
-
-
-def _events(lines: list[str]) -> Iterator[_Cue]:
-    """The events of Advanced SubStation Alpha, whose fields a line names, without comments and drawings."""
-    fields: list[str] = []
-    last = ""
-    for number, line in enumerate(lines, start=1):
-        kind, _, rest = line.partition(":")
-        if kind == "Format":
-            fields = [field.strip() for field in rest.split(",")]
-        elif kind == "Dialogue":
-            event = dict(zip(fields, rest.split(",", len(fields) - 1), strict=False))
-            start, end = (_EVENT_TIME.fullmatch(event.get(field, "")) for field in ("Start", "End"))
-            speaker, said = event.get("Name", "").strip(), event.get("Text", "")
-            text = " ".join(_LINE_END.sub(" ", _TAG.sub("", said)).split())
-            if start and end and text and text != last and not _DRAWING.match(said):
-                shown = f"{speaker}: {text}" if speaker else text
-                yield _Cue(_seconds(start.groups()), _seconds(end.groups()), [(number, shown)])
                 last = text
 
 

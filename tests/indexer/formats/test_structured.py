@@ -81,8 +81,8 @@ def test_several_values_comments_and_last_commas_are_read_and_the_rest_of_json5_
 
 
 def test_encoded_data_and_long_numbers_are_cut():
-    ((_, line),) = lines("a.json", f'{{"image": "{"A*" * 4500}"}}')
-    assert line == f"image: {'A*' * 30}… (9,000 characters)"
+    ((_, line),) = lines("a.json", f'{{"image": "{"A" * 9000}"}}')
+    assert line == "image: …"
     assert len(lines("a.json", f'{{"pi": {"3" * 5000}}}')[0][1]) < 100
     assert len(document("a.json", f"[{'1, ' * 9999}1]").text) < 100
 
