@@ -1,8 +1,11 @@
 """All parts of all formats, and the table of them that docs/formats.md shows."""
 
-from parts import text
+from parts import mail, text
 
-PARTS = [*text.PARTS]
+PARTS = [
+    *text.PARTS,
+    *mail.PARTS,
+]
 
 
 def table():
