@@ -136,10 +136,7 @@ _PLACES = msgspec.json.Decoder(_Place)
 
 
 def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
-    """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out.
-
-    A vector is the chunk's own plus its document's offset (`cdesearch.context.document`), so its length is not 1.
-    """
+    """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out."""
     import pyarrow as pa
 
     columns = [
