@@ -18,7 +18,7 @@ from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.format import suffix_of
 from indexer.formats.mail import is_mail
-from indexer.formats.registry import format_in, format_of, is_known
+from indexer.formats.registry import format_of
 
 UNKNOWN_FORMAT = "unknown format"
 LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
@@ -115,9 +115,8 @@ def file_outcome(
 
 def _is_streamed(file: Path, top: Path | None) -> bool:
     """Whether a file is read piece by piece, as its name says or else its first bytes."""
-    if not is_known(file.name):
-        with suppress(OSError), open_regular(file, top) as stream:
-            return format_in(stream, file.name).streams
+    with suppress(OSError), open_regular(file, top) as stream:
+        return format_of(file.name, stream).streams
     return format_of(file.name).streams
 
 

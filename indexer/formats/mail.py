@@ -39,7 +39,6 @@ _PARAMETERS = re.compile(
 )
 # The line before a message in a mailbox, or the number of its bytes, after which Apple Mail writes what it knows of it
 _ENVELOPE = re.compile(rb"(?:From [^\r\n]*|(\d{1,12})[ \t]*)\r?\n")
-_HEADER = re.compile(rb"[!-9;-~]{1,99}:")
 _HEADERS = re.compile(rb"(?:(?:[!-9;-~]{1,99}:|[ \t])[^\n]*(?:\n|\Z))+")
 _USUAL = re.compile(rb"(?mi)^(From|To|Date|Subject|Message-ID|Received|Return-Path|Delivered-To|MIME-Version):")
 _DELETED = re.compile(rb"(?mi)^X-Mozilla-Status: [0-9a-f]{3}[89a-f]")  # but still in the mailbox
@@ -125,7 +124,7 @@ class Mail(_WithAttachments):
         data = file.stream.read().lstrip()
         if envelope := _ENVELOPE.match(data):
             data = data[envelope.end() :][: int(envelope[1]) if envelope[1] else None]
-        if not _HEADER.match(data):
+        if not _HEADERS.match(data):
             raise UnreadableError("not a mail message")
         yield from self._documents(file, data, "")
 

@@ -173,15 +173,6 @@ class AsciiDoc(_Markup):
     )
     title_changes = ((re.compile(r" =+$"), ""),)
 
-    def read(self, file: OpenFile) -> Iterator[Document]:
-        is_key = file.name.lower().endswith(".asc") and file.stream.read(11) == b"-----BEGIN "
-        file.stream.seek(0)
-        if is_key:  # or a signature
-            text = decode(file.stream.read())
-            yield Document(file.path, file.path, file.name, text, "text", has_lines=True)
-        else:
-            yield from super().read(file)
-
 
 # What LaTeX writes within a line
 LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}

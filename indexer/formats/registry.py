@@ -49,29 +49,23 @@ FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), _MAIL, _MAILBOX)
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
-def format_of(name: str) -> Format:
-    """The format of a file of this name. A file of an unknown name that is read nevertheless is plain text."""
+def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
+    """The format that lists a name, or else that of the first bytes of `stream`; any other file is plain text."""
     found = _find(name, (*FORMATS, IMAGE))
+    if found is None and stream is not None:
+        start = stream.read(START)
+        stream.seek(0)
+        if is_mail(start):
+            return _MAILBOX if start.startswith(b"From ") else _MAIL
     if found is None:
         return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT
     return found
 
 
-def format_in(stream: BufferedIOBase, name: str) -> Format:
-    """The format of an open file, of which the first bytes decide if no format lists its name."""
-    if is_known(name):
-        return format_of(name)
-    start = stream.read(START)
-    stream.seek(0)
-    if is_mail(start):
-        return _MAILBOX if start.startswith(b"From ") else _MAIL
-    return format_of(name)
-
-
 def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
-        for document in format_in(file.stream, file.name).read(file):
+        for document in format_of(file.name, file.stream).read(file):
             yield _tidy(document)
     except (UnreadableError, MemoryError):
         raise

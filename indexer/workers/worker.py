@@ -26,7 +26,7 @@ from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
 from indexer.formats.format import GeneratedError, LeftOut, OpenFile, UnreadableError
 from indexer.formats.ocr import is_loaded
-from indexer.formats.registry import format_in, is_packed, read
+from indexer.formats.registry import format_of, is_packed, read
 from indexer.workers.limits import Reading, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
 
@@ -119,7 +119,7 @@ class Reader:
         name = PurePosixPath(source.path).name
         with open_regular(source.file, source.top, outbox.progress) as file:
             stream: Any = file
-            found = format_in(file, name)
+            found = format_of(name, file)
             if not found.streams:
                 # Read at once, so that the parsed bytes are the hashed bytes even while somebody writes to the file.
                 most = max(self._reading.max_file_bytes, source.size)

@@ -83,11 +83,6 @@ def test_at_most_two_empty_lines_are_kept_in_a_row():
     assert found.line_numbers == (1, 2, 3, 5, 6, 7, 8)
 
 
-def test_a_signature_is_not_read_as_asciidoc():
-    text = "-----BEGIN PGP SIGNATURE-----\n\nabc\n"
-    assert document("a.asc", text).text == text
-
-
 def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
     found = document("a.tex", FILES["a.tex"])
     assert found.title == "On Bears"
