@@ -141,8 +141,8 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:
-    from cdesearch.cli.hits.passage_lines import best_row, query_words
     from cdesearch.cli.passage_text import located, passages_as_text
+    from cdesearch.search.passage_lines import best_row, query_words
     from cdesearch.search.passages import Fence, fit_passages
 
     words = query_words(query)

@@ -113,6 +113,12 @@ class Hit:
     index: str | None = None  # the name of the index, in a search of several
     # The hits of other files with the same text, see `cdesearch.search.copies`.
     copies: tuple["Hit", ...] = ()
+    row: int = 0  # of a hit of the Python API: the line of the chunk, counted from 0, with most words of the query
+
+    @property
+    def location(self) -> str:
+        """`path:line`, `path#page=n`, `path#anchor`, or the path alone, of the line `row`."""
+        return self.chunk.location_at(self.row)
 
 
 class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -3,14 +3,15 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cdesearch.cli.hits.grouping import HitGroup
-from cdesearch.cli.hits.passage_lines import Line, best_line, best_row, query_words, shown_lines
 from cdesearch.search.documents import NOTHING, Surroundings
+from cdesearch.search.passage_lines import Line, best_line, best_row, query_words, shown_lines
+from cdesearch.search.readable import is_marked_up, without_markup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
 from cdesearch.store.schema import Chunk, Hit
@@ -69,6 +70,11 @@ def shortened(line: Line, *, full: bool) -> str:
     """The text of a line without tabs, cut after MAX_LINE characters unless `full`."""
     text = line.text if full or len(line.text) <= MAX_LINE else line.text[:MAX_LINE] + CUT
     return text.expandtabs(TAB)
+
+
+def readable(line: Line, hit: Hit) -> Line:
+    """The line without markup, if the text of the hit is Markdown."""
+    return replace(line, text=without_markup(line.text)) if is_marked_up(hit.chunk.path) else line
 
 
 def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
@@ -222,7 +228,7 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     yield "".join(heading(shown, rank, group.best))
     below = (
         *trail(shown, group.best),
-        *(printable(shortened(line, full=shown.full)) for line in shown.lines(group.best)),
+        *(printable(shortened(readable(line, group.best), full=shown.full)) for line in shown.lines(group.best)),
         *further(shown, group),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)

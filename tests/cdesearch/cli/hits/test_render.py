@@ -31,7 +31,7 @@ def hits(draw):
 @st.composite
 def groups(draw):
     several = st.lists(hits(), max_size=2)
-    return HitGroup(draw(hits()), draw(several), draw(several))
+    return HitGroup(replace(draw(hits()), copies=tuple(draw(several))), draw(several))
 
 
 def shown_for(query, **options):
