@@ -49,9 +49,10 @@ class XmlFile(Format):
             yield code_document(file, text, "xml")
             return
         writer = _Writer(root)
-        parts = [root] if local_name(root) != "svg" else root.iter(*(f"{{*}}{name}" for name in DRAWN))
-        for part in parts:
-            writer.write(part, 0)
+        drawn = [f"{{*}}{name}" for name in DRAWN]
+        for part in [root] if local_name(root) != "svg" else root.iter(*drawn):
+            if next(part.iterancestors(*drawn), None) is None:  # else it was written with the outer one
+                writer.write(part, 0)
         book = root.find(".//{*}book-title")
         yield writer.outline.document(file, _title(root) if book is None else "".join(book.itertext()))
 

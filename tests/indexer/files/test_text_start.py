@@ -88,7 +88,7 @@ def test_the_contents_of_such_files_are_plain_text_or_a_script():
 
 
 def test_the_walk_finds_mail_without_a_known_suffix_and_mailboxes_of_any_size(tmp_path):
-    for name in ("cur/1700000000.M1P2.den:2,S", "new/1700000000.M1P2.den.example"):
+    for name in ("cur/1700000000.M1P2.den:2,S", "new/1700000000.M1P2.den.org"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes(MESSAGE)
     (tmp_path / "Inbox").write_bytes(MAILBOX * 2)

@@ -183,7 +183,7 @@ SENT = MESSAGE.replace(b"MIME-Version: 1.0\n", b"MIME-Version: 1.0\nReceived: " 
 
 @pytest.mark.parametrize("data", [MESSAGE, MESSAGE.replace(b"\n", b"\r\n"), SENT], ids=["unix", "windows", "long"])
 def test_a_message_without_a_known_suffix_is_recognised_by_its_headers(data):
-    for name in ("1700000000.M1P2.host:2,S", "1700000000.M1P2.den.example", "cur/12"):
+    for name in ("1700000000.M1P2.host:2,S", "1700000000.M1P2.den.org", "1700000000.12_3.den.pl", "cur/12"):
         assert documents(name, data)[0].title == "Grüße aus"
 
 

@@ -82,4 +82,5 @@ def test_a_book_in_one_file_is_read_with_the_titles_of_its_sections_and_its_note
 def test_the_labels_of_a_drawing_are_read():
     (drawing,) = records("a.svg")
     assert [line for _, line in lines(drawing) if line] == ["Bears", "They", "sleep", "in the den"]
+    assert records("a.svg", b"<svg><text>a <desc>b</desc> c</text></svg>")[0].text == "a b c"
     assert records("a.svg", b"<svg><path d='M0 0'/></svg>")[0].text == ""
