@@ -1,0 +1,48 @@
+"""The texts of shapes, charts and diagrams, which Office stores alike in all of its documents."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from indexer.formats.package import Package, attribute, local_name, relations
+
+
+def texts_beside(package: Package, part: str) -> Iterator[str]:
+    """The text of each chart and diagram that a part refers to."""
+    for kind, target in dict.fromkeys(relations(package, part).values()):
+        if kind in ("chart", "chartEx", "diagramData") and target in package.names:
+            root = package.xml(target)
+            yield "\n".join(paragraphs(root)) if kind == "diagramData" else _chart_text(root)
+
+
+def paragraphs(parent: Any) -> Iterator[str]:
+    """The text of each paragraph; items of lists are indented by their level."""
+    for paragraph in parent.iter("{*}p"):
+        pieces = paragraph.iter("{*}t", "{*}br")
+        text = "".join("\n" if local_name(piece) == "br" else piece.text or "" for piece in pieces).strip()
+        if text:
+            properties = paragraph.find("{*}pPr")
+            level = attribute(properties, "lvl", "0") if properties is not None else "0"
+            yield "  " * (int(level) if level in set("12345678") else 0) + text
+
+
+def alternative_texts(parent: Any) -> list[str]:
+    """The descriptions of pictures and other objects for people who cannot see them, each once."""
+    found = (attribute(one, "descr").strip() for one in parent.iter("{*}cNvPr"))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _chart_text(chart: Any) -> str:
+    """The titles of a chart and of its axes, and the names of its series and of their categories, in a line each."""
+    titles = [" ".join(text.split()) for title in chart.iter("{*}title") for text in paragraphs(title)]
+    series = list(chart.iter("{*}ser"))
+    names = [[_cached_texts(one.find(f"{{*}}{name}")) for one in series] for name in ("tx", "cat")]
+    lines = (" | ".join(dict.fromkeys(text for texts in found for text in texts)) for found in names)
+    return "\n".join(filter(None, (*titles, *lines)))
+
+
+def _cached_texts(reference: Any) -> list[str]:
+    """The texts of cells that a chart refers to, which are stored in it as well. Numbers are left out."""
+    if reference is None:
+        return []
+    stored = reference.iter("{*}strCache", "{*}multiLvlStrCache", "{*}strLit")
+    return [" ".join(value.text.split()) for texts in stored for value in texts.iter("{*}v") if value.text]
