@@ -1,7 +1,10 @@
 """Sound files of packages, mail, rich text, markup and structured data, each as small as it can be, made by code."""
 
 import io
+import tarfile
 import zipfile
+
+import old_office_files
 
 Parts = dict[str, bytes]  # the parts of a package
 
@@ -367,6 +370,20 @@ intro
 The end
 """
 
+
+def tar(parts: Parts, mode: str = "w") -> bytes:
+    """An archive of tar with files of these names, compressed according to the mode."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, data in parts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+FOLDER = {"notes/a.md": b"# One\n\nThe cat.\n", "b.txt": b"the dog\n", ".c/d.txt": b"hidden\n", "e.bin": b"\0"}
+
 FILES = {
     "a.json": PACKAGE_JSON,
     "book.xml": BOOK,
@@ -383,4 +400,8 @@ FILES = {
     "a.rtf": RICH_TEXT,
     "a.eml": MESSAGE,
     "a.mbox": MAILBOX,
+    "a.zip": zipped(FOLDER),
+    "a.tar": tar(FOLDER),
+    "a.tgz": tar(FOLDER, "w:gz"),
+    **old_office_files.FILES,
 }

@@ -1,8 +1,8 @@
 """All parts of all formats, and the table of them that docs/formats.md shows."""
 
-from parts import text
+from parts import office, text
 
-PARTS = [*text.PARTS]
+PARTS = [*text.PARTS, *office.PARTS]
 
 
 def table():
