@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from indexer.formats.byproducts import byproduct_rule
 from indexer.formats.encoding import without_surrogates
@@ -111,12 +111,12 @@ class Tar(Archive):
     def members(self, file: OpenFile) -> Iterator[Member]:
         with tarfile.open(fileobj=file.stream, mode="r|*") as archive:
             while one := archive.next():
-                archive.members.clear()  # of which an archive may have very many
+                cast(Any, archive).members.clear()  # of which an archive may have very many
                 if one.isreg():
                     yield one.name, partial(_unpacked, partial(archive.extractfile, one))
 
 
-def _unpacked(opened: Callable[[], IO[bytes]], size: int) -> bytes:
+def _unpacked(opened: Callable[[], IO[bytes] | None], size: int) -> bytes:
     """At most `size` bytes of a file in an archive."""
-    with opened() as stream:
+    with opened() or BytesIO() as stream:
         return stream.read(size)

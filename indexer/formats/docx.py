@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from indexer.formats.drawing import texts_beside
+from indexer.formats.drawing import alternative_text, texts_beside
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.markdown import converted_document
 from indexer.formats.package import Package, attribute, local_name, main_part, relations, title_of
@@ -11,6 +11,8 @@ from indexer.formats.package import Package, attribute, local_name, main_part, r
 KIND = "DOCX"
 NOTES = {"footnote": "", "endnote": "", "comment": "Comment: "}  # and what is written before each
 MARGINS = ("header", "footer")
+# What is read after the paragraph or table in which it stands: notes, boxes, and alternative texts of pictures
+ANCHORED = ["{*}txbxContent", "{*}docPr", "{*}shape", *(f"{{*}}{name}Reference" for name in NOTES)]
 SIGNS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-"}
 # Deleted and moved text, the guide to a pronunciation, and the copy of a drawing for old programs
 LEFT_OUT = {"del", "moveFrom", "rt", "Fallback", "pPr", "rPr", "sectPr"}
@@ -39,7 +41,7 @@ class Docx(Format):
         margins = [package.xml(name) for kind, name in targets if kind in MARGINS and name in package.names]
         texts += dict.fromkeys(text for margin in margins for text in _texts(margin, styles, notes))
         texts += (text for (kind, _), text in notes.items() if kind == "comment")  # to which no sign in the text refers
-        texts += texts_beside(package, part)
+        texts += texts_beside(package, targets)
         yield converted_document(file.path, title_of(package, "docProps/core.xml"), "\n\n".join(texts))
 
 
@@ -55,23 +57,17 @@ def _texts(parent: Any, styles: Mapping[str, str], notes: Notes) -> Iterator[str
         else:
             level = _level(block, styles)
             texts = [f"{'#' * level} {_text(block)}" if level else _text(block)]
-        for one in _within(block):
+        for one in block.iter(*ANCHORED):
+            if any(local_name(above) in LEFT_OUT for above in one.iterancestors()):
+                continue
             name = local_name(one)
             if name == "txbxContent":
                 texts.append(_cell(one))
             elif name.endswith("Reference"):
                 texts.append(notes.pop((name.removesuffix("Reference"), attribute(one, "id")), ""))
-            elif name in ("docPr", "shape"):
-                texts.append(attribute(one, "descr") or attribute(one, "alt"))
+            else:
+                texts.append(alternative_text(one))
         yield from (text for text in texts if text.strip())
-
-
-def _within(parent: Any) -> Iterator[Any]:
-    """The elements in an element in the order of the text, without what is left out."""
-    for element in parent:
-        if local_name(element) not in LEFT_OUT:
-            yield element
-            yield from _within(element)
 
 
 def _text(paragraph: Any) -> str:

@@ -1,14 +1,17 @@
 """The texts of shapes, charts and diagrams, which Office stores alike in all of its documents."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from indexer.formats.package import Package, attribute, local_name, relations
+from indexer.formats.package import Package, attribute, local_name
+
+_FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|tiff?|wmf)$", re.IGNORECASE)
 
 
-def texts_beside(package: Package, part: str) -> Iterator[str]:
-    """The text of each chart and diagram that a part refers to."""
-    for kind, target in dict.fromkeys(relations(package, part).values()):
+def texts_beside(package: Package, targets: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The text of each chart and diagram among the kinds and names of parts to which a part refers."""
+    for kind, target in dict.fromkeys(targets):
         if kind in ("chart", "chartEx", "diagramData") and target in package.names:
             root = package.xml(target)
             yield "\n".join(paragraphs(root)) if kind == "diagramData" else _chart_text(root)
@@ -26,9 +29,14 @@ def paragraphs(parent: Any) -> Iterator[str]:
 
 
 def alternative_texts(parent: Any) -> list[str]:
-    """The descriptions of pictures and other objects for people who cannot see them, each once."""
-    found = (attribute(one, "descr").strip() for one in parent.iter("{*}cNvPr"))
-    return list(dict.fromkeys(filter(None, found)))
+    """The descriptions of pictures and other objects below an element, each once."""
+    return list(dict.fromkeys(filter(None, map(alternative_text, parent.iter("{*}cNvPr")))))
+
+
+def alternative_text(element: Any) -> str:
+    """The description of a picture for people who cannot see it; "" if it is the name of the file."""
+    text = (attribute(element, "descr") or attribute(element, "alt")).strip()
+    return "" if _FILE_NAME.search(text) else text
 
 
 def _chart_text(chart: Any) -> str:

@@ -33,7 +33,7 @@ class OldOffice(Format):
     newer_suffix: ClassVar[str]
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        from olefile import OleFileIO
+        from olefile import DEFECT_INCORRECT, OleFileIO
 
         data = file.stream.read()
         file.stream.seek(0)
@@ -44,7 +44,7 @@ class OldOffice(Format):
         if not data.startswith(OLE):
             raise UnreadableError(f"not a file of {self.kind}")
         try:
-            with OleFileIO(io.BytesIO(data)) as compound:
+            with OleFileIO(io.BytesIO(data), raise_defects=DEFECT_INCORRECT) as compound:
                 documents = list(self.documents(file, compound))
         except (UnreadableError, MemoryError):
             raise
@@ -82,7 +82,7 @@ class Doc(OldOffice):
             raise UnreadableError("encrypted file of Word")
         table = self.stream(compound, "1Table" if flags & 0x200 else "0Table")
         whole = _word_text(_without_deleted(data, table), table)
-        texts, start = [], 0
+        texts, start = list[str](), 0
         for number, length in enumerate(unpack_from("<8I", data, STORIES)):
             story = whole[2 * start : 2 * (start + length)].decode("utf-16-le", "replace")
             start += length
@@ -96,10 +96,10 @@ class Doc(OldOffice):
 
 def _without_deleted(data: bytes, table: bytes) -> bytes:
     """The stream of a Word document with zeros instead of deleted and hidden characters."""
-    kept = bytearray(data)
+    kept, left = bytearray(data), len(data)  # characters that may be deleted; only a forged file deletes some twice
     start, size = unpack_from("<II", data, CHARACTERS)
     count = max(0, size - 4) // 8
-    for number in unpack_from(f"<{count}I", table, start + 4 * (count + 1)):
+    for number in set(unpack_from(f"<{count}I", table, start + 4 * (count + 1))):
         page = data[number * 512 : number * 512 + 512]
         n_runs = page[511]
         places = unpack_from(f"<{n_runs + 1}I", page)
@@ -108,7 +108,11 @@ def _without_deleted(data: bytes, table: bytes) -> bytes:
             while len(properties) > 2:
                 (name,) = unpack_from("<H", properties)
                 if name in (DELETED, HIDDEN) and properties[2] & 1:
-                    kept[places[run] : places[run + 1]] = bytes(places[run + 1] - places[run])
+                    length = max(0, min(places[run + 1], len(data)) - places[run])
+                    left -= length
+                    if left < 0:
+                        raise ValueError
+                    kept[places[run] : places[run] + length] = bytes(length)
                 properties = properties[2 + (OPERANDS[name >> 13] or properties[2] + 1) :]
     return bytes(kept)
 
@@ -120,7 +124,7 @@ def _word_text(data: bytes, table: bytes) -> bytes:
         place += 3 + unpack_from("<H", table, place + 1)[0]
     count = (unpack_from("<I", table, place + 1)[0] - 4) // 12
     numbers = unpack_from(f"<{count + 1}I", table, place + 5)
-    text = b""
+    text = bytearray()
     for number in range(count):
         (start,) = unpack_from("<I", table, place + 5 + 4 * (count + 1) + 8 * number + 2)
         length = numbers[number + 1] - numbers[number]
@@ -129,7 +133,9 @@ def _word_text(data: bytes, table: bytes) -> bytes:
             text += data[start : start + length].decode("cp1252", "replace").encode("utf-16-le")
         else:
             text += data[start : start + 2 * length]
-    return text
+        if len(text) > 2 * len(data):  # only a forged file uses a text twice
+            raise ValueError
+    return bytes(text)
 
 
 # Types of records in PowerPoint presentations
@@ -155,21 +161,22 @@ class Ppt(OldOffice):
         (main,) = unpack_from("<I", data, edit + 24)
         places = _places(data, edit)
 
-        def container(number: int) -> list[Record]:
-            return [*_records(next(_records(data[places[number] :]))[2])]
+        def container(place: int) -> list[Record]:
+            return [*_records(next(_records(data[place:]))[2])]
 
-        whole = container(main)
+        whole = container(places[main])
         lists = {head >> 4: [*_slides(body)] for kind, head, body in whole if kind == SLIDES}
-        notes = {number: place for place, number, _ in lists.get(2, ())}
+        notes = {number: places[one] for one, number, _ in lists.get(2, ())}
+        outlines = {places[one]: outline for one, _, outline in lists.get(0, ())}  # each slide once
         slides, margins = [], whole
-        for place, _, outline in lists.get(0, ()):
+        for place, outline in outlines.items():
             records = container(place)
             margins += (record for record in records if record[0] == MARGIN)
             texts = [*_texts(outline), *_texts(records)]
             title = next((" ".join(text.split()) for role, text in texts if role in TITLES), "")
             blocks = [text for role, text in texts if role not in TITLES or " ".join(text.split()) != title]
             (note,) = next((unpack_from("<I", body, 16) for kind, _, body in records if kind == SLIDE), (0,))
-            remarks = _texts(container(notes[note])) if note in notes else ()
+            remarks = _texts(container(notes.pop(note))) if note in notes else ()
             slides.append(Slide(title, blocks, "\n".join(text for role, text in remarks if role == NOTES_TEXT)))
         found = (_texts(_records(body), MARGIN) for kind, _, body in margins if kind == MARGIN)
         if slides:

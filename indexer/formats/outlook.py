@@ -1,5 +1,6 @@
 """Read messages of Outlook, whose properties are streams of a compound file, as mail."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -36,25 +37,28 @@ class OutlookMessage(OldOffice):
 
     def documents(self, file: OpenFile, compound: Any) -> Iterator[Document]:
         self.stream(compound, PROPERTIES)
-        return self.newer.read(replace(file, stream=BytesIO(_message(compound, []))))
+        inside: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for path in compound.listdir():
+            for depth, name in enumerate(path):
+                inside[tuple(path[:depth])].add(name)
+        return self.newer.read(replace(file, stream=BytesIO(_message(compound, [], inside))))
 
 
-def _message(compound: Any, folder: list[str]) -> bytes:
-    """The message in a folder of the compound file, in the format of mail."""
+def _message(compound: Any, folder: list[str], inside: dict[tuple[str, ...], set[str]]) -> bytes:
+    """The message in a folder of the compound file, in the format of mail; `inside` has the names in each folder."""
     message = EmailMessage()
     message.set_content(_text(compound, folder, PLAIN))
     if html := _stream(compound, folder, f"{HTML}0102"):
         message.add_alternative(decode(html, is_markup=True), subtype="html")
-    names = {path[len(folder)] for path in compound.listdir() if path[: len(folder)] == folder}
-    for name in sorted(name for name in names if name.startswith("__attach")):
+    for name in sorted(name for name in inside[tuple(folder)] if name.startswith("__attach")):
         attachment = [*folder, name]
         inner = [*attachment, f"__substg1.0_{MESSAGE}"]
         if data := _stream(compound, attachment, f"{CONTENTS}0102"):
             shown = _text(compound, attachment, LONG_NAME) or _text(compound, attachment, SHORT_NAME)
-            kind = {"maintype": "application", "subtype": "octet-stream"}
-            message.add_attachment(data, filename=" ".join(shown.split())[-MAX_NAME:], **kind)
+            shown = " ".join(shown.split())[-MAX_NAME:]
+            message.add_attachment(data, maintype="application", subtype="octet-stream", filename=shown)
         elif compound.exists(inner) and len(folder) < 2 * MAX_DEPTH:
-            message.add_attachment(message_from_bytes(_message(compound, inner)))
+            message.add_attachment(message_from_bytes(_message(compound, inner, inside)))
     headers = {name: _text(compound, folder, number) for name, number in HEADERS.items()}
     address = _text(compound, folder, SMTP_ADDRESS) or _text(compound, folder, ADDRESS)
     headers["From"] = _text(compound, folder, SENDER) + (f" <{address}>" if "@" in address else "")

@@ -53,14 +53,15 @@ def _slide(package: Package, part: str, repeated: set[str]) -> Slide:
         if role in REPEATED:
             repeated.add(text)
     notes = []
-    for kind, target in relations(package, part).values():
+    targets = relations(package, part).values()
+    for kind, target in targets:
         if kind == "notesSlide":
             notes += [_text(shape) for shape in _shapes(package.xml(target)) if _role(shape) == "body"]
         elif kind == "comments":
             comments = package.xml(target)  # older ones have their text without paragraphs
             texts = *paragraphs(comments), *(one.text or "" for one in comments.iter("{*}text"))
             blocks += (f"Comment: {text}" for text in texts)
-    return Slide(title, [*blocks, *alternative_texts(root), *texts_beside(package, part)], "\n".join(notes))
+    return Slide(title, [*blocks, *alternative_texts(root), *texts_beside(package, targets)], "\n".join(notes))
 
 
 def _shapes(parent: Any) -> Iterator[Any]:

@@ -30,7 +30,7 @@ class Xls(OldOffice):
 
     def documents(self, file: OpenFile, compound: Any) -> Iterator[Document]:
         data = self.stream(compound, "Workbook")
-        texts, codes, styles, sheets = list[str](), dict[str, str](), list[str](), list[tuple[int, str]]()
+        texts, codes, styles, sheets = list[str](), dict[str, str](), list[str](), dict[int, str]()
         is_1904 = False
         for kind, (body, *more) in _records(data, 0):
             if kind == START and unpack_from("<H", body)[0] != EXCEL_97:
@@ -38,7 +38,7 @@ class Xls(OldOffice):
             if kind == PASSWORD:
                 raise UnreadableError("encrypted file of Excel")
             if kind == SHEET:
-                sheets.append((unpack_from("<I", body)[0], _text(body, 7, body[6])))
+                sheets[unpack_from("<I", body)[0]] = _text(body, 7, body[6])
             elif kind == TEXTS:
                 texts = list(_shared_texts(body[8:], more))
             elif kind == FORMAT:
@@ -48,7 +48,7 @@ class Xls(OldOffice):
             elif kind == DATES:
                 is_1904 = body[0] == 1
         values = Values(texts, date_styles(codes, styles), is_1904=is_1904)
-        yield from sheet_documents(file, "", ((name, _rows(data, place, values)) for place, name in sheets))
+        yield from sheet_documents(file, "", ((name, _rows(data, place, values)) for place, name in sheets.items()))
 
 
 def _records(data: bytes, place: int) -> Iterator[Record]:

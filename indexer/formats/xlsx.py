@@ -178,8 +178,9 @@ def _notes(package: Package, sheet: str) -> dict[int, list[Cell]]:
                 number, column = (number_in(text, 0) for text in found)
                 texts = dict.fromkeys([*paragraphs(anchor), *alternative_texts(anchor)])
                 notes[number + 1] += (note_cell(column, text) for text in texts)
-            notes[number + 1] += (note_cell(column, text) for text in texts_beside(package, target))
-    return notes
+            beside = relations(package, target).values()
+            notes[number + 1] += (note_cell(column, text) for text in texts_beside(package, beside))
+    return {number: cells for number, cells in notes.items() if cells}
 
 
 def _with_notes(rows: Iterable[Row], notes: dict[int, list[Cell]]) -> Iterable[Row]:
