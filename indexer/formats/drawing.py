@@ -30,13 +30,13 @@ def paragraphs(parent: Any) -> Iterator[str]:
 
 def alternative_texts(parent: Any) -> list[str]:
     """The descriptions of pictures and other objects below an element, each once."""
-    return list(dict.fromkeys(filter(None, map(alternative_text, parent.iter("{*}cNvPr")))))
+    found = (alternative_text(attribute(one, "descr")) for one in parent.iter("{*}cNvPr"))
+    return list(dict.fromkeys(filter(None, found)))
 
 
-def alternative_text(element: Any) -> str:
+def alternative_text(text: str) -> str:
     """The description of a picture for people who cannot see it; "" if it is the name of the file."""
-    text = (attribute(element, "descr") or attribute(element, "alt")).strip()
-    return "" if _FILE_NAME.search(text) else text
+    return "" if _FILE_NAME.search(text) else text.strip()
 
 
 def _chart_text(chart: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from struct import unpack_from
 from typing import Any, ClassVar
 
+from indexer.formats.code import PlainText
 from indexer.formats.docx import Docx
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.html import Html
@@ -42,7 +43,10 @@ class OldOffice(Format):
                 yield from other.read(file)
                 return
         if not data.startswith(OLE):
-            raise UnreadableError(f"not a file of {self.kind}")
+            if b"\0" in data:
+                raise UnreadableError(f"not a file of {self.kind}")
+            yield from PlainText().read(file)
+            return
         try:
             with OleFileIO(io.BytesIO(data), raise_defects=DEFECT_INCORRECT) as compound:
                 documents = list(self.documents(file, compound))
@@ -70,7 +74,7 @@ class OldOffice(Format):
 class Doc(OldOffice):
     """Word documents. Notes, headers, comments and text boxes follow the text."""
 
-    suffixes = frozenset({".doc", ".dot"})
+    suffixes = frozenset({".doc"})
     kind, newer, newer_suffix = "Word", Docx(), ".docx"
 
     def documents(self, file: OpenFile, compound: Any) -> Iterator[Document]:
@@ -148,7 +152,7 @@ Record = tuple[int, int, memoryview]  # the type, the variant and the version, a
 class Ppt(OldOffice):
     """PowerPoint presentations with notes and comments, without deleted slides."""
 
-    suffixes = frozenset({".ppt", ".pps", ".pot"})
+    suffixes = frozenset({".ppt", ".pps"})
     kind, newer, newer_suffix = "PowerPoint", Pptx(), ".pptx"
 
     def documents(self, file: OpenFile, compound: Any) -> Iterator[Document]:

@@ -1,11 +1,13 @@
 """Read OpenDocument: texts as Markdown, presentations slide by slide, and spreadsheets sheet by sheet."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.drawing import alternative_text
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document, without_headings
-from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, title_of
+from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, parse_xml, title_of
 from indexer.formats.slides import Slide, slides_document
 from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, note_cell, sheet_documents
 
@@ -21,6 +23,8 @@ DECLARED = ("{*}header-decl", "{*}footer-decl")  # the headers and footers of sl
 BLANKS = {"s": " ", "tab": "\t", "line-break": "\n"}
 ROW_GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
 ANCHORED = {"note", "annotation", "frame", "custom-shape", "rect", "ellipse", "line", "g", "object", "caption"}
+
+_MARGIN = re.compile(rb":(?:header|footer)(?:-left|-first)?[ >]")
 
 
 class Odt(Format):
@@ -85,14 +89,15 @@ def _blocks(parent: Any, depth: int = 0) -> Iterator[str]:
     """The Markdown of the headings, paragraphs, lists and tables below `parent`, one after the other."""
     for child in parent:
         name = local_name(child)
+        anchored: list[Any] = []
         if name == "h":
             level = attribute(child, "outline-level", "1")
-            text = " ".join(_text(child).split())
+            text = " ".join(_text(child, anchored).split())
             yield f"{'#' * max(1, min(int(level), 6))} {text}" if text and level.isdecimal() else text
-            yield from _anchored(child)
-        elif name in ("p", "title", "desc"):
-            yield without_headings(_text(child))
-            yield from _anchored(child)
+        elif name == "p":
+            yield without_headings(_text(child, anchored))
+        elif name in ("title", "desc"):
+            yield alternative_text(_text(child, anchored))
         elif name == "annotation":
             yield "Comment: " + "\n".join(_blocks(child))
         elif name == "list":
@@ -101,31 +106,26 @@ def _blocks(parent: Any, depth: int = 0) -> Iterator[str]:
             yield "\n".join(" | ".join(row) for row in _table_rows(child))
         elif name not in LEFT_OUT:
             yield from _blocks(child, depth)
+        if anchored:
+            yield from _blocks(anchored)
 
 
-def _text(paragraph: Any) -> str:
-    """The text of a paragraph without what is anchored in it."""
-    return "".join(_pieces(paragraph)).strip()
+def _text(paragraph: Any, anchored: list[Any]) -> str:
+    """The text of a paragraph. The notes, comments and shapes in it are added to `anchored` instead."""
+    return "".join(_pieces(paragraph, anchored)).strip()
 
 
-def _pieces(element: Any) -> Iterator[str]:
+def _pieces(element: Any, anchored: list[Any]) -> Iterator[str]:
     yield element.text or ""
     for child in element:
         name = local_name(child)
         if name in BLANKS:
             yield BLANKS[name]
-        elif name not in LEFT_OUT and name not in ANCHORED:
-            yield from _pieces(child)
+        elif name in ANCHORED:
+            anchored.append(child)
+        elif name not in LEFT_OUT:
+            yield from _pieces(child, anchored)
         yield child.tail or ""
-
-
-def _anchored(paragraph: Any) -> Iterator[str]:
-    """The texts of notes, comments and shapes in a paragraph."""
-    for child in paragraph:
-        if local_name(child) in ANCHORED:
-            yield from _blocks([child])
-        else:
-            yield from _anchored(child)
 
 
 def _items(element: Any, depth: int) -> Iterator[str]:
@@ -164,9 +164,10 @@ def _slide(page: Any) -> Slide:
 
 def _margins(package: Package) -> list[str]:
     """The texts of headers and footers, each once."""
-    if STYLES not in package.names:
+    data = package.read(STYLES) if STYLES in package.names else b""
+    if not _MARGIN.search(data):  # otherwise, parsing the styles would take a third of the time
         return []
-    texts = (text for margin in package.xml(STYLES).iter(*MARGINS) for text in _blocks(margin))
+    texts = (text for margin in parse_xml(data, package.kind).iter(*MARGINS) for text in _blocks(margin))
     return list(dict.fromkeys(text for text in texts if sum(map(str.isalpha, text)) > len("Page")))
 
 

@@ -25,7 +25,7 @@ Record = tuple[int, list[bytes]]  # the type, and the contents in one or more pa
 class Xls(OldOffice):
     """Old Excel workbooks, hidden sheets included. Comments and texts in shapes are parts of their rows."""
 
-    suffixes = frozenset({".xls", ".xlt"})
+    suffixes = frozenset({".xls"})
     kind, newer, newer_suffix = "Excel", Xlsx(), ".xlsx"
 
     def documents(self, file: OpenFile, compound: Any) -> Iterator[Document]:
