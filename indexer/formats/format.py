@@ -112,6 +112,7 @@ class OpenFile:
     left_out: LeftOut  # a format of records adds the lines that it cannot read
     chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
     is_wanted: bool = False  # whether it is read although a program has written it
+    is_in_archive: bool = False
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     progress: Callable[[], None] = lambda: None  # a format that takes long for a file calls it again and again
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import BufferedIOBase
 
+from indexer.formats.archive import Archive, ReadFile, Tar, Zip
 from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
@@ -20,13 +21,16 @@ from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Bibtex, Latex, Org, RestructuredText
 from indexer.formats.ocr import Image
+from indexer.formats.old_office import Doc, Ppt
 from indexer.formats.opendocument import Odp, Ods, Odt
+from indexer.formats.outlook import OutlookMessage
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
+from indexer.formats.xls import Xls
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
 
@@ -34,7 +38,7 @@ PLAIN_TEXT, IMAGE = PlainText(), Image()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
     Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
     XmlFile(), YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
-    Notebook(), Canvas(), Properties(), Evernote(), JsonLines(), Parquet(),
+    Notebook(), Canvas(), Properties(), Evernote(), JsonLines(), Parquet(), Doc(), Ppt(), Xls(),
 )  # fmt: skip
 # A message is read with everything that it contains, so an attached table needs no column of texts.
 _ATTACHED_TABLE = Delimited(as_sheet=True)
@@ -44,8 +48,14 @@ def _attached_format(name: str) -> Format | None:
     return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
 
 
+def _reader_in_archive(name: str) -> ReadFile | None:
+    return read if is_known(name) else None
+
+
 _MAIL, _MAILBOX = Mail(_attached_format), Mailbox(_attached_format)
-FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), _MAIL, _MAILBOX)
+FORMATS: tuple[Format, ...] = (
+    *_ATTACHED, Delimited(), _MAIL, _MAILBOX, OutlookMessage(_MAIL), Zip(_reader_in_archive), Tar(_reader_in_archive),
+)  # fmt: skip
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
@@ -97,8 +107,8 @@ def is_known(name: str) -> bool:
 
 
 def is_packed(one: Format) -> bool:
-    """Whether files of a format are compressed, or are mail, which may have compressed files attached."""
-    return isinstance(one, Compressed | Mail | Mailbox)
+    """Whether files of a format are compressed, or archives, or mail, which may have compressed files attached."""
+    return isinstance(one, Compressed | Mail | Mailbox | OutlookMessage | Archive)
 
 
 def _find(name: str, formats: Sequence[Format]) -> Format | None:

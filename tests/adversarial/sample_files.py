@@ -1,7 +1,10 @@
 """Sound files of packages, mail, rich text, markup and structured data, each as small as it can be, made by code."""
 
 import io
+import tarfile
 import zipfile
+
+import old_office_files
 
 Parts = dict[str, bytes]  # the parts of a package
 
@@ -447,6 +450,19 @@ DRAWING_OF_BEARS = b"""<svg xmlns="http://www.w3.org/2000/svg"><title>Bears</tit
 <foreignObject><div xmlns="http://www.w3.org/1999/xhtml">in the den</div></foreignObject></svg>
 """
 
+def tar(parts: Parts, mode: str = "w") -> bytes:
+    """An archive of tar with files of these names, compressed according to the mode."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, data in parts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+FOLDER = {"notes/a.md": b"# One\n\nThe cat.\n", "b.txt": b"the dog\n", ".c/d.txt": b"hidden\n", "e.bin": b"\0"}
+
 FILES = {
     "a.json": PACKAGE_JSON,
     "book.xml": BOOK,
@@ -472,4 +488,8 @@ FILES = {
     "a.rtf": RICH_TEXT,
     "a.eml": MESSAGE,
     "a.mbox": MAILBOX,
+    "a.zip": zipped(FOLDER),
+    "a.tar": tar(FOLDER),
+    "a.tgz": tar(FOLDER, "w:gz"),
+    **old_office_files.FILES,
 }

@@ -1,10 +1,11 @@
 """All parts of all formats, and the table of them that docs/formats.md shows."""
 
-from parts import mail, text
+from parts import mail, office, text
 
 PARTS = [
     *text.PARTS,
     *mail.PARTS,
+    *office.PARTS,
 ]
 
 
