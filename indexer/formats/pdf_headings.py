@@ -18,6 +18,7 @@ MAX_DISTANCE = 2.0  # times the font size, between the lines of a heading
 MAX_ROWS = 4  # more large rows are a text in large print
 MAX_BOLD_ROWS, MAX_BOLD_CHARACTERS = 2, 120  # a longer text in bold print is emphasised
 MIN_LETTERS = 2
+WIDE = 0.85  # times the font size: letters take less in the mean, unless a row has cells or ends with a page number
 MAX_NUMBER = 12  # letters before a title, such as "Chapter"; the outline may leave them out
 
 Outline = Mapping[int, Sequence[tuple[str, int]]]  # for a page from 0: the letters of its titles, and their levels
@@ -152,7 +153,7 @@ def _can_be_heading(rows: Sequence[Row], mark: Found) -> bool:
     if mark.level is not None:
         return True
     text = "".join(row.text for row in rows)
-    is_listed = " | " in text or f"{LEADERS} " in text  # in a table of contents
+    is_listed = f"{LEADERS} " in text or any(row.right - row.left > WIDE * row.size * len(row.text) for row in rows)
     if is_listed or _LABEL.fullmatch(text) or CAPTION.match(text):
         return False
     return len(rows) <= MAX_ROWS and sum(map(str.isalpha, text)) >= MIN_LETTERS

@@ -42,7 +42,9 @@ def _attached_format(name: str) -> Format | None:
     return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
 
 
-FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format))
+FORMATS: tuple[Format, ...] = (
+    Pdf(_attached_format), *_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format),
+)  # fmt: skip
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 

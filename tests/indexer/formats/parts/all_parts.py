@@ -1,8 +1,8 @@
 """All parts of all formats, and the table of them that docs/formats.md shows."""
 
-from parts import text
+from parts import pdf, text
 
-PARTS = [*text.PARTS]
+PARTS = [*text.PARTS, *pdf.PARTS]
 
 
 def table():
