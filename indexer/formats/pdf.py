@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
-from indexer.formats.format import Document, Format, OpenFile, UnreadableError
+from indexer.formats.format import Document, Format, Heading, OpenFile, UnreadableError
 from indexer.formats.pdf_headings import LARGE, Found, Outline, found_headings, levelled, outline_of, rounded
 from indexer.formats.pdf_layout import COMPOUND, rows_of, text_of, without_repeated
 from indexer.formats.pdf_notes import files_in, notes_of
@@ -97,11 +97,9 @@ class _Text:
         headings = levelled(self.headings)
         end = self.starts[1] if len(self.starts) > 1 else self.size
         on_first_page = [heading for heading in headings if heading.offset < end]
-        largest = min(on_first_page, key=lambda heading: heading.level).title if on_first_page else ""
+        title = title or min(on_first_page, key=lambda heading: heading.level, default=Heading(0, 1, file.name)).title
         text, starts = "".join(self.parts), tuple(self.starts)
-        return Document(
-            file.path, file.path, title or largest or file.name, text, "text", headings=headings, pages=starts
-        )
+        return Document(file.path, file.path, title, text, "text", headings=headings, pages=starts)
 
     def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:
         blocks = found_headings(rows_of(segments), body_size, self.outline, len(self.starts) - 1)
@@ -149,11 +147,7 @@ def _page(pdf: Any, number: int, file: OpenFile, *, is_reversed: bool) -> _Page:
             page = pdf[number]
         rotation = page.get_rotation()
         page.set_rotation(0)  # else pdfium mixes the lines
-        text_page = page.get_textpage()
-        try:
-            segments = segments_of(page, text_page, is_reversed=is_reversed)
-        finally:
-            text_page.close()
+        segments = segments_of(page, is_reversed=is_reversed)
         if file.has_ocr and not segments and any(True for _ in page.get_objects(max_depth=1)):
             page.set_rotation(rotation)
             segments = _recognised(page, file)

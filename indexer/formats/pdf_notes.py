@@ -61,17 +61,16 @@ def _string(read: Callable[..., int], *arguments: Any) -> str:
 def files_in(pdf: Any, file: OpenFile, find_format: Callable[[str], Format | None]) -> Iterator[Document]:
     """The documents in the files that are embedded in a PDF."""
     for number in range(min(MAX_FILES, pdf.count_attachments())):
-        attachment = pdf.get_attachment(number)
-        name = attachment.get_name().replace("\\", "/").rpartition("/")[2]
-        found = find_format(name)
-        if found is None:
-            continue
+        name = str(number)
         try:
+            attachment = pdf.get_attachment(number)
+            name = attachment.get_name().replace("\\", "/").rpartition("/")[2]
+            found = find_format(name)
+            if found is None:
+                continue
             stream = BytesIO(bytes(attachment.get_data()))
             for document in found.read(replace(file, path=name, stream=stream, left_out=LeftOut(), chosen=set())):
-                inner = name if document.record is None else f"{name}#{document.record}"
-                below = document.id.removeprefix(name)
-                yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=inner)
+                yield replace(document, id=f"{file.path}#{document.id}", path=file.path, record=document.id)
         except MemoryError:
             raise
         except Exception as error:  # parsers raise many errors; only this part is lost

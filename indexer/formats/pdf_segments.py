@@ -31,13 +31,15 @@ class Segment(NamedTuple):
     y: float  # of the baseline
     size: float  # of the font
     is_bold: bool = False  # whether its first and its last word are in a bold font
+    begins: bool = False  # whether a paragraph begins here
 
 
-def segments_of(page: Any, text_page: Any, *, is_reversed: bool) -> list[Segment]:
+def segments_of(page: Any, *, is_reversed: bool) -> list[Segment]:
     """The segments of a page in the order of its content. Text outside the page is left out.
 
     pdfium returns the words of all lines in reverse if `is_reversed`, else only those of lines from right to left.
     """
+    text_page = page.get_textpage()  # which is closed with the page
     text = text_page.get_text_range()
     direction = Direction.of(text, is_reversed=is_reversed)
     places = _Places(text_page, text, page.get_bbox())
@@ -52,10 +54,9 @@ def segments_of(page: Any, text_page: Any, *, is_reversed: bool) -> list[Segment
                 continue
             if segment.text == SOFT_HYPHEN and segments:
                 segments[-1] = segments[-1]._replace(text=segments[-1].text + HYPHEN)
-            elif direction is None:
-                segments.append(segment)
             else:
-                segments.append(segment._replace(text=direction.logical(segment.text)))
+                shown = segment.text if direction is None else direction.logical(segment.text)
+                segments.append(segment._replace(text=shown))
     return segments
 
 
