@@ -50,11 +50,9 @@ def segments_of(page: Any, *, is_reversed: bool) -> list[Segment]:
     for line in lines:
         for span in places.runs(line) if has_gaps else [line]:
             segment = places.segment(span)
-            if segment is None:
-                continue
-            if segment.text == SOFT_HYPHEN and segments:
+            if segment is not None and segment.text == SOFT_HYPHEN and segments:
                 segments[-1] = segments[-1]._replace(text=segments[-1].text + HYPHEN)
-            else:
+            elif segment is not None:
                 shown = segment.text if direction is None else direction.logical(segment.text)
                 segments.append(segment._replace(text=shown))
     return segments
