@@ -29,8 +29,8 @@ async def search(
 ) -> JSONResponse:
     """The chunks that match the query best, best first.
 
-    Several indexes are searched as one. Each hit then has the name of its `index`, and `copies` with the places of the
-    same text in the others.
+    Several indexes are searched as one, and each hit then has the name of its `index`. `copies` are the hits of other
+    files with the same text.
     """
     chosen = state.indexes.together(index or ())
     result = await state.admission.run(lambda: chosen.service.search(asked.for_hits(offset + asked.k)))
@@ -61,8 +61,7 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
     values = result_as_json(query, asked.mode, result, root)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown.update(_places(hit, query))
-        if hit.index is not None:
-            shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
+        shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
     most = sum(member.index.manifest.n_chunks for member in chosen.members)
     return {
         "query": query,

@@ -157,7 +157,7 @@ function hitItem(hit, asked, page, root) {
     why.panel);
 }
 
-const copyOf = ({ index, location }) => `${index}: ${location}`;
+const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
 
 /** The confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%. */
 function confidenceOf({ confidence }) {
