@@ -30,7 +30,7 @@ class Pdf(Format):
 
     suffixes = frozenset({".pdf"})
 
-    def __init__(self, find_format: Callable[[str], Format | None] = lambda _: None) -> None:
+    def __init__(self, find_format: Callable[[str], Format | None]) -> None:
         """Read embedded files of the formats that are found by their names."""
         self._find_format = find_format
 

@@ -29,22 +29,20 @@ from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
 
 PLAIN_TEXT, IMAGE = PlainText(), Image()
-_ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
-    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(), XmlFile(),
-    YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(), Notebook(),
-    JsonLines(), Parquet(),
-)  # fmt: skip
-# A message is read with everything that it contains, so an attached table needs no column of texts.
-_ATTACHED_TABLE = Delimited(as_sheet=True)
 
 
 def _attached_format(name: str) -> Format | None:
     return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
 
 
-FORMATS: tuple[Format, ...] = (
-    Pdf(_attached_format), *_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format),
+_ATTACHED: tuple[Format, ...] = (  # what a message or a PDF may have attached, so that no message has messages attached
+    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(), XmlFile(),
+    YamlFile(), Sections(), Html(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(), Notebook(),
+    JsonLines(), Parquet(), Pdf(_attached_format),
 )  # fmt: skip
+# A message is read with everything that it contains, so an attached table needs no column of texts.
+_ATTACHED_TABLE = Delimited(as_sheet=True)
+FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format))
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
