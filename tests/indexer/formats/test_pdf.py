@@ -235,11 +235,11 @@ def test_a_rotated_page_and_text_along_its_side_are_read_in_the_order_of_lines()
 
 def test_a_broken_embedded_file_is_left_out_and_the_text_is_read():
     names = "/Names << /EmbeddedFiles << /Names [(a) 2001 0 R] >> >>"
-    others = {2001: "<< /Type /Filespec /UF (a.docx) /EF << /F 2002 0 R >> >>", 2002: stream("broken")}
+    others = {2001: "<< /Type /Filespec /F (a.docx) /EF << /F 2002 0 R >> >>", 2002: stream("broken")}
     left_out = LeftOut()
     documents = read_bytes("a.pdf", pdf_of([column(50, 700, LINES)], catalogue=names, others=others), left_out=left_out)
     assert [document.text for document in documents] == ["\n".join(LINES)]
-    assert str(left_out).startswith("1 part left out: part a.docx cannot be read")
+    assert str(left_out).startswith("1 part left out: part a.docx cannot be read: ")
 
 
 def test_notes_are_on_their_pages_and_come_once():
