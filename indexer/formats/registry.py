@@ -35,17 +35,19 @@ from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
 
 PLAIN_TEXT, IMAGE = PlainText(), Image()
-_ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
-    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
-    XmlFile(), YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
-    Notebook(), Canvas(), Properties(), Evernote(), JsonLines(), Parquet(), Doc(), Ppt(), Xls(),
-)  # fmt: skip
-# A message is read with everything that it contains, so an attached table needs no column of texts.
-_ATTACHED_TABLE = Delimited(as_sheet=True)
 
 
 def _attached_format(name: str) -> Format | None:
     return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
+
+
+_ATTACHED: tuple[Format, ...] = (  # what a message or a PDF may have attached, so that no message has messages attached
+    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
+    XmlFile(), YamlFile(), Sections(), Html(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
+    Notebook(), Canvas(), Properties(), Evernote(), JsonLines(), Parquet(), Doc(), Ppt(), Xls(), Pdf(_attached_format),
+)  # fmt: skip
+# A message is read with everything that it contains, so an attached table needs no column of texts.
+_ATTACHED_TABLE = Delimited(as_sheet=True)
 
 
 def _reader_in_archive(name: str) -> ReadFile | None:

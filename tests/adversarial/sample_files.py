@@ -450,6 +450,7 @@ DRAWING_OF_BEARS = b"""<svg xmlns="http://www.w3.org/2000/svg"><title>Bears</tit
 <foreignObject><div xmlns="http://www.w3.org/1999/xhtml">in the den</div></foreignObject></svg>
 """
 
+
 def tar(parts: Parts, mode: str = "w") -> bytes:
     """An archive of tar with files of these names, compressed according to the mode."""
     stream = io.BytesIO()

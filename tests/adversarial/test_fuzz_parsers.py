@@ -13,6 +13,7 @@ import sample_files
 from conftest import make_tokenizer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from parts import pdf
 from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
@@ -37,6 +38,7 @@ NOTEBOOK = {
         {"cell_type": "code", "source": "x = 1", "outputs": [{"text": "a\rb"}, {"data": {"text/plain": "<a>"}}]},
     ]
 }
+PDF_PARTS = ("Hebrew", "fields on several pages", "lists of choices", "stamps", "embedded files")
 CELLS = "".join(hostile_files.docx_cell(text, "<w:gridSpan w:val='2'/><w:vMerge/>") for text in "ab")
 PARAGRAPH = "<w:p><w:pPr><w:pStyle w:val='Heading1'/></w:pPr><w:r><w:t>Chapter</w:t></w:r></w:p>"
 
@@ -59,6 +61,7 @@ SEEDS = {
     "a.tsv": b"id\ttext\n1\tthe cat\n",
     "a.parquet": hostile_files.odd_parquet(),
     "a.pdf": hostile_files.pdf(["first page", "second page"]),
+    **{part.file: part.data for part in pdf.PARTS if part.name in PDF_PARTS},
     "a.docx": hostile_files.docx(f"{PARAGRAPH}<w:tbl><w:tr>{CELLS}</w:tr><w:tr>{CELLS}</w:tr></w:tbl>"),
     "a.md.gz": gzip.compress(b"# One\n\ntext\n", mtime=0),
     "a.csv.bz2": bz2.compress(b"id,text\n1,the cat\n"),

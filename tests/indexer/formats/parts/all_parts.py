@@ -1,11 +1,12 @@
 """All parts of all formats, and the table of them that docs/formats.md shows."""
 
-from parts import mail, office, text
+from parts import mail, office, pdf, text
 
 PARTS = [
     *text.PARTS,
     *mail.PARTS,
     *office.PARTS,
+    *pdf.PARTS,
 ]
 
 
