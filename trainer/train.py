@@ -33,7 +33,15 @@ from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
 from trainer.replacing import replace_folder
-from trainer.run.folder import Log, check_named, claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.folder import (
+    Log,
+    check_named,
+    claim_folder,
+    locked,
+    read_log,
+    refuse_earlier_run,
+    refuse_overwritten_models,
+)
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import (
     Running,
@@ -86,6 +94,16 @@ def held_out_losses(
                     sample = own[source.context]
                 losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
+
+
+def what_was_learned(first: Mapping[str, float], last: Mapping[str, float]) -> str:
+    """What the first and the last held-out losses of a run say."""
+    before, after = (min(losses["random"], losses["null"]) - losses["true"] for losses in (first, last))
+    uses = "has learned to use its context" if after > max(before, 0) else "has not learned to use its context"
+    return (
+        f"The held-out loss was {first['true']:.3f} before the training and is {last['true']:.3f} now. With the context"
+        f" of another batch it is {last['random']:.3f}, and without one {last['null']:.3f}: the model {uses}."
+    )
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
@@ -205,6 +223,8 @@ class TrainingRun:
         if not is_first():
             return folder
         self._export(folder)
+        if watched := [line["held_out"] for line in read_log(self.recipe.run.out) if "held_out" in line]:
+            self.display.note(what_was_learned(watched[0], watched[-1]))
         best = folder.with_name("best")
         if math.isfinite(progress.best_loss):
             lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."
