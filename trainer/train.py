@@ -98,11 +98,12 @@ def held_out_losses(
 
 def what_was_learned(first: Mapping[str, float], last: Mapping[str, float]) -> str:
     """What the first and the last held-out losses of a run say."""
-    before, after = (min(losses["random"], losses["null"]) - losses["true"] for losses in (first, last))
-    uses = "has learned to use its context" if after > max(before, 0) else "has not learned to use its context"
+    own, random, null = (first[name] - last[name] for name in ("true", "random", "null"))
+    learns = "" if own > max(random, null) else " not"
     return (
-        f"The held-out loss was {first['true']:.3f} before the training and is {last['true']:.3f} now. With the context"
-        f" of another batch it is {last['random']:.3f}, and without one {last['null']:.3f}: the model {uses}."
+        f"The held-out loss fell from {first['true']:.3f} to {last['true']:.3f}: by {own:.3f} with its own context, by"
+        f" {random:.3f} with that of another batch, and by {null:.3f} without one. So the model has{learns} learned to"
+        " use its context."
     )
 
 

@@ -82,13 +82,13 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
 
 
 def test_a_run_says_at_its_end_whether_the_context_has_become_of_use():
-    start, useful = {"true": 0.8, "random": 0.8, "null": 0.9}, {"true": 0.6, "random": 0.7, "null": 0.75}
+    start, useful = {"true": 0.8, "random": 0.8, "null": 0.9}, {"true": 0.5, "random": 0.7, "null": 0.75}
     assert what_was_learned(start, useful) == (
-        "The held-out loss was 0.800 before the training and is 0.600 now. With the context of another batch it is"
-        " 0.700, and without one 0.750: the model has learned to use its context."
+        "The held-out loss fell from 0.800 to 0.500: by 0.300 with its own context, by 0.100 with that of another"
+        " batch, and by 0.150 without one. So the model has learned to use its context."
     )
-    for last in (start, useful | {"random": 0.6}):
-        assert "has not learned to use its context" in what_was_learned(start, last)
+    for last in (start, useful | {"random": 0.4}):
+        assert what_was_learned(start, last).endswith("So the model has not learned to use its context.")
 
 
 def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):
