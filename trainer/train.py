@@ -102,8 +102,8 @@ def what_was_learned(first: Mapping[str, float], last: Mapping[str, float]) -> s
     learns = "" if own > max(random, null) else " not"
     return (
         f"The held-out loss fell from {first['true']:.3f} to {last['true']:.3f}: by {own:.3f} with its own context, by"
-        f" {random:.3f} with that of another batch, and by {null:.3f} without one. So the model has{learns} learned to"
-        " use its context."
+        f" {random:.3f} with that of another batch, and by {null:.3f} without one. So its own context has{learns}"
+        " become more useful."
     )
 
 
