@@ -10,7 +10,7 @@ from indexer.formats.encoding import decode, stream_lines
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document
 from indexer.formats.outline import MAX_VALUES, Outline, check_depth, readable
-from indexer.formats.records import find_columns, record_document
+from indexer.formats.records import Row, find_columns, row_documents
 
 # Keys of members whose value is the name of the object, the best first
 NAMES = {name: rank for rank, name in enumerate(("title", "name", "label", "id", "_id", "key"))}
@@ -191,7 +191,10 @@ class JsonLines(Format):
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        lacking: UnreadableError | None = None  # the error of the first line that lacks a column
+        yield from row_documents(file, self._rows(file))
+
+    def _rows(self, file: OpenFile) -> Iterator[Row]:
+        lacking: UnreadableError | None = None  # the error of the first line that lacks a chosen column
         n_lacking = 0
         n_rows = 0  # including those that are left out, so that correcting one changes no id
         for number, line in enumerate(stream_lines(file.stream, MAX_LINE), start=1):
@@ -209,7 +212,7 @@ class JsonLines(Format):
                 lacking, n_lacking = lacking or error, n_lacking + 1
                 file.left_out.add(number, f"has {error}")
             else:
-                yield record_document(file.path, row, found, n_rows)
+                yield n_rows, number, found, [*row.items()]
         if n_rows and file.left_out.n_lines == n_rows:
             if lacking is not None and n_lacking == n_rows:
                 raise lacking  # the file is of another kind, and its first line says so
@@ -224,9 +227,8 @@ class _LineError(Exception):
 def _record(line: bytes) -> dict[str, Any]:
     """The object on a line; raises _LineError."""
     try:
-        row = parse_json(line.rstrip())  # so that an error at the end has the number of this line and not the next
-    except UnicodeDecodeError:
-        raise _LineError("is not UTF-8 text") from None
+        # Without the end of the line, so that an error there has the number of this line, and without what a crash left
+        row = parse_json(line.rstrip().strip(b"\0"))
     except json.JSONDecodeError as error:
         raise _LineError(f"is not JSON ({error.msg} at column {error.colno})") from None
     except ValueError as error:

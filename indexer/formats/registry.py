@@ -1,7 +1,6 @@
 """The registry of formats: a file is read by the one that lists its name."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
@@ -9,9 +8,8 @@ from indexer.formats.compressed import Compressed
 from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
-from indexer.formats.encoding import without_surrogates
 from indexer.formats.epub import Epub
-from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, suffix_of
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.json_file import JsonFile, JsonLines, Notebook
 from indexer.formats.mail import Mail, Mailbox
@@ -25,6 +23,7 @@ from indexer.formats.pdf import Pdf
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
+from indexer.formats.tidy import tidy
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
 
@@ -32,17 +31,15 @@ PLAIN_TEXT, IMAGE = PlainText(), Image()
 _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
     Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(), XmlFile(),
     YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(), Notebook(),
-    JsonLines(), Parquet(),
+    JsonLines(), Parquet(), Delimited(),
 )  # fmt: skip
-# A message is read with everything that it contains, so an attached table needs no column of texts.
-_ATTACHED_TABLE = Delimited(as_sheet=True)
 
 
 def _attached_format(name: str) -> Format | None:
-    return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
+    return _find(name, _ATTACHED)
 
 
-FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format))
+FORMATS: tuple[Format, ...] = (*_ATTACHED, Mail(_attached_format), Mailbox(_attached_format))
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
@@ -58,20 +55,11 @@ def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
         for document in format_of(file.name).read(file):
-            yield _tidy(document)
+            yield tidy(document)
     except (UnreadableError, MemoryError):
         raise
     except Exception as error:  # parsers raise many errors; only this file is lost
         raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
-
-
-def _tidy(document: Document) -> Document:
-    """The document without characters that UTF-8 cannot encode, and with a title of bounded length."""
-    return replace(
-        document,
-        title=without_surrogates(document.title)[:MAX_TITLE],
-        text=without_surrogates(document.text),
-    )
 
 
 def is_image(name: str) -> bool:
