@@ -126,12 +126,13 @@ def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) 
     if not suffix and not size:
         return None
     with open_regular(Path(location), top) as stream:
+        start = stream.read(SNIFFED)
+        if is_key(start):
+            return Ignored(shown, "key or certificate")
         if suffix:
+            stream.seek(0)
             is_text = reads_as_text(stream, name, size)
             return None if is_text else UnreadFile(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
-        start = stream.read(SNIFFED)
-    if is_key(start):
-        return Ignored(shown, "key or certificate")
     is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     is_text = is_utf16 or b"\0" not in start or not is_binary(start)  # a crash may leave NULs in a log
     return None if is_text else Ignored(shown, "binary file without suffix")

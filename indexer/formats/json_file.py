@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from indexer.formats.code import code_document
+from indexer.formats.code import check_no_private_key, code_document
 from indexer.formats.encoding import decode, stream_lines
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document
@@ -22,10 +22,11 @@ LARGE = 1_000_000  # bytes; smaller data cannot contain too many values
 MAX_LINE = 50_000_000  # bytes of a line of JSON Lines
 
 _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_COMMENT = re.compile(rf"({_QUOTED})|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)", re.DOTALL)
+_NOTE = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)"
+_COMMENT = re.compile(rf"({_QUOTED})|{_NOTE}", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_QUOTED})|,(?=\s*[}}\]])", re.DOTALL)
 _BETWEEN = re.compile(r"[\s,]*")
-_TOKEN = re.compile(rf"{_QUOTED}|[{{}}\[\]]|[^\s\"{{}}\[\],:]+", re.DOTALL)
+_TOKEN = re.compile(rf"{_QUOTED}|(?P<comment>{_NOTE})|[{{}}\[\]]|[^\s\"{{}}\[\],:]+", re.DOTALL)
 
 
 class JsonFile(Format):
@@ -38,6 +39,7 @@ class JsonFile(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
+        check_no_private_key(file, text)
         if sum(map(text.count, "[{,")) > MAX_VALUES:
             raise UnreadableError(f"JSON of more than {MAX_VALUES:,} values")
         try:
@@ -45,14 +47,14 @@ class JsonFile(Format):
                 values = _parsed(text)
             except json.JSONDecodeError:
                 without = _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
-                without = _LAST_COMMA.sub(lambda match: match[1] or "", without)
-                values, text = _parsed(without), without
+                values = _parsed(_LAST_COMMA.sub(lambda match: match[1] or "", without))
         except json.JSONDecodeError:
             yield code_document(file, text, "json")
             return
         writer = _Writer(text)
         for value in values:
             writer.write(value)
+        writer.next_line()  # writes the comments at the end
         yield writer.outline.document(file)
 
 
@@ -106,11 +108,14 @@ class _Writer:
         self._tokens = _TOKEN.finditer(text)
         self._position, self._line = 0, 1
 
-    def _next(self) -> int:
-        """The line of the next key, scalar or bracket."""
-        start = next(self._tokens).start()
-        self._line += self._text.count("\n", self._position, start)
-        self._position = start
+    def next_line(self) -> int:
+        """The line of the next key, scalar or bracket. Comments before it are written."""
+        while (token := next(self._tokens, None)) is not None:
+            self._line += self._text.count("\n", self._position, token.start())
+            self._position = token.start()
+            if token["comment"] is None:
+                break
+            self.outline.line(token["comment"], self._line, is_spread=True)
         return self._line
 
     def write(self, value: list[Any], depth: int = 0, key: str | None = None, number: int = 0) -> None:
@@ -119,13 +124,13 @@ class _Writer:
         Raises UnreadableError if it is nested too deep.
         """
         check_depth(depth, "JSON")
-        line = self._next()
+        line = self.next_line()
         is_object = isinstance(value, _Object)
         label = "" if key is None else f"{key}:"
         listed = "" if is_object else _on_one_line(value)
         if listed or not (value or is_object):
             for _ in value:
-                self._next()
+                self.next_line()
             text = f"{label} {listed}".strip()
             if text:
                 self.outline.line(text if label else f"- {text}", line, max(0, depth - 1))
@@ -137,7 +142,7 @@ class _Writer:
             if label:
                 self.outline.line(label, line, depth - 1)
             self._write_items(value, depth, line)
-        self._next()  # the bracket at the end
+        self.next_line()  # the bracket at the end
 
     def _write_items(self, value: list[Any], depth: int, line: int) -> None:
         is_object = isinstance(value, _Object)
@@ -145,11 +150,11 @@ class _Writer:
         for number, item in enumerate(value):
             key, content = item if is_object else (None, item)
             if is_object:
-                self._next()
+                self.next_line()
             if isinstance(content, list):
                 self.write(content, depth + 1, key, number)
                 continue
-            at = self._next()
+            at = self.next_line()
             if number < n_shown or is_object:
                 self.outline.line(f"- {_shown(content)}" if key is None else f"{key}: {_shown(content)}", at, depth)
         if len(value) > n_shown:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
+from indexer.formats.code import check_no_private_key
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile
 from indexer.formats.markdown import marked_up_document, without_headings
@@ -178,6 +179,7 @@ class AsciiDoc(_Markup):
         file.stream.seek(0)
         if is_key:  # or a signature
             text = decode(file.stream.read())
+            check_no_private_key(file, text)
             yield Document(file.path, file.path, file.name, text, "text", has_lines=True)
         else:
             yield from super().read(file)

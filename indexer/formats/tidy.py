@@ -1,4 +1,4 @@
-"""What is done to the documents of all formats: characters become those of queries, and front matter leaves the text."""
+"""What is done to the documents of all formats: characters become those of queries, front matter leaves the text."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,10 +7,12 @@ from itertools import pairwise
 from cdesearch.languages.characters import normal
 from indexer.formats.encoding import without_surrogates
 from indexer.formats.format import MAX_TITLE, Document
+from indexer.formats.front_matter import without_front_matter
 
 
 def tidy(document: Document) -> Document:
-    """The document with the characters of queries, and with a title of bounded length."""
+    """The document without front matter, with the characters of queries, and with a title of bounded length."""
+    document = without_front_matter(document)
     title = _clean(document.title)[:MAX_TITLE]
     headings = tuple(replace(one, title=_clean(one.title)) for one in document.headings)
     tidied = replace(document, title=title, headings=headings)

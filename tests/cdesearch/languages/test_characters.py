@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001 (invisible and similar characters are what is tested)
 import re
 import unicodedata
 

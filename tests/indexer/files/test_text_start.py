@@ -10,6 +10,7 @@ from read_bytes import read_bytes
 from walked import found, left_out
 
 from indexer.files.outcome import MOST_BYTES, reads_as_text
+from indexer.formats.format import GeneratedError
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
 CODE = 'sub greet {\n    my ($name) = @_;\n    print "Hello, $name\\n" if defined $name;\n}\n' * 40
@@ -73,9 +74,25 @@ def test_the_walk_finds_texts_with_an_unknown_suffix_and_names_what_it_leaves_ou
     (tmp_path / "README.examples").write_text(PROSE)
     (tmp_path / "CHANGES.gz").write_bytes(gzip.compress(PROSE.encode()))
     (tmp_path / "table.dat").write_text(NUMBERS)
-    (tmp_path / "id_rsa").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n")
+    for name in ("server_key", "server.pem"):
+        (tmp_path / name).write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n")
     assert found(tmp_path) == ["CHANGES.gz", "README.examples"]
-    assert left_out(tmp_path) == {"id_rsa": "key or certificate", "table.dat": "unknown format .dat"}
+    keys = dict.fromkeys(["server.pem", "server_key"], "key or certificate")
+    assert left_out(tmp_path) == keys | {"table.dat": "unknown format .dat"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("key.txt", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"),
+        ("key.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n"),
+        ("account.json", '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nMIIE"}'),
+    ],
+)
+def test_a_private_key_in_a_text_file_is_ignored(name, data):
+    with pytest.raises(GeneratedError, match="private key"):
+        [*read_bytes(name, data.encode())]
+    assert [*read_bytes(name, data.encode(), is_wanted=True)]
 
 
 def test_a_log_without_suffix_may_contain_nuls_but_no_program_does(tmp_path):

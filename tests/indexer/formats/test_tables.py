@@ -95,7 +95,7 @@ def test_rows_are_named_by_their_ids_and_titles():
 
 
 def test_a_line_of_jsonl_in_another_encoding_or_after_nuls_is_read():
-    data = '{"who": "Ann"}\n'.encode() + b"\0" * 64 + '{"who": "Göttingen"}\n'.encode("latin-1")
+    data = b'{"who": "Ann"}\n' + b"\0" * 64 + '{"who": "Göttingen"}\n'.encode("latin-1")
     assert rows("a.jsonl", data) == {1: "who: Ann", 2: "who: Göttingen"}
 
 

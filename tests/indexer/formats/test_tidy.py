@@ -19,3 +19,47 @@ def test_places_stay_right_when_characters_become_fewer():
     found = [tidied.text[one.offset :][:4] for one in (*tidied.headings[1:], *tidied.anchors)]
     assert found == ["# Pr", "# Én", "# Pr", "last"] and tidied.headings[0].offset == -1
     assert [tidied.text[page:][:4] for page in tidied.pages] == ["Über", "# Én"]
+
+
+NOTE = """---
+title: My Note
+# a comment
+aliases: [Alpha, Beta]
+tags:
+  - bees
+  - "hives"
+uid: 7
+---
+
+# Head
+
+honey
+"""
+
+
+def test_front_matter_is_no_text_except_what_describes_the_note():
+    (document,) = read_bytes("a.md", NOTE.encode())
+    assert document.title == "My Note"
+    assert document.text == "aliases: Alpha, Beta - tags: bees, hives\n\n# Head\n\nhoney\n"
+    assert document.line_numbers == (1, 10, 11, 12, 13, 14)
+    assert [(one.title, document.text[one.offset :][:6]) for one in document.headings] == [("Head", "# Head")]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "title", "text"),
+    [
+        ("a.md", "+++\ntitle = 'T'\ntags = ['a']\n[params]\nx = 1\n+++\nbody\n", "T", "tags: a\nbody\n"),
+        ("a.md", "---\ntitle: Foo: bar\ntags: a\n---\nbody\n", "Foo: bar", "tags: a\nbody\n"),  # is not YAML
+        ("a.md", "---\n# comment\nlayout: post\n---\nbody\n", "a.md", "\nbody\n"),
+        ("a.md", "---\ntitle: only\n---\n", "only", "only\n"),
+        ("a.rst", "---\ntitle: T\n---\n\nbody\n", "T", "\n\nbody\n"),
+        ("a.txt", "---\nlayout: post\n...\nbody\n", "a.txt", "\nbody\n"),
+        ("a.md", "---\nSome prose.\n---\nbody\n", "a.md", "---\nSome prose.\n---\nbody\n"),
+        ("a.md", "---\n\n---\nbody\n", "a.md", "---\n\n---\nbody\n"),
+        ("a.md", "---\ntags: x\n", "a.md", "---\ntags: x\n"),
+        ("a.md", "---\na: &a [x, x]\nb: &b [*a, *a]\ntags: [*b, y]\n---\nbody\n", "a.md", "tags: y\nbody\n"),
+    ],
+)
+def test_front_matter_of_every_kind(name, data, title, text):
+    (document,) = read_bytes(name, data.encode())
+    assert (document.title, document.text) == (title, text)
