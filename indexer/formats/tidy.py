@@ -21,7 +21,7 @@ def tidy(document: Document) -> Document:
 
 def _changed(document: Document, change: Callable[[str], str]) -> Document:
     """The document after a change of the pieces between the places in its text, which keep their lines."""
-    places = {one.offset for one in (*document.headings, *document.anchors)} | {*document.pages}
+    places = {one.offset for one in document.headings} | {one.offset for one in document.anchors} | {*document.pages}
     starts = sorted({0, *(offset for offset in places if offset > 0)})
     moved, pieces, size = {}, [], 0
     for start, end in pairwise([*starts, len(document.text)]):
