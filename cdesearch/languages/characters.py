@@ -17,6 +17,7 @@ _JOINED = (
     r"[\u0600-\u109f\u1780-\u18af\ua840-\uabff\U00010a00-\U00011fff"
     r"\u2190-\u21ff\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff]"
 )
+_CONTROLS = re.compile(rf"[{_CONTROL}]+")
 _OTHER = re.compile(rf"[{_FORM}{_INVISIBLE}{_CONTROL}\u200c\u200d\ufe0f]")  # what no ordinary text contains
 _CHANGES = (
     (re.compile(r"\x1b\[\d{0,4}C"), " "),  # some programs move the cursor instead of writing a blank
@@ -28,7 +29,7 @@ _CHANGES = (
         ),
         "",
     ),
-    (re.compile(rf"[{_CONTROL}]+"), " "),
+    (_CONTROLS, " "),
     (re.compile(rf"[{_INVISIBLE}]|(?<=\w)\ufe0f|(?<!{_JOINED})[\u200c\u200d]+|[\u200c\u200d]+(?!{_JOINED})"), ""),
     (re.compile(rf"[{_FORM}]+"), lambda found: unicodedata.normalize("NFKC", found[0])),
 )
@@ -36,7 +37,7 @@ _CHANGES = (
 
 def normal(text: str) -> str:
     """A text as it is searched and shown; the same text if it is so already. It keeps its lines."""
-    if _OTHER.search(text):
+    if (_CONTROLS if text.isascii() else _OTHER).search(text):  # the first takes half of the time
         for pattern, replacement in _CHANGES:
             text = pattern.sub(replacement, text)
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
