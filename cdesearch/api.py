@@ -4,6 +4,7 @@ import warnings
 from asyncio import wrap_future
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from threading import Lock
@@ -15,6 +16,7 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import InputError, QueryError, SourceError
 from cdesearch.models.endpoint_model import EndpointModel, Model, parse_model, with_details
 from cdesearch.search.options import Mode
+from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.request import Filters, Globs, K, Searches, SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
@@ -40,9 +42,13 @@ class _Opened(Searches):
         self._searched.close()
 
     def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """The results of the newest generation."""
+        """The results of the newest generation, in which each hit has the row of the best line of its passage."""
         self._bring_up_to_date()
-        return self._searched.search_many(requests)
+        found = zip(self._searched.search_many(requests), map(query_words, (one.text for one in requests)), strict=True)
+        return [
+            replace(result, hits=tuple(replace(hit, row=best_row(hit, words)) for hit in result.hits))
+            for result, words in found
+        ]
 
     async def asearch(
         self,

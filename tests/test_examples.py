@@ -71,7 +71,7 @@ def test_keep_an_index(tmp_path, run_here):
     (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
     (tmp_path / "bread.md").write_text("# Bread\n\nKnead the dough and bake it.")
     lines = run_here("keep_an_index.py", tmp_path, "how to bake", "why does a cat purr").splitlines()
-    answers = ["how to bake: bread.md:1", "why does a cat purr: cats.md:1"]
+    answers = ["how to bake: bread.md:3", "why does a cat purr: cats.md:3"]
     assert lines == ["2 documents, 0 files skipped", *answers, *answers, "up to date"]
 
 
@@ -91,7 +91,7 @@ def test_embed_in_context():
 def test_retrievers_of_other_libraries(name, tmp_path, run_here):
     (tmp_path / "bread.md").write_text("# Bread\n\nKnead the dough and bake it.")
     (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs.")
-    assert "bread.md:1 # Bread" in run_here(name, tmp_path, "how to bake").splitlines()[0]
+    assert "bread.md:3 # Bread" in run_here(name, tmp_path, "how to bake").splitlines()[0]
 
 
 def test_lancedb_table(tmp_path, run_here):

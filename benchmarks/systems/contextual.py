@@ -12,7 +12,7 @@ from cdesearch.context.context import Context, EncodingContext, FittedContext, N
 from cdesearch.context.document import add_document_context
 from cdesearch.context.head import Role
 from cdesearch.context.sample import FITTED_TEXTS
-from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
 
@@ -50,11 +50,12 @@ def vectors_in(
 ) -> tuple[Floats, Floats]:
     """Unit vectors of queries and documents, all embedded in `context`."""
     queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
-    documents = embed_documents(context, dataset, encoder, work)
-    if document_weight:
-        for rows in dataset.documents:
-            documents[rows] = add_document_context(documents[rows], document_weight)
-    return queries, to_unit(documents)
+    if context is None or not document_weight:
+        return queries, embed_documents(context, dataset, encoder, work)
+    documents = context.whitening.apply(_embed_bare_documents(context, dataset, encoder, work))
+    for rows in dataset.documents:
+        documents[rows] = add_document_context(documents[rows], document_weight)
+    return queries, encoder.attend(documents, "document", context)
 
 
 def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> FittedContext:

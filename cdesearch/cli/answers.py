@@ -11,9 +11,9 @@ from rich.text import Text
 
 from cdesearch.answer.answer import NOTHING, Answer, quoted_answer
 from cdesearch.answer.extract import CorpusView
-from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.hits.render import shown_place
 from cdesearch.errors import LanguageModelError
+from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher

@@ -34,8 +34,8 @@ class LocatedPassage:
 
     @property
     def copies(self) -> list[str]:
-        """The locations of the same text in other indexes, each after the name of its index."""
-        return [f"{copy.index}: {copy.chunk.location}" for copy in self.best.copies]
+        """The locations of the same text in other files, after the name of the index in a search of several."""
+        return [f"{copy.index}: " * (copy.index is not None) + copy.chunk.location for copy in self.best.copies]
 
     @property
     def headings(self) -> str:

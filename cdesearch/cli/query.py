@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdesearch.builders import BUILDER
 from cdesearch.cli.exits import DONE, NO_HITS
-from cdesearch.cli.hits.grouping import group_hits, group_of, search_for_groups
+from cdesearch.cli.hits.grouping import HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.render import (
     Shown,
     as_percentage,
@@ -121,7 +121,7 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
 
 def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> None:
     """Print the hits or open the best one, and remember their places if people see them."""
-    groups = group_hits(result.hits, options.request.k) if options.is_grouped else [*map(group_of, result.hits)]
+    groups = group_hits(result.hits, options.request.k) if options.is_grouped else [*map(HitGroup, result.hits)]
     if groups and (options.open or options.is_for_people):
         from cdesearch.cli.hits.opening import open_place, remember
 
@@ -141,8 +141,8 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:
-    from cdesearch.cli.hits.passage_lines import best_row, query_words
     from cdesearch.cli.passage_text import located, passages_as_text
+    from cdesearch.search.passage_lines import best_row, query_words
     from cdesearch.search.passages import Fence, fit_passages
 
     words = query_words(query)

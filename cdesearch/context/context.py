@@ -9,7 +9,7 @@ Context          with the sampled chunks' vectors; an index stores it, and docum
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -49,7 +49,7 @@ class EncodingContext(Protocol):
 
     @property
     def attended(self) -> Floats | None:
-        """(m, n) whitened first-stage vectors of sampled chunks, m <= J, for the context head; None before a fit."""
+        """(m, n) vectors of sampled chunks, m <= J, to which the context head attends; None before a fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +102,24 @@ class FittedContext:
     fingerprint: str  # of the sample's fingerprint and the texts whose vectors the whitening was fitted to
     inputs: NetworkInputs
     whitening: Whitening
-    attended: Floats = field(init=False)
+    # (m, n) unit vectors of the chunks in `attended_chunks`: whitened, and in the context of their documents
+    attended: Floats
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attended", _attended(self.inputs, self.whitening))
+    @property
+    def attended_chunks(self) -> tuple[str, ...]:
+        """The ids (m) of the chunks of `attended`."""
+        return _with_vectors(self.sampled, self.inputs)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
-        _write(path, self.sampled, self.fingerprint, _arrays(self.inputs) | asdict(self.whitening))
+        arrays = _arrays(self.inputs) | asdict(self.whitening) | {"attended": self.attended}
+        _write(path, self.sampled, self.fingerprint, arrays)
 
     @classmethod
     def load(cls, path: Path) -> "FittedContext":
         """Read a file written by `save`; raises IndexDamagedError."""
-        stored = _Stored.read(path, "shift", "projection")
-        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening)
+        stored = _Stored.read(path, "shift", "projection", "attended")
+        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, stored.arrays["attended"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +130,15 @@ class Context:
     fingerprint: str  # the fingerprint of the FittedContext it was made from
     inputs: NetworkInputs
     whitening: Whitening
+    attended: Floats  # as in `FittedContext`
     # (n, whitening.dimension) unit vectors of sampled chunks, n <= J; in an index, as its table holds them
     sample_vectors: Floats
-    attended: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attended", _attended(self.inputs, self.whitening))
 
     @classmethod
     def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
         """The complete context, from a fitted one and the vectors of its sampled chunks."""
-        return cls(fitted.sampled, fitted.fingerprint, fitted.inputs, fitted.whitening, sample_vectors)
+        parts = fitted.sampled, fitted.fingerprint, fitted.inputs, fitted.whitening, fitted.attended
+        return cls(*parts, sample_vectors)
 
     @property
     def sample(self) -> ContextSample:
@@ -146,26 +148,27 @@ class Context:
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
-        arrays = _arrays(self.inputs) | asdict(self.whitening) | {"sample_vectors": self.sample_vectors}
+        arrays = _arrays(self.inputs) | asdict(self.whitening)
+        arrays |= {"attended": self.attended, "sample_vectors": self.sample_vectors}
         _write(path, self.sampled, self.fingerprint, arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Context":
         """Read a file written by `save`; raises IndexDamagedError."""
-        stored = _Stored.read(path, "shift", "projection", "sample_vectors")
-        vectors = stored.arrays["sample_vectors"]
-        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, vectors)
+        stored = _Stored.read(path, "shift", "projection", "attended", "sample_vectors")
+        vectors = (stored.arrays[name] for name in ("attended", "sample_vectors"))
+        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, *vectors)
 
     @property
     def attended_chunks(self) -> tuple[str, ...]:
         """The ids (m) of the chunks of `attended`."""
-        rows = zip(self.sampled.chunk_ids, self.inputs.vectors, strict=True)
-        return tuple(chunk for chunk, vector in rows if vector.any())
+        return _with_vectors(self.sampled, self.inputs)
 
 
-def _attended(inputs: NetworkInputs, whitening: Whitening) -> Floats:
-    """The whitened first-stage vectors of the sampled chunks that have one."""
-    return whitening.apply(inputs.vectors[inputs.vectors.any(axis=1)])
+def _with_vectors(sampled: SampledChunks, inputs: NetworkInputs) -> tuple[str, ...]:
+    """The ids of the sampled chunks that have a first-stage vector."""
+    rows = zip(sampled.chunk_ids, inputs.vectors, strict=True)
+    return tuple(chunk for chunk, vector in rows if vector.any())
 
 
 def _arrays(inputs: NetworkInputs) -> dict[str, Any]:
@@ -237,8 +240,8 @@ def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
         if not 1 <= dimension <= d:
             raise ValueError("its projection has an impossible number of dimensions")
         expected |= {"shift": (d,), "projection": (d, dimension)}
-        if "sample_vectors" in further:
-            expected["sample_vectors"] = (shapes["sample_vectors"][0], dimension)
+        for name in {"attended", "sample_vectors"}.intersection(further):
+            expected[name] = (min(shapes[name][0], size), dimension)
     if "keys" in shapes:
         cached = (shapes["keys"][0], size, d)
         expected |= {"keys": cached, "values": cached}

@@ -32,7 +32,8 @@ def fitted_context(
 ) -> FittedContext:
     """The sample with the whitening that is fitted to `vectors` (n, d), reduced to `dimension` unless it is None.
 
-    If the networks read no context, `vectors` also has those of the sampled chunks, to which the context head attends.
+    If the networks read no context, `vectors` also has those of the sampled chunks, to which the context head attends:
+    each as a document of its own.
     """
     digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
     whitening = soft_whitening(vectors, statistics)
@@ -46,7 +47,8 @@ def fitted_context(
         known = [row is not None for row in found]
         inputs = replace(inputs, vectors=np.zeros_like(inputs.vectors))
         inputs.vectors[known] = vectors[[row for row in found if row is not None]]
-    return FittedContext(sample.sampled, digest.hexdigest(), inputs, whitening)
+    attended = whitening.apply(inputs.vectors[inputs.vectors.any(axis=1)])
+    return FittedContext(sample.sampled, digest.hexdigest(), inputs, whitening, attended)
 
 
 def has_layout_of(context: EncodingContext, null: NullContext) -> bool:

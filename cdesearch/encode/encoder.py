@@ -173,12 +173,13 @@ class Encoder:
     def second_stage(self, pooled: Floats, role: Role, context: EncodingContext) -> Floats:
         """(n, d') unit vectors in a fitted context, from pooled ones (n, d): whitened, and changed by the context head.
 
-        For networks that do not read the context, so that pooled vectors of one context serve another one.
+        For networks that do not read the context, so that pooled vectors of one context serve another one. Chunks of
+        a document get the context of their document in between, see `attend`.
         """
-        return self._in_context(context.whitening.apply(pooled), role, context)
+        return self.attend(context.whitening.apply(pooled), role, context)
 
-    def _in_context(self, whitened: Floats, role: Role, context: EncodingContext) -> Floats:
-        """The whitened vectors, changed by the context head if there is one and the context is fitted."""
+    def attend(self, whitened: Floats, role: Role, context: EncodingContext) -> Floats:
+        """The whitened unit vectors, changed by the context head if there is one and the context is fitted."""
         attended = context.attended
         if self.head is None or attended is None or not len(attended):
             return whitened
@@ -215,7 +216,7 @@ class Encoder:
         for indices, (_, batch) in self._run_second_stage(texts, self._tokens.prefix(role), context, alone=alone):
             vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
         for row in range(len(vectors)):  # products of several rows are rounded otherwise
-            vectors[row : row + 1] = self._in_context(vectors[row : row + 1], role, context)
+            vectors[row : row + 1] = self.attend(vectors[row : row + 1], role, context)
         return vectors
 
     @property
@@ -240,7 +241,7 @@ class Encoder:
         ids, belongs = join_chunks(self._tokens.chunk_ids(chunks), self.separator)
         context = context or self._null
         _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
-        return self._in_context(self._checked(vectors, len(chunks), context.whitening.dimension), "document", context)
+        return self.attend(self._checked(vectors, len(chunks), context.whitening.dimension), "document", context)
 
     def encode_windows(self, windows: Sequence[Sequence[str]], context: EncodingContext | None) -> Iterator[Floats]:
         """The vectors of each window, in order; the runtime's `workers` compute several at the same time."""
@@ -272,7 +273,7 @@ class Encoder:
         context = context or self._null
         for indices, (_, vectors) in self._run_second_stage(texts, self._tokens.prefix(role), context):
             checked = self._checked(vectors, len(indices), context.whitening.dimension)
-            yield indices, self._in_context(checked, role, context)
+            yield indices, self.attend(checked, role, context)
 
     def _run_second_stage(
         self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False

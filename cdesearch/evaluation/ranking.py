@@ -18,14 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.context import Context
-from cdesearch.context.document import add_document_context, subtract_document_context
+from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.encode.encoder import Encoder
 from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import read_chunks, without
 from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
+from cdesearch.search.first_stage import first_stage_of, is_kept
 from cdesearch.search.fusion import Candidates, EvidenceFusion
 from cdesearch.search.lexical import text_search
 from cdesearch.search.nearest import RowIds
@@ -60,14 +62,10 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
     encoder = reader.encoder
     texts = [without(chunk.text, removed) for chunk in answers]
     context = reader.index.context_for(encoder)
-    own = [
-        encoder.encode([text], "document", context if encoder.reads_context else _context_without(context, chunk))[0]
-        for text, chunk in zip(texts, answers, strict=True)
-    ]
     documents = {chunk.document_id: _DocumentVectors.of(reader, chunk.document_id) for chunk in answers}
     placed = [
-        documents[chunk.document_id].replaced(chunk.id, one, encoder.config.document_weight)
-        for chunk, one in zip(answers, own, strict=True)
+        documents[chunk.document_id].replaced(chunk, text, encoder, context)
+        for chunk, text in zip(answers, texts, strict=True)
     ]
     rounded = reader.index.vectors.rounded(np.stack(placed))  # as those of the other candidates are
     cosines = (to_unit(rounded) @ vector).astype(np.float64)
@@ -75,37 +73,42 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
     return HeldOut(cosines, np.array(shares))
 
 
-def _context_without(context: Context, chunk: Chunk) -> Context:
-    """The context for a chunk whose text was changed, so that it does not attend to its own text as it was."""
-    vectors = context.inputs.vectors.copy()
-    vectors[[content == chunk.content_hash for content in context.sampled.content_hashes]] = 0
-    return replace(context, inputs=replace(context.inputs, vectors=vectors))
-
-
 @dataclass(frozen=True, slots=True)
 class _DocumentVectors:
-    """The stored vectors (m, d) of the chunks of a document."""
+    """The vectors (m, d) of the chunks of a document, before its context where the index keeps them."""
 
     ids: list[str]
-    stored: Floats
-    keeps_lengths: bool  # as in `VectorFormat`
+    vectors: Floats
 
     @classmethod
     def of(cls, reader: GenerationReader, document: str) -> "_DocumentVectors":
         index = reader.index
+        columns = ["id", "content_hash", *index.vectors.columns]
         query = index.async_chunks.query().where(f"document_id = {quoted(document)}")
-        table = read_table(index, query.select(["id", *index.vectors.columns]).limit(MAX_DOCUMENT))
-        return cls(table["id"].to_pylist(), index.vectors_in(table), index.vectors.keeps_lengths)
+        table = read_table(index, query.select(columns).limit(MAX_DOCUMENT))
+        ids, hashes = table["id"].to_pylist(), table["content_hash"].to_pylist()
+        if not is_kept(index, reader.encoder):
+            return cls(ids, index.vectors_in(table))  # their mean has about the same direction
+        found = first_stage_of(index, set(hashes))
+        return cls(ids, index.context.whitening.apply(np.stack([found[content] for content in hashes])))
 
-    def replaced(self, chunk: str, vector: Floats, weight: float) -> Floats:
-        """The vector (d,) of a chunk in its document after its own vector (d,) was replaced."""
-        if chunk not in self.ids:  # of a very long document, where one chunk hardly changes the mean
-            return vector
-        # The offset cannot be subtracted from signs. Their mean nevertheless has about the direction of the offset.
-        own = subtract_document_context(self.stored, weight) if self.keeps_lengths else self.stored.copy()
-        own[self.ids.index(chunk)] = vector
-        shifted: Floats = add_document_context(own, weight)[self.ids.index(chunk)]
-        return shifted
+    def replaced(self, chunk: Chunk, text: str, encoder: Encoder, context: Context) -> Floats:
+        """The vector (d,) of a chunk in its document after its text was replaced."""
+        own = context.whitening.apply(encoder.encode([text], "document", context.sample))
+        if encoder.reads_context:
+            own = encoder.encode([text], "document", context)
+        if chunk.id in self.ids:  # not of a very long document, where one chunk hardly changes the mean
+            vectors, at = self.vectors.copy(), self.ids.index(chunk.id)
+            vectors[at] = own
+            own = add_document_context(vectors, encoder.config.document_weight)[at : at + 1]
+        vector: Floats = encoder.attend(own, "document", _context_with(context, chunk, own))[0]
+        return vector
+
+
+def _context_with(context: Context, chunk: Chunk, own: Floats) -> Context:
+    """The context in which a chunk, if it was sampled, has the vector (1, d) of its changed text."""
+    is_own = np.array([one == chunk.id for one in context.attended_chunks], bool)
+    return replace(context, attended=np.where(is_own[:, None], own, context.attended))
 
 
 def _remaining(reader: GenerationReader, query: str, answer: Chunk, text: str) -> float:
@@ -256,8 +259,7 @@ class PlainVectors:
         index, whitening = self._index, self._index.context.whitening
         is_same = np.array_equal(whitening.projection, np.eye(len(whitening.shift), dtype=np.float32))
         is_plain = is_same and not self._encoder.config.document_weight
-        is_stored = index.vectors.keeps_first_stage and not self._encoder.joins_chunks
-        return not is_plain and is_stored and index.manifest.n_chunks <= MAX_PLAIN
+        return not is_plain and is_kept(index, self._encoder) and index.manifest.n_chunks <= MAX_PLAIN
 
     def rank(self, asked: Asked) -> Rank:
         """The rank of the first answer by the cosine of plain vectors."""
@@ -276,10 +278,6 @@ class PlainVectors:
     def _all(self) -> tuple[RowIds, Floats]:
         """The row ids (n,) of all chunks, and their vectors (n, d); raises IndexDamagedError."""
         table = read_table(self._index, self._index.async_chunks.query().select(["content_hash"]).with_row_id())
-        with self._index.checks.reading_tables():
-            stored = self._index.first_stage.to_arrow()
-        row_of = {key: row for row, key in enumerate(stored["key"].to_pylist())}
-        flat = stored["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        vectors = flat.reshape(stored.num_rows, -1).astype(np.float32)
-        with self._index.checks.reading_tables():
-            return table["_rowid"].to_numpy(), vectors[[row_of[key] for key in table["content_hash"].to_pylist()]]
+        found = first_stage_of(self._index)
+        vectors = np.stack([found[key] for key in table["content_hash"].to_pylist()])
+        return table["_rowid"].to_numpy(), vectors

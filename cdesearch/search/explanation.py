@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cdesearch.context.document import subtract_document_context
-from cdesearch.context.vectors import Floats, to_unit
-from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
+from cdesearch.search.first_stage import own_cosine
 from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
 from cdesearch.search.neighbours import SHARE
@@ -21,9 +19,9 @@ from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.second_stage import ContextEvidence, context_evidence
 from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces, without_accents
+from cdesearch.store.schema import text_hash
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
-MAX_NEIGHBOURS = 5_000  # the document offset is not subtracted if the document has more chunks
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -44,7 +42,7 @@ class DenseEvidence:
     """The evidence of the vectors: the cosine, in standard deviations from the mean of a null distribution."""
 
     cosine: float | None  # None if the chunk has no vector yet
-    own_cosine: float | None  # the cosine of the vector without its document offset; None if it is unknown
+    own_cosine: float | None  # without its document and without the context head; None if it is unknown
     null_mean: float  # the mean of the query's cosines with the context chunks
     null_spread: float  # the standard deviation of these cosines
     z: float  # the deviation from the mean; for a chunk without a vector, it is estimated from the words
@@ -102,7 +100,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         bm25 = None if np.isnan(candidates.text[at]) else float(candidates.text[at])
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
-        own = None if cosine is None else _own_cosine(reader, encoder, found, vector)
+        own = None if cosine is None else own_cosine(index, encoder, query.text, text_hash(found.text))
         fused = float(evidence.scores[at])
         scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
@@ -111,7 +109,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
             score=scores[query.mode],
             dense=_dense_evidence(evidence, at, cosine, own, candidates.blindness),
             text=text,
-            context=context_evidence(index, encoder, query.text, found.text),
+            context=context_evidence(index, encoder, query.text),
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
             k=query.k,
@@ -141,13 +139,13 @@ class _Found:
 
 
 def _dense_evidence(
-    evidence: Evidence, at: int, cosine: float | None, own_cosine: float | None, blindness: float
+    evidence: Evidence, at: int, cosine: float | None, own: float | None, blindness: float
 ) -> DenseEvidence:
     z, weight = float(evidence.dense_z[at]), evidence.dense_weight
     near = z if evidence.near_z is None else float(evidence.near_z[at])
     contribution = weight * float(evidence.dense[at])
     numbers = evidence.null_mean, evidence.null_spread
-    return DenseEvidence(cosine, own_cosine, *numbers, z, near, SHARE, weight, blindness, contribution)
+    return DenseEvidence(cosine, own, *numbers, z, near, SHARE, weight, blindness, contribution)
 
 
 def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:
@@ -156,27 +154,6 @@ def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvide
     share = 0.0 if best is None or total == 0 else best / 2 / total
     weight = evidence.text_weight
     return TextEvidence(bm25, evidence.noise, own, best, share, total, weight, weight * total)
-
-
-def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vector: Floats) -> float | None:
-    """The cosine of the chunk's vector without document context; None if the document is very long.
-
-    The document context is computed from the stored vectors of all chunks of the document. None also if the index
-    stores only signs, from which it cannot be subtracted.
-    """
-    stored_as = reader.index.vectors
-    if not stored_as.keeps_lengths:
-        return None
-    condition = f"document_id = {quoted(found.document)}"
-    query = reader.index.async_chunks.query().where(condition).select(stored_as.columns).with_row_id()
-    table = read_table(reader.index, query.limit(MAX_NEIGHBOURS + 1))
-    if table.num_rows > MAX_NEIGHBOURS:
-        return None
-    stored = reader.index.vectors_in(table)
-    known = stored.any(axis=1)  # the offset was computed without chunks that have no vector yet
-    own = to_unit(subtract_document_context(stored[known], encoder.config.document_weight))
-    at = table["_rowid"].to_numpy()[known].tolist().index(found.row)
-    return float(own[at] @ vector)
 
 
 def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tuple[Word, ...]:

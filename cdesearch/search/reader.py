@@ -13,6 +13,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
+from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.file_filter import FileConditions
@@ -41,17 +42,16 @@ class _Ranking:
     is_complete: bool  # as in `SearchResult`
 
     @classmethod
-    def best(
+    def of(
         cls,
-        k: int,
         rows: RowIds,
         scores: Scores,
         dense: Scores | None = None,
         text: Scores | None = None,
         is_complete: bool = False,
     ) -> "_Ranking":
-        """Rank the `k` highest scores. Ties are broken by the row id, so that a query always has the same hits."""
-        top = np.lexsort((rows, -scores))[:k]
+        """Rank the scores. Ties are broken by the row id, so that a query always has the same hits."""
+        top = np.lexsort((rows, -scores))
         return cls(
             rows[top],
             scores[top],
@@ -115,7 +115,7 @@ class GenerationReader:
 
                 def rank(query: SearchRequest) -> _Ranking:
                     found = self._lexical_hits(query, condition, [])
-                    return _Ranking.best(query.k, found.rows, found.scores, None, found.scores, found.is_complete)
+                    return _Ranking.of(found.rows, found.scores, None, found.scores, found.is_complete)
 
                 rankings = self._each(rank, queries)
                 return self._judged(self._results(rankings, queries, None), queries, rankings)
@@ -180,26 +180,37 @@ class GenerationReader:
             if words is not None:
                 return self._fused(query, vector, nearest, words.result())
             cosines = nearest.cosines(vector)
-            return _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
+            return _Ranking.of(nearest.rows, cosines, dense=cosines)
 
         return self._each(rank, queries, list(vectors), words or [None] * len(queries))
 
     def _results(
         self, rankings: Sequence[_Ranking], queries: Sequence[SearchRequest], encoder: Encoder | None
     ) -> list[SearchResult]:
-        """Read the hits of all rankings. `encoder` is the model that has read the queries, if one has."""
-        chunks = self.chunks(np.unique(np.concatenate([ranking.rows for ranking in rankings])))
+        """Read the best hits of all rankings. `encoder` is the model that has read the queries, if one has."""
+        best = [ranking.rows[: query.k] for ranking, query in zip(rankings, queries, strict=True)]
+        chunks = self.chunks(np.unique(np.concatenate(best)))
         results = []
         for query, ranking in zip(queries, rankings, strict=True):
             is_truncated = encoder is not None and encoder.truncates(query.text, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
-            results.append(SearchResult(_hits(ranking, chunks), most, is_complete=ranking.is_complete))
+            hits = fold_copies(self._hits(ranking, chunks, query.k), query.k)
+            results.append(SearchResult(hits, most, is_complete=ranking.is_complete))
         return results
+
+    def _hits(self, ranking: _Ranking, chunks: Mapping[int, Chunk], k: int) -> Iterator[Hit]:
+        """Yield the hits of a ranking, best first. `chunks` has those of the first `k`; more are read if needed."""
+        for start in range(0, len(ranking.rows), k):
+            rows = ranking.rows[start : start + k]
+            found = self.chunks(rows) if start else chunks
+            for i, row in enumerate(rows.tolist(), start):
+                dense, text = _score_at(ranking.dense, i), _score_at(ranking.text, i)
+                yield Hit(i + 1, float(ranking.scores[i]), found[row], dense_score=dense, text_score=text)
 
     def _fused(self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
         scores = self._fusion.scores(candidates)
-        return _Ranking.best(query.k, rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
+        return _Ranking.of(rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
 
     def candidates(self, query: SearchRequest, vector: Floats) -> tuple[RowIds, Candidates]:
         """The row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
@@ -273,19 +284,6 @@ def _offering_text() -> Iterator[None]:
         yield
     except ModelServerError as error:
         raise ModelServerError(error.cause, f"{error.remedy} Until then, search with --mode text.") from None
-
-
-def _hits(ranking: _Ranking, chunks: Mapping[int, Chunk]) -> tuple[Hit, ...]:
-    return tuple(
-        Hit(
-            rank=i + 1,
-            score=float(ranking.scores[i]),
-            chunk=chunks[row],
-            dense_score=_score_at(ranking.dense, i),
-            text_score=_score_at(ranking.text, i),
-        )
-        for i, row in enumerate(ranking.rows.tolist())
-    )
 
 
 def _score_at(scores: Scores | None, i: int) -> float | None:

@@ -18,7 +18,6 @@ from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.search.documents import quoted, read_chunks, read_table
 from cdesearch.store.index import Index
-from cdesearch.store.schema import text_hash
 from cdesearch.terminal import counted
 
 if TYPE_CHECKING:
@@ -42,17 +41,11 @@ class AttendedChunk:
 
 @dataclass(frozen=True, slots=True)
 class ContextEvidence:
-    """What the context head does to the vectors of a query and of a hit.
-
-    The cosines are those of vectors without document context; None for a model that reads the chunks of a document
-    together.
-    """
+    """What a query attends to."""
 
     reads: int  # sampled chunks that the query can attend to
     attended: tuple[AttendedChunk, ...]  # those with the highest weights that the index still has
     sink: float  # the share of the attention that no chunk gets
-    cosine: float | None  # of query and chunk as the head has changed them
-    first_stage_cosine: float | None  # of the same vectors before the head
 
 
 def describe_second_stage(index: Index) -> dict[str, Any]:
@@ -110,41 +103,19 @@ def _named(index: Index, chunks: Iterable[str]) -> Any:
     return index.async_chunks.query().where(f"id IN ({', '.join(map(quoted, chunks))})")
 
 
-def context_evidence(index: Index, encoder: "Encoder", query: str, chunk: str) -> ContextEvidence | None:
-    """What the context head does to a query and to the text of a chunk; None for a model without a head."""
+def context_evidence(index: Index, encoder: "Encoder", query: str) -> ContextEvidence | None:
+    """What a query attends to; None for a model without a head."""
     context = index.context_for(encoder)
     head, attended = encoder.head, context.attended
     if head is None or not len(attended):
         return None
     asked = context.whitening.apply(encoder.encode([query], "query", context.sample))
-    before = after = None
-    if (pooled := _pooled(index, encoder, chunk)) is not None:
-        own = context.whitening.apply(pooled)
-        before = float(asked[0] @ own[0])
-        after = float(head.apply(asked, attended, "query")[0] @ head.apply(own, attended, "document")[0])
     weights = head.attend(asked, attended, "query").weights[0]
     return ContextEvidence(
         len(attended),
         _attended(index, _by_weight(context.attended_chunks, weights)),
         sink=max(0.0, 1 - float(weights.sum())),
-        cosine=after,
-        first_stage_cosine=before,
     )
-
-
-def _pooled(index: Index, encoder: "Encoder", text: str) -> Floats | None:
-    """(1, d) the first-stage vector of a chunk, or a new one if the index keeps none.
-
-    None if the model reads the chunks of a document together.
-    """
-    if encoder.joins_chunks:
-        return None
-    if not index.vectors.keeps_first_stage:
-        return encoder.encode([text], "document", index.context.sample)
-    with index.checks.reading_tables():
-        found = index.first_stage.search().where(f"key = {quoted(text_hash(text))}").select(["vector"]).limit(1)
-        rows = found.to_arrow()["vector"].to_pylist()
-    return np.array(rows, np.float32) if rows else None
 
 
 def _attended(index: Index, weights: Mapping[str, float]) -> tuple[AttendedChunk, ...]:

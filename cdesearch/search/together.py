@@ -17,6 +17,7 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import IndexStateError, ModelError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.confidence import BY_COSINE, BY_WORDS
+from cdesearch.search.copies import fold_copies
 from cdesearch.search.documents import Surroundings
 from cdesearch.search.request import Searches, SearchRequest
 from cdesearch.search.result import SearchResult
@@ -61,9 +62,8 @@ class Together(Searches):
     def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """For each request the best chunks of all indexes, best first, each with the name of its index.
 
-        Chunks of different indexes with the same text are one hit, and its `copies` are the others. The score of a hit
-        is what they are merged by. If one index cannot be searched, its error is raised: the others alone are no
-        answer.
+        Files of different indexes with the same text are copies, as in one index. The score of a hit is what hits are
+        merged by. If one index cannot be searched, its error is raised: the others alone are no answer.
         """
         return [self._search(request) for request in requests]
 
@@ -85,7 +85,7 @@ class Together(Searches):
             except (IndexStateError, ModelError) as error:
                 remedy = f"{error.remedy} This is the index {name}; the others can be searched without it."
                 raise type(error)(error.cause, remedy) from None
-            return replace(result, hits=tuple(replace(hit, index=name) for hit in result.hits))
+            return replace(result, hits=tuple(_named(hit, name) for hit in result.hits))
 
         with ThreadPoolExecutor(len(self.members), thread_name_prefix="cdesearch-together") as threads:
             results = list(threads.map(find, self.members))
@@ -109,23 +109,28 @@ def _merged(results: Sequence[SearchResult], request: SearchRequest) -> tuple[Hi
     Hits of one index keep their order. The confidence of a merged hit is that at its rank among all.
     """
     weight = (BY_WORDS if request.mode == "text" else BY_COSINE).rank
-    found: list[tuple[float, float, Hit]] = []  # the least log-odds so far in the index, and those of the hit
+    found: list[Hit] = []  # each with its confidence at the first rank, and the least log-odds so far in its index
     for result in results:
         least = float("inf")
         for hit in result.hits:
-            chance = min(max(hit.confidence or 0.0, 1e-9), 1 - 1e-9)
-            odds = float(np.log(chance / (1 - chance)) - weight * np.log(hit.rank))
+            odds = _log_odds(hit.confidence or 0.0) - weight * float(np.log(hit.rank))
             least = min(least, odds)
-            found.append((least, odds, hit))
-    kept: dict[str, tuple[float, float, Hit]] = {}  # by the text, and for further hits of an index by the chunk
-    for least, odds, hit in sorted(found, key=lambda one: -one[0]):
-        text = hit.chunk.content_hash
-        if text in kept and kept[text][2].index != hit.index:
-            best = kept[text][2]
-            kept[text] = (*kept[text][:2], replace(best, copies=(*best.copies, hit)))
-        else:
-            kept[f"{text} {hit.chunk.id}" if text in kept else text] = (least, odds, hit)
+            found.append(replace(hit, score=least, confidence=_chance(odds)))
+    best = fold_copies(sorted(found, key=lambda hit: -hit.score), request.k)
     return tuple(
-        replace(hit, rank=rank, score=least, confidence=float(1 / (1 + np.exp(-odds - weight * np.log(rank)))))
-        for rank, (least, odds, hit) in enumerate(list(kept.values())[: request.k], start=1)
+        replace(hit, confidence=_chance(_log_odds(hit.confidence or 0.0) + weight * float(np.log(hit.rank))))
+        for hit in best
     )
+
+
+def _named(hit: Hit, index: str) -> Hit:
+    return replace(hit, index=index, copies=tuple(_named(copy, index) for copy in hit.copies))
+
+
+def _log_odds(chance: float) -> float:
+    chance = min(max(chance, 1e-9), 1 - 1e-9)
+    return float(np.log(chance / (1 - chance)))
+
+
+def _chance(odds: float) -> float:
+    return float(1 / (1 + np.exp(-odds)))

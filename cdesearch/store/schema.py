@@ -110,9 +110,15 @@ class Hit:
     # The first line of its best passage of PASSAGE_LINES lines, counted from 0 without blank lines; None if the search
     # has not compared the passages of the chunk with the query.
     passage_line: int | None = None
-    # Of a search of several indexes: the name of the index, and the hits of other indexes with the same text.
-    index: str | None = None
+    index: str | None = None  # the name of the index, in a search of several
+    # The hits of other files with the same text, see `cdesearch.search.copies`.
     copies: tuple["Hit", ...] = ()
+    row: int = 0  # of a hit of the Python API: the line of the chunk, counted from 0, with most words of the query
+
+    @property
+    def location(self) -> str:
+        """`path:line`, `path#page=n`, `path#anchor`, or the path alone, of the line `row`."""
+        return self.chunk.location_at(self.row)
 
 
 class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -136,10 +142,7 @@ _PLACES = msgspec.json.Decoder(_Place)
 
 
 def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
-    """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out.
-
-    A vector is the chunk's own plus its document's offset (`cdesearch.context.document`), so its length is not 1.
-    """
+    """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out."""
     import pyarrow as pa
 
     columns = [

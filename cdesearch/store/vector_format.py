@@ -60,11 +60,6 @@ class VectorFormat:
         return not self.has_bits
 
     @property
-    def keeps_lengths(self) -> bool:
-        """Whether a vector can be changed by adding or subtracting another one, which signs do not allow."""
-        return self.kind != "binary"
-
-    @property
     def n_bytes(self) -> int:
         """The bytes of one vector, without the search index."""
         packed = -(-self.dimension // 8)

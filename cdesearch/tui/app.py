@@ -19,10 +19,10 @@ from textual.widgets.option_list import Option
 from cdesearch.cli.exits import code_of
 from cdesearch.cli.hits.grouping import HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.opening import open_place
-from cdesearch.cli.hits.passage_lines import Line, best_line, query_words, shown_lines, word_spans
 from cdesearch.cli.hits.render import TAB, Shown, as_percentage, further, heading
 from cdesearch.errors import CdesearchError
 from cdesearch.search.documents import DocumentReader, surroundings_of
+from cdesearch.search.passage_lines import Line, best_line, query_words, shown_lines, word_spans
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index

@@ -1,6 +1,10 @@
 """The context of a corpus: a sample of its chunks, its token counts, and its whitening."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from heapq import nsmallest
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +17,7 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.filesystem import put_in_place
+from indexer.embedding.document_vectors import BLOCK, in_documents
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool
 from indexer.generations.tables import Tables
@@ -65,12 +70,43 @@ def fit_whitening(
 ) -> FittedContext:
     """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them.
 
-    Texts that have no vector yet are left out. Whitened vectors have `dimension` dimensions.
+    Texts that have no vector yet are left out. Whitened vectors have `dimension` dimensions. The context head attends
+    to the sampled chunks in the context of their documents.
     """
     triples = [row for row in spool.rows("id", "document_id", KEY) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
-    return encoder.fit(sample, hashes, cache.of(hashes), dimension)
+    fitted = encoder.fit(sample, hashes, cache.of(hashes), dimension)
+    if encoder.head is None:
+        return fitted
+    return replace(fitted, attended=_in_documents(fitted, triples, cache, encoder.config.document_weight))
+
+
+def _in_documents(
+    fitted: FittedContext, triples: Sequence[tuple[str, str, str]], cache: EmbeddingCache, weight: float
+) -> Floats:
+    """The vectors (m, n) of the sampled chunks in their documents; `triples` are ids, documents and keys of chunks."""
+    wanted = set(fitted.attended_chunks)
+    documents = {document for chunk, document, _ in triples if chunk in wanted}
+    found: dict[str, Floats] = {}
+    rows = (row for row in triples if row[1] in documents)
+    for group in _whole_documents(rows, BLOCK):
+        lengths = [len(list(chunks)) for _, chunks in groupby(group, itemgetter(1))]
+        vectors = in_documents(cache.of([key for _, _, key in group]), lengths, weight, fitted)
+        found |= {chunk: vector for (chunk, _, _), vector in zip(group, vectors, strict=True) if chunk in wanted}
+    return np.stack([found[chunk] for chunk in fitted.attended_chunks]) if found else fitted.attended
+
+
+def _whole_documents(rows: Iterable[tuple[str, str, str]], most: int) -> Iterator[list[tuple[str, str, str]]]:
+    """Lists of rows of whole documents, which are longer than `most` by less than a document."""
+    waiting: list[tuple[str, str, str]] = []
+    for _, document in groupby(rows, itemgetter(1)):
+        waiting += document
+        if len(waiting) >= most:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
 
 
 def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:

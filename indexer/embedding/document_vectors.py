@@ -1,6 +1,6 @@
 """The second stage: the vectors of chunks from their first-stage vectors, one document after another."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -36,10 +36,8 @@ def encoded_documents(
         changed = (
             rows if all_changed else pa.concat_tables(rows.slice(start, stop - start) for start, stop in documents)
         )
-        vectors = in_context(cache.of(changed[KEY].to_pylist()), encoder, context)
-        for start, stop in pairwise([0, *accumulate(stop - start for start, stop in documents)]):
-            vectors[start:stop] = add_document_context(vectors[start:stop], encoder.config.document_weight)
-        yield changed.drop_columns([KEY]), vectors
+        lengths = [stop - start for start, stop in documents]
+        yield changed.drop_columns([KEY]), in_context(cache.of(changed[KEY].to_pylist()), lengths, encoder, context)
 
 
 def documents_so_far(
@@ -54,21 +52,34 @@ def documents_so_far(
         known = np.array([cache.holds(content) for content in hashes])
         vectors = np.zeros((len(hashes), context.whitening.dimension), np.float32)
         if known.any():
-            vectors[known] = in_context(cache.of([hashes[row] for row in np.flatnonzero(known)]), encoder, context)
-        for start, stop in document_rows(rows):
-            present = start + np.flatnonzero(known[start:stop])
-            if len(present):
-                vectors[present] = add_document_context(vectors[present], encoder.config.document_weight)
+            lengths = [int(known[start:stop].sum()) for start, stop in document_rows(rows)]
+            pooled = cache.of([hashes[row] for row in np.flatnonzero(known)])
+            vectors[known] = in_context(pooled, lengths, encoder, context)
         yield rows.drop_columns([KEY]), vectors
 
 
-def in_context(pooled: Floats, encoder: Encoder, context: FittedContext | Context) -> Floats:
-    """The vectors (n, m) of first-stage vectors (n, d), the same for a vector whichever the others are.
+def in_context(pooled: Floats, lengths: Sequence[int], encoder: Encoder, context: FittedContext | Context) -> Floats:
+    """The unit vectors (n, m) of the first-stage vectors (n, d) of whole documents, which have these numbers of chunks.
 
-    A matrix product may round differently for another number of rows, so it always has the same.
+    Each is whitened, gets the context of its document, and attends to the sampled chunks, which have the context of
+    theirs. It is the same whichever documents come with it.
     """
-    n_blocks = -(-len(pooled) // BLOCK)
-    padded = np.zeros((n_blocks * BLOCK, pooled.shape[1]), np.float32)
-    padded[: len(pooled)] = pooled
-    blocks = [encoder.second_stage(block, "document", context) for block in padded.reshape(n_blocks, BLOCK, -1)]
-    return np.concatenate(blocks)[: len(pooled)]
+    placed = in_documents(pooled, lengths, encoder.config.document_weight, context)
+    return _by_blocks(lambda block: encoder.attend(block, "document", context), placed)
+
+
+def in_documents(pooled: Floats, lengths: Sequence[int], weight: float, context: FittedContext | Context) -> Floats:
+    """The same before they attend: (n, m) whitened unit vectors in the context of their documents."""
+    vectors = _by_blocks(context.whitening.apply, pooled)
+    for start, stop in pairwise(accumulate(lengths, initial=0)):
+        if stop - start > 1:  # of a document with one chunk, it changes nothing
+            vectors[start:stop] = add_document_context(vectors[start:stop], weight)
+    return vectors
+
+
+def _by_blocks(function: Callable[[Floats], Floats], vectors: Floats) -> Floats:
+    """What `function` returns for vectors. A matrix product may round differently for another number of rows."""
+    n_blocks = -(-len(vectors) // BLOCK)
+    padded = np.zeros((n_blocks * BLOCK, vectors.shape[1]), np.float32)
+    padded[: len(vectors)] = vectors
+    return np.concatenate([function(block) for block in padded.reshape(n_blocks, BLOCK, -1)])[: len(vectors)]

@@ -8,8 +8,8 @@ from built import make_index
 from lancedb.index import FTS
 
 import cdesearch
-from cdesearch.cli.hits.passage_lines import query_words, word_spans
 from cdesearch.cli.status import read_status
+from cdesearch.search.passage_lines import query_words, word_spans
 from cdesearch.store.index import Index
 
 # For each language: documents, and queries with the number of the document that contains their words

@@ -3,14 +3,15 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cdesearch.cli.hits.grouping import HitGroup
-from cdesearch.cli.hits.passage_lines import Line, best_line, best_row, query_words, shown_lines
 from cdesearch.search.documents import NOTHING, Surroundings
+from cdesearch.search.passage_lines import Line, best_line, best_row, query_words, shown_lines
+from cdesearch.search.readable import is_marked_up, without_markup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
 from cdesearch.store.schema import Chunk, Hit
@@ -71,6 +72,11 @@ def shortened(line: Line, *, full: bool) -> str:
     return text.expandtabs(TAB)
 
 
+def readable(line: Line, hit: Hit) -> Line:
+    """The line without markup, if the text of the hit is Markdown."""
+    return replace(line, text=without_markup(line.text)) if is_marked_up(hit.chunk.path) else line
+
+
 def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
     """A JSON object with the query, the time that it took, and its hits.
 
@@ -90,18 +96,17 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
 def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
     """A JSON object with the scores, the place and the text of a hit, and the URL of a file in a bucket.
 
-    In a search of several indexes, it has the name of the index of the hit, and the places of its copies.
+    `copies` has the places of the same text in other files. In a search of several indexes, the hit and each of these
+    have the name of their index.
     """
     passage = shown_lines(hit, query_words(query), full=False)
     best = best_line(passage, query_words(query))
-    several: dict[str, Any] = {}
-    if hit.index is not None:
-        copies = [
-            {"index": copy.index, "path": copy.chunk.path, "location": copy.chunk.location}
-            | _url_as_json(copy, root_of(copy))
-            for copy in hit.copies
-        ]
-        several = {"index": hit.index, "copies": copies}
+    copies = [
+        _index_as_json(copy)
+        | {"path": copy.chunk.path, "location": copy.chunk.location}
+        | _url_as_json(copy, root_of(copy))
+        for copy in hit.copies
+    ]
     fields = {
         "rank": hit.rank,
         "score": hit.score,
@@ -119,8 +124,13 @@ def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[st
         "title": hit.chunk.title,
         "trail": list(hit.chunk.trail_at(best.row)),
         "text": hit.chunk.body,
+        "copies": copies,
     }
-    return several | fields | _url_as_json(hit, root_of(hit))
+    return _index_as_json(hit) | fields | _url_as_json(hit, root_of(hit))
+
+
+def _index_as_json(hit: Hit) -> dict[str, Any]:
+    return {} if hit.index is None else {"index": hit.index}
 
 
 def _url_as_json(hit: Hit, root: Path) -> dict[str, Any]:
@@ -184,7 +194,7 @@ def trail(shown: Shown, hit: Hit) -> Iterator[str]:
 
 
 def further(shown: Shown, group: HitGroup) -> Iterator[str]:
-    """Yield one line about the further hits of the document, and one about other documents with the same text."""
+    """Yield one line about the further hits of the document, and one about other files with the same text."""
     if group.more:
         named = group.more[:MOST_PLACES]
         pages = {hit.chunk.page for hit in named if hit.chunk.page is not None}
@@ -193,11 +203,9 @@ def further(shown: Shown, group: HitGroup) -> Iterator[str]:
         name = f"{'page' if pages else 'line'}{'s' * (len(numbers) > 1)}"
         places = ", ".join(map(str, numbers)) + ", …" * (len(group.more) > len(named))
         yield f"+{len(group.more)} more" + (f": {name} {places}" if numbers else "")
-    if group.same:
-        paths = {(hit.index, hit.chunk.path) for hit in (group.best, *group.same)}
-        noun = f"{'file' if len(paths) > len(group.same) else 'document'}{'s' * (len(group.same) > 1)}"
-        places = ", ".join(_place(shown, hit) for hit in group.same)
-        yield f"same text in {len(group.same)} other {noun}: {places}"
+    if copies := group.best.copies:
+        places = ", ".join(_place(shown, hit) for hit in copies[:MOST_PLACES]) + ", …" * (len(copies) > MOST_PLACES)
+        yield f"same text in {len(copies)} other file{'s' * (len(copies) > 1)}: {places}"
 
 
 def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
@@ -220,7 +228,7 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     yield "".join(heading(shown, rank, group.best))
     below = (
         *trail(shown, group.best),
-        *(printable(shortened(line, full=shown.full)) for line in shown.lines(group.best)),
+        *(printable(shortened(readable(line, group.best), full=shown.full)) for line in shown.lines(group.best)),
         *further(shown, group),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
 from cdesearch.errors import InputError
+from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.passages import Fence, fit_passages, tokens_of
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult

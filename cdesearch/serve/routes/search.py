@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from cdesearch.cli.hits.passage_lines import best_row, query_words
-from cdesearch.cli.hits.render import hit_as_json, result_as_json
+from cdesearch.cli.hits.render import hit_as_json, readable, result_as_json
+from cdesearch.search.passage_lines import best_line, query_words, shown_lines
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import Selection
@@ -29,8 +29,8 @@ async def search(
 ) -> JSONResponse:
     """The chunks that match the query best, best first.
 
-    Several indexes are searched as one. Each hit then has the name of its `index`, and `copies` with the places of the
-    same text in the others.
+    Several indexes are searched as one, and each hit then has the name of its `index`. `copies` are the hits of other
+    files with the same text.
     """
     chosen = state.indexes.together(index or ())
     result = await state.admission.run(lambda: chosen.service.search(asked.for_hits(offset + asked.k)))
@@ -61,8 +61,7 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
     values = result_as_json(query, asked.mode, result, root)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown.update(_places(hit, query))
-        if hit.index is not None:
-            shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
+        shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
     most = sum(member.index.manifest.n_chunks for member in chosen.members)
     return {
         "query": query,
@@ -80,10 +79,14 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
 
 
 def _places(hit: Hit, query: str) -> dict[str, Any]:
-    """The id of a hit, the place of its passage, and what clients need to find the places of other lines."""
+    """The id of a hit, its passage and the place of it, and what clients need to find the places of other lines."""
+    words = query_words(query)
+    lines = [readable(line, hit) for line in shown_lines(hit, words, full=False)]
+    row = best_line(lines, words).row
     return {
         "chunk": hit.chunk.id,
-        "location": hit.chunk.location_at(best_row(hit, query_words(query))),
+        "passage": {"text": "\n".join(line.text for line in lines), "row": row},
+        "location": hit.chunk.location_at(row),
         "places": places_as_json(hit.chunk),
         "passage_line": hit.passage_line,
     }

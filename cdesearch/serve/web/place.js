@@ -54,7 +54,7 @@ export function numberOf(chunk, line) {
  * Returns the chunk with the place of a passage: the number, the anchor and the headings of its line `best`, which has
  * most words of the query. Lines are counted from the start of the chunk.
  */
-export function placeOfPassage(chunk, { best }) {
+export function placeOfPassage(chunk, best) {
   const [, anchor] = entryAt(chunk.places.anchors, best);
   const [, trail] = entryAt(chunk.places.trails, best);
   const line = numberOf(chunk, best);

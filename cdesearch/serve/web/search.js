@@ -7,7 +7,7 @@ import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPa
 import { clearProblem, showProblem } from "./problem.js";
 import { ALL, go, href, inPage, onChange, searched, state } from "./route.js";
 import { whyButton } from "./why.js";
-import { indented, marked, passage, wordsOf } from "./words.js";
+import { excerpt, marked, wordsOf } from "./words.js";
 
 const DELAY = 140; // milliseconds between the last keystroke and the search
 const SHOW_PROGRESS = 250; // milliseconds after which the page shows that a search is running
@@ -137,8 +137,7 @@ function summarise(answer) {
 function hitItem(hit, asked, page, root) {
   const words = wordsOf(asked.q);
   const target = { view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" };
-  const shown = passage(isCode(hit.path) ? indented(hit.text) : hit.text, words);
-  const place = placeOfPassage(hit, shown);
+  const place = placeOfPassage(hit, hit.passage.row);
   const extent = extentOf(place);
   const trail = [hit.title, ...place.trail].filter((part) => part && part !== hit.path.split("/").pop());
   const why = whyButton(hit, asked, page);
@@ -151,13 +150,13 @@ function hitItem(hit, asked, page, root) {
       el("span", { class: "score" }, confidenceOf(hit),
         el("span", { title: "Score (higher is better)" }, el("span", { class: "unseen" }, "score "), fixed(hit.score)))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
-    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(shown.text, words)),
+    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(excerpt(hit.passage.text, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
     why.panel);
 }
 
-const copyOf = ({ index, location }) => `${index}: ${location}`;
+const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
 
 /** The confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%. */
 function confidenceOf({ confidence }) {

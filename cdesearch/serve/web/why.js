@@ -36,8 +36,8 @@ function explanation(found, index) {
   ].filter(Boolean);
 }
 
-/** Lists the passages of the context to which the query attends most, and how much the context adds to the cosine. */
-function context({ reads, attended, sink, cosine, first_stage_cosine: before }, index = "") {
+/** Lists the passages of the context to which the query attends most. */
+function context({ reads, attended, sink }, index = "") {
   const most = Math.max(...attended.map(({ weight }) => weight));
   const items = attended.map((one) => {
     const target = { view: "document", document: one.document, chunk: one.chunk, of: index };
@@ -45,15 +45,11 @@ function context({ reads, attended, sink, cosine, first_stage_cosine: before }, 
       bar(one.weight / most), el("span", { class: "share" }, percent(one.weight)),
       el("a", { href: href(target), onclick: inPage(target) }, pathOf(one.path)), el("span", { class: "start" }, one.start));
   });
-  const change = cosine === null ? 0 : cosine - before;
   return el("section", { class: "context" },
     el("h3", {}, "Context"),
     el("p", {}, `The model reads the query together with ${counted(reads, "passage")} of this corpus.`
       + ` ${percent(sink)} of its attention goes to no passage.${items.length ? " It attends most to these:" : ""}`),
-    items.length > 0 && el("ol", {}, items),
-    Math.abs(change) < 0.0005 ? null : el("p", { class: "note" }, `The context ${change > 0 ? "adds" : "subtracts"}`
-      + ` ${fixed(Math.abs(change), 3)}. Without it, the cosine would be ${fixed(before, 3)} instead of ${fixed(cosine, 3)},`
-      + " before the document context."));
+    items.length > 0 && el("ol", {}, items));
 }
 
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
@@ -65,7 +61,7 @@ function meaning({ dense, mode }) {
       el("p", {}, "This passage has no vector yet. From its words, its similarity is estimated as ",
         el("b", {}, `${fixed(dense.z, 1)} standard deviations`), " above the mean of the context."));
   }
-  const offset = dense.own_cosine === null ? null : dense.cosine - dense.own_cosine;
+  const change = dense.own_cosine === null ? null : dense.cosine - dense.own_cosine;
   return el("section", {},
     el("h3", {}, "Meaning"),
     el("p", {}, "The cosine with the query is ", el("b", {}, fixed(dense.cosine, 3)), ". The passages of the context,"
@@ -79,9 +75,9 @@ function meaning({ dense, mode }) {
         + ` standard deviations, which is ${percent(dense.share)} of its score by meaning.`),
     dense.blindness > 0.005 ? el("p", { class: "note" }, `With a probability of ${Math.round(100 * dense.blindness)}%, the`
       + ` model does not read the language of this query. Its meaning therefore has a weight of ${fixed(dense.weight)}.`) : null,
-    offset === null || Math.abs(offset) < 0.0005 ? null
-      : el("p", { class: "note" }, `The document context ${offset > 0 ? "adds" : "subtracts"} ${fixed(Math.abs(offset), 3)}.`
-        + ` Without it, the cosine would be ${fixed(dense.own_cosine, 3)}.`),
+    change === null || Math.abs(change) < 0.0005 ? null
+      : el("p", { class: "note" }, `Its document and the context ${change > 0 ? "add" : "subtract"} ${fixed(Math.abs(change), 3)}.`
+        + ` Without them, the cosine would be ${fixed(dense.own_cosine, 3)}.`),
     mode === "text" ? el("p", { class: "note" }, "This ranking does not use the meaning.") : null);
 }
 

@@ -1,8 +1,7 @@
-// Find the words of a query in a text, to mark them and to choose the lines of a passage that are shown.
+// Find the words of a query in a text, to mark them and to crop long lines.
 
 const WORD = /[\p{L}\p{N}]+/gu;
 const STEM = 4; // the minimum number of letters that two forms of a word share; the same rule is in word_forms.py
-const PASSAGE_LINES = 5;
 const MAX_LINE = 260; // characters
 const IGNORED = new Set( // these words are too common to be marked, and full text ignores nearly all of them
   ("a about after again all am an and any are as at be because been before being between both but by can could did do"
@@ -89,15 +88,6 @@ export function marked(text, words) {
   return nodes;
 }
 
-function countIn(text, words) {
-  const lowered = text.toLowerCase();
-  const found = new Set(words.filter((word) => isPiece(word) && lowered.includes(word)));
-  for (const [token] of text.matchAll(WORD)) {
-    for (const word of words) if (isFormOf(folded(token), word)) found.add(word);
-  }
-  return found.size;
-}
-
 /** Restores the probable indentation of the first line of a chunk of code, which chunking has removed. */
 export function indented(text) {
   const [first, ...others] = text.split("\n");
@@ -107,26 +97,11 @@ export function indented(text) {
   return `${" ".repeat(Math.max(0, depth))}${text}`;
 }
 
-/**
- * Returns the consecutive lines of a chunk that contain most of the words. `best` is the number of lines above the one
- * of them with most words.
- */
-export function passage(text, words) {
-  const lines = text.split("\n").map((line, n) => ({ line: line.trimEnd(), n })).filter(({ line }) => line.trim());
-  let start = 0;
-  if (lines.length > PASSAGE_LINES) {
-    const found = lines.map(({ line }) => countIn(line, words));
-    let best = -1;
-    for (let first = 0; first + PASSAGE_LINES <= lines.length; first += 1) {
-      const sum = found.slice(first, first + PASSAGE_LINES).reduce((total, count) => total + count, 0);
-      if (sum > best) [best, start] = [sum, first];
-    }
-  }
-  const shown = lines.slice(start, start + PASSAGE_LINES);
-  const indent = Math.min(...shown.map(({ line }) => line.length - line.trimStart().length));
-  const counts = shown.map(({ line }) => countIn(line, words));
-  const best = shown[counts.indexOf(Math.max(...counts))]?.n ?? 0;
-  return { text: shown.map(({ line }) => cropped(line.slice(indent), words)).join("\n"), best };
+/** Returns the lines of a passage without their common indentation, and without the far ends of long lines. */
+export function excerpt(text, words) {
+  const lines = text.split("\n");
+  const indent = Math.min(...lines.map((line) => line.length - line.trimStart().length));
+  return lines.map((line) => cropped(line.slice(indent), words)).join("\n");
 }
 
 /** Shortens a long line, so that it begins shortly before its first word of the query. */

@@ -55,9 +55,12 @@ def test_an_answer_is_scored_as_if_the_question_had_never_been_in_it(tmp_path, k
         held, before = opened.ask([question, plain], lambda _: None)
         right = held.is_right
         text = chunk.text.replace(heading, " ")
-        context, vectors = index.context, index.context.inputs.vectors.copy()
-        vectors[context.sampled.chunk_ids.index(answer)] = 0  # it does not attend to its own text with the heading
-        context = replace(context, inputs=replace(context.inputs, vectors=vectors))
+        context, encoder = index.context, opened.reader.encoder
+        attended = context.attended.copy()  # in which its own text has no heading
+        attended[context.attended_chunks.index(answer)] = context.whitening.apply(
+            encoder.encode([text], "document", context.sample)
+        )[0]
+        context = replace(context, attended=attended)
         own = to_unit(index.vectors.rounded(opened.reader.encoder.encode([text], "document", context)))[0]
         assert held.candidates.dense[right] == pytest.approx(own @ held.vector, abs=1e-3)
         assert before.candidates.dense[right] > held.candidates.dense[right] + 0.1

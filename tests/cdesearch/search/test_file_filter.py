@@ -31,7 +31,7 @@ def found(opened, **options):
     request = request_of("owl", 99, "text", **options)
     hits = opened.search(request)
     assert opened.has_file(request) == bool(hits)
-    return {hit.chunk.path for hit in hits}
+    return {one.chunk.path for hit in hits for one in (hit, *hit.copies)}
 
 
 @pytest.mark.parametrize("days", [0.5, 2, 5, 20, 100, 1000])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import cdesearch
-from cdesearch.cli.hits.passage_lines import query_words, shown_lines
 from cdesearch.encode.token_states import TokenStates
+from cdesearch.search.passage_lines import query_words, shown_lines
 from cdesearch.search.reranking import INTERACTION_WEIGHT, RERANKED, interaction, passage_line, rerank
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index

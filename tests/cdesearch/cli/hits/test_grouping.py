@@ -1,10 +1,8 @@
-"""Hits are grouped by document, and repeated texts are folded under the best of them."""
+"""Hits are grouped by document."""
 
 from cdesearch.cli.hits.grouping import group_hits, search_for_groups
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
-
-LONG = "The owl hoots at night while the fox sleeps under the old oak near the river bank. "
 
 
 def hit(rank, path, text, line=1):
@@ -26,24 +24,6 @@ def test_the_places_are_filled_with_further_hits_only_if_there_is_one_document()
     assert [one.rank for one in groups[0].more] == [5, 6]
     groups = group_hits([*hits, hit(7, "letter", "text 7")], 4)
     assert [(group.best.rank, len(group.more)) for group in groups] == [(1, 5), (7, 0)]
-
-
-def test_a_text_in_other_files_is_folded_even_if_a_word_differs():
-    hits = [hit(1, "a", LONG * 3), hit(2, "b", LONG * 3), hit(3, "c", "Other words."), hit(4, "d", LONG * 3 + "End.")]
-    groups = group_hits(hits, 10)
-    assert [group.best.chunk.path for group in groups] == ["a", "c"]
-    assert [one.chunk.path for one in groups[0].same] == ["b", "d"]
-
-
-def test_another_passage_of_a_folded_file_is_a_hit_of_its_own():
-    hits = [hit(1, "a", LONG), hit(2, "b", LONG), hit(3, "b", "A whale sings.")]
-    groups = group_hits(hits, 10)
-    assert [group.best.chunk.path for group in groups] == ["a", "b"]
-
-
-def test_a_repeated_text_in_one_document_is_not_folded():
-    groups = group_hits([hit(1, "a", LONG), hit(2, "a", LONG, 5)], 1)
-    assert len(groups) == 1 and len(groups[0].more) == 1 and not groups[0].same
 
 
 def searched(hits, k):

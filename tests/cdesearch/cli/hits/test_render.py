@@ -31,7 +31,7 @@ def hits(draw):
 @st.composite
 def groups(draw):
     several = st.lists(hits(), max_size=2)
-    return HitGroup(draw(hits()), draw(several), draw(several))
+    return HitGroup(replace(draw(hits()), copies=tuple(draw(several))), draw(several))
 
 
 def shown_for(query, **options):
@@ -90,6 +90,6 @@ def test_only_the_places_of_the_best_further_hits_are_named():
     def at(line):
         return Hit(1, 1.0, Chunk("0", "a", None, 0, "a.md", "", (), "the cat", 0, line, line, None), None, None)
 
-    group = HitGroup(at(1), [at(line) for line in (9, 3, 7, 2, 5, 8, 4)], [])
+    group = HitGroup(at(1), [at(line) for line in (9, 3, 7, 2, 5, 8, 4)])
     (line,) = render.further(shown_for("cat"), group)
     assert line == "+7 more: lines 2, 3, 5, 7, 9, …"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cdesearch.cli.hits.passage_lines import best_line, first_position, query_words, shown_lines, word_spans
 from cdesearch.search.documents import Surroundings, surroundings_of
+from cdesearch.search.passage_lines import best_line, first_position, query_words, shown_lines, word_spans
 from cdesearch.store.schema import Chunk, Hit
 
 FILE = [f"line {n}" if n % 7 else "" for n in range(1, 41)]  # lines 7, 14, ... are blank

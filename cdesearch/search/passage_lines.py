@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cdesearch.search.documents import NOTHING, Surroundings
+from cdesearch.search.readable import heading_of, is_answer, is_field_of_mail
 from cdesearch.search.word_forms import UNSPACED, piece_spans, pieces, without_accents, without_article, word_stem
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
@@ -88,19 +89,29 @@ def shown_lines(
     n_before = len(f"{around.before}x".splitlines()) - 1
     filled = [n for n, line in enumerate(lines) if line.text.strip()]
     own = [n for n in filled if n_before <= n < n_before + len(body.splitlines())]
-    passage = range(len(own)) if full else _passage([lines[n].text for n in own], words, hit.passage_line)
+    first = hit.passage_line
+    if not full:
+        answers = [n for n in own if _may_answer(lines[n].text, words, chunk)] or own
+        first = None if first is None else sum(n < own[min(first, len(own) - 1)] for n in answers)
+        own = answers
+    passage = range(len(own)) if full else _passage([lines[n].text for n in own], words, first)
     if not passage:
         return []
     start, stop = own[passage[0]], own[passage[-1]]
+    chosen = frozenset(own)
     kept = range(len(lines)) if blank else filled
     before = [n for n in kept if n < start][-context:] if context else []
     after = [n for n in kept if n > stop][:context]
-    inside = [n for n in kept if start <= n <= stop]
+    inside = [n for n in kept if start <= n <= stop and (n in chosen or full or context or blank)]
     return [
         *(replace(lines[n], is_context=True) for n in before),
         *(lines[n] for n in inside),
         *(replace(lines[n], is_context=True) for n in after),
     ]
+
+
+def _may_answer(line: str, words: Sequence[str], chunk: Chunk) -> bool:
+    return is_answer(line, chunk) and (not is_field_of_mail(line) or count_words(line, words) > 0)
 
 
 def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
@@ -134,7 +145,10 @@ def _passage(lines: Sequence[str], words: Sequence[str], first: int | None) -> r
         return len(frozenset().union(*inside)), sum(map(len, inside)), -start
 
     best = max(starts, key=quality)
-    return range(best, best + PASSAGE_LINES)
+    end = best + PASSAGE_LINES
+    if end < len(lines) and heading_of(lines[end - 1]) is not None:  # what follows a heading belongs to it
+        best, end = (end - 1, min(len(lines), end - 1 + PASSAGE_LINES)) if found[end - 1] else (best, end - 1)
+    return range(best, end)
 
 
 def _contained(text: str, words: Sequence[str]) -> frozenset[str]:

@@ -1,0 +1,53 @@
+"""The passage of a hit shows the lines that can answer the query, as text."""
+
+import pytest
+
+from cdesearch.search.passage_lines import query_words, shown_lines
+from cdesearch.search.readable import is_marked_up, without_markup
+from cdesearch.store.schema import Chunk, Hit
+
+
+def passage(body, query, title="", trail=(), path="a.md"):
+    text = "\n".join(body)
+    chunk = Chunk("1", path, None, 0, path, title, tuple(trail), text, 0, 1, len(body), None)
+    return [line.text for line in shown_lines(Hit(1, 1.0, chunk, None, None), query_words(query), full=False)]
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("## How to **bake** *bread*", "How to bake bread"),
+        ("See [the recipe](bread.md#dough) and ![a loaf](loaf.png \"Loaf\").", "See the recipe and a loaf."),
+        ("Ask [[people/Ann|Ann]] about [[Sourdough]].", "Ask Ann about Sourdough."),
+        ("def f(*args, **kwargs): return 2 ** 3 ** 2", "def f(*args, **kwargs): return 2 ** 3 ** 2"),
+        ("a * b * c and snake_case_name and `code`", "a * b * c and snake_case_name and `code`"),
+    ],
+)  # fmt: skip
+def test_markdown_is_shown_as_text(line, text):
+    assert without_markup(line) == text
+
+
+def test_code_and_plain_text_are_shown_as_they_are():
+    paths = ["a.md", "b.html", "c.docx", "d.py", "e.txt", "f.csv"]
+    assert [is_marked_up(path) for path in paths] == [True, True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "shown"),
+    [
+        (["---", "The oven is hot.", "***", "```python", "bake()", "```"], "oven", ["The oven is hot.", "bake()"]),
+        (["From: Ann", "To: Ben", "Date: today", "The rent rises."], "rent", ["The rent rises."]),
+        (["From: Ann", "To: Ben", "Date: today", "The rent rises."], "rent of ann", ["From: Ann", "The rent rises."]),
+        (["# Plan", "## Rent", "It rises."], "rent", ["It rises."]),
+        (["---", "***"], "rent", ["---", "***"]),
+    ],
+    ids=["rules and fences", "the head of a mail", "a field with a word", "headings above the passage", "nothing else"],
+)  # fmt: skip
+def test_lines_that_cannot_answer_are_left_out(body, query, shown):
+    assert passage(body, query, title="Plan", trail=["Rent"]) == shown
+
+
+def test_a_passage_does_not_end_at_the_heading_above_its_answer():
+    body = ["One.", "Two.", "Three.", "## The rent", "It is 800 a month.", "Paid on the first.", "By transfer."]
+    assert passage(body, "rent") == body[3:]
+    assert passage(body, "two") == body[:3]
