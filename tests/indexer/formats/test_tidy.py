@@ -63,3 +63,10 @@ def test_front_matter_is_no_text_except_what_describes_the_note():
 def test_front_matter_of_every_kind(name, data, title, text):
     (document,) = read_bytes(name, data.encode())
     assert (document.title, document.text) == (title, text)
+
+
+@pytest.mark.parametrize("matter", ["[" * 15_000, "- " * 7_000, "a: " + "{b: " * 4_000, "a = " + "[" * 9_000])
+@pytest.mark.parametrize("mark", ["---", "+++"])
+def test_front_matter_that_is_nested_deep_is_harmless(mark, matter):
+    (document,) = read_bytes("a.md", f"{mark}\n{matter}\n{mark}\nbody\n".encode())
+    assert document.text.endswith("body\n")
