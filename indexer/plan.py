@@ -1,7 +1,7 @@
 """Plan a build: find out what has changed since the last generation."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,6 +129,7 @@ def make_plan(
     if base is not None and (rewrites or plan.to_read or plan.has_news):
         with base.checks.reading_tables():
             documents = base.documents.to_arrow()
+        unchanged += _in_archives(documents, plan.before, set(unchanged))
         is_kept = pc.is_in(documents["path"], pa.array(unchanged, pa.string()))
         plan.kept = _with_times(documents.filter(is_kept), plan)
         plan.gone = set(documents.filter(pc.invert(is_kept))["path"].unique().to_pylist())
@@ -181,15 +182,22 @@ def _folders_above(path: str) -> Iterator[str]:
         yield path
 
 
+def _in_archives(documents: pa.Table, files: Collection[str], archives: Collection[str]) -> dict[str, str]:
+    """The paths of documents in `archives`, with the path of the archive. They are not among the paths of `files`."""
+    members = (path for path in documents["path"].unique().to_pylist() if path not in files)
+    return {path: above for path in members for above in _folders_above(path) if above in archives}
+
+
 def _with_times(documents: pa.Table, plan: Plan) -> pa.Table:
     """The documents with the times of change of their files as the plan has them."""
-    changed = [path for path, file in plan.files.items() if _is_restamped(file, plan.before.get(path))]
+    changed = {path: path for path, file in plan.files.items() if _is_restamped(file, plan.before.get(path))}
     if not changed:
         return documents
+    changed |= _in_archives(documents, plan.before, changed)
     times = documents["mtime_ns"].to_numpy().copy()
     paths = documents["path"].to_pylist()
     for row in np.flatnonzero(pc.is_in(documents["path"], pa.array(changed, pa.string())).to_numpy()):
-        times[row] = plan.files[paths[row]].mtime_ns
+        times[row] = plan.files[changed[paths[row]]].mtime_ns
     number = documents.schema.get_field_index("mtime_ns")
     return documents.set_column(number, documents.schema.field(number), pa.array(times, pa.int64()))
 

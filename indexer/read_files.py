@@ -48,25 +48,26 @@ def read_files(
 ) -> FilesRead:
     """Read and chunk files into `spool`, which is closed; `advance` is called with 1 after each file."""
     read = FilesRead()
-    first, file_hash = 0, None
+    first, file_hash, paths = 0, None, set[str]()  # those of the chunks of a file
     for event in pool.read(sources, reading):
         source = event.source
         if isinstance(event, Begun):
             file_hash = event.file_hash
         elif isinstance(event, ReadChunks):
             spool.add(event.chunks)
+            paths.update(event.chunks["path"].unique().to_pylist())
             # Size and time are from before the file was read, so that the next run finds a change since then.
-            stamp = {"path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}
+            stamp = {"size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}
             read.records += [document | stamp for document in event.documents]
         else:
             read.columns.update(event.columns)
             if event.reason is not None:
-                spool.drop(source.path)
+                spool.drop(paths)
                 del read.records[first:]
             reason = event.reason or event.note
             stamps = source.size, source.mtime_ns, file_hash, source.ctime_ns
             read.files.append(FileRecord(source.path, event.outcome, reason, *stamps))
-            first, file_hash = len(read.records), None
+            first, file_hash, paths = len(read.records), None, set()
             advance(1)
     spool.close()
     return read

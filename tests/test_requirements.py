@@ -29,7 +29,10 @@ def asked(extras: list[str]) -> Iterator[Requirement]:
             yield requirement
 
 
-@pytest.mark.parametrize(("files", "extras"), [(["serve.txt"], ["serve"]), (["dev.txt", "torch.txt"], ["mutants"])])
+@pytest.mark.parametrize(
+    ("files", "extras"),
+    [(["serve.txt"], ["serve"]), (["train.txt", "torch.txt"], ["train"]), (["dev.txt", "torch.txt"], ["mutants"])],
+)
 def test_a_version_is_locked_for_every_dependency(files, extras):
     locked = pins(*files)
     for requirement in asked(extras):
@@ -37,5 +40,5 @@ def test_a_version_is_locked_for_every_dependency(files, extras):
         assert versions and all(map(requirement.specifier.contains, versions)), f"Run `make lock`: {requirement}"
 
 
-def test_the_tests_run_with_the_versions_of_the_demo():
-    assert pins("serve.txt") <= pins("dev.txt")
+def test_the_tests_run_with_the_versions_of_the_demo_and_of_training():
+    assert pins("serve.txt", "train.txt") <= pins("dev.txt")

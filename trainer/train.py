@@ -33,7 +33,15 @@ from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
 from trainer.replacing import replace_folder
-from trainer.run.folder import Log, check_named, claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.folder import (
+    Log,
+    check_named,
+    claim_folder,
+    locked,
+    read_log,
+    refuse_earlier_run,
+    refuse_overwritten_models,
+)
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import (
     Running,
@@ -86,6 +94,17 @@ def held_out_losses(
                     sample = own[source.context]
                 losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
+
+
+def what_was_learned(first: Mapping[str, float], last: Mapping[str, float]) -> str:
+    """What the first and the last held-out losses of a run say."""
+    own, random, null = (first[name] - last[name] for name in ("true", "random", "null"))
+    learns = "" if own > max(random, null) else " not"
+    return (
+        f"The held-out loss fell from {first['true']:.3f} to {last['true']:.3f}: by {own:.3f} with its own context, by"
+        f" {random:.3f} with that of another batch, and by {null:.3f} without one. So the model has{learns} learned to"
+        " use its context."
+    )
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
@@ -205,6 +224,8 @@ class TrainingRun:
         if not is_first():
             return folder
         self._export(folder)
+        if watched := [line["held_out"] for line in read_log(self.recipe.run.out) if "held_out" in line]:
+            self.display.note(what_was_learned(watched[0], watched[-1]))
         best = folder.with_name("best")
         if math.isfinite(progress.best_loss):
             lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."

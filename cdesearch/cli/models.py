@@ -7,6 +7,7 @@ import typer
 
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.errors import InputError
+from cdesearch.models.endpoint_model import SHORT_NAMES
 from cdesearch.terminal import print_rows, print_text, printable
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _named(name: str) -> "ListedModel":
     from cdesearch.models.catalog import list_models
 
     for row in list_models():
-        if name in (row.name, row.name.strip("()")):
+        if SHORT_NAMES.get(name, name) in (row.name, row.name.strip("()")):
             return row
     raise InputError(
         f"{name} is neither a folder nor a model that `cdesearch models` lists.",
@@ -68,7 +69,8 @@ def _list(*, no_pager: bool) -> None:
             " languages are those that the model's card states. The speed here is that of the last build with at least"
             " 200 new texts. That of the default model is recorded once another model has been used. `--model URL"
             " --model-name NAME` uses a model on a server with an OpenAI-compatible embeddings API. `--model default`"
-            " is the model that ships, also for an index or a configuration that names another one."
+            " is the model that ships, also for an index or a configuration that names another one, and `--model"
+            " multilingual` is intfloat/multilingual-e5-small."
         )
 
 
@@ -92,6 +94,7 @@ def _fetch(name: str) -> None:
     from cdesearch.models.model_card import read_card
     from cdesearch.models.registry import family_of
 
+    name = SHORT_NAMES.get(name, name)
     if not is_id(Path(name)):
         raise InputError(f"{name} is not the id of a model.", "An id has the form ORG/NAME.")
     folder = checkpoint_folder(Path(name))

@@ -14,7 +14,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device, check_plain_model, load_encoder
 from cdesearch.errors import InputError
-from cdesearch.models.endpoint_model import DEFAULT_NAME
+from cdesearch.models.endpoint_model import DEFAULT_NAME, SHORT_NAMES
 
 ROLES: dict[str, Role] = {"query": "query", "document": "document"}
 
@@ -56,6 +56,7 @@ class Embedder:
 
         Statistics of the corpus are added to a published model, unless it is `plain`. Raises ModelError, InputError.
         """
+        model = SHORT_NAMES.get(model, model) if isinstance(model, str) else model
         named = None if model in (None, DEFAULT_NAME) else Path(model)
         if plain:
             check_plain_model(named)

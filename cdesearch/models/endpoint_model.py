@@ -7,6 +7,7 @@ from cdesearch.errors import InputError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 
 DEFAULT_NAME = "default"  # names the model that ships; a folder of that name is ./default
+SHORT_NAMES = {"multilingual": "intfloat/multilingual-e5-small"}  # of models on the hub
 
 PREFIX_OPTIONS = ("--query-prefix", "--document-prefix")
 
@@ -58,10 +59,10 @@ Model = Path | EndpointModel  # a checkpoint folder, the id of a model on the hu
 
 
 def parse_model(text: str) -> Model:
-    """What `--model` names: the model that ships, a URL of a server, or else a folder or an id."""
+    """What `--model` names: the model that ships, a URL of a server, or else a folder, an id or its short name."""
     if text == DEFAULT_NAME:
         return DEFAULT_MODEL
-    return EndpointModel(text) if is_url(text) else Path(text)
+    return EndpointModel(text) if is_url(text) else Path(SHORT_NAMES.get(text, text))
 
 
 def with_details(

@@ -78,9 +78,9 @@ class ModelFamily(Protocol):
         """Read the folder; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
 
 
-def hash_files(files: Sequence[Path]) -> str:
-    """The fingerprint of a published checkpoint: names and contents of those of its files that exist."""
-    digest = hashlib.blake2b(digest_size=16)
+def hash_files(files: Sequence[Path], stated: str = "") -> str:
+    """The fingerprint of a published checkpoint: what is `stated`, and names and contents of the files that exist."""
+    digest = hashlib.blake2b(stated.encode(), digest_size=16)
     for file in files:
         if file.is_file():
             with file.open("rb") as stream:

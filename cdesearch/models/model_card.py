@@ -1,4 +1,4 @@
-"""What a model's card says: its licence and languages, from the front matter of README.md."""
+"""What a model's card, README.md, says: licence and languages in its front matter, and the prefixes of E5."""
 
 import re
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from cdesearch.models.checkpoint_files import read_fields_text
 CARD = "README.md"
 SHOWN_LANGUAGES = 3
 MAX_SHOWN = 40  # characters of a value
+E5_PREFIXES = ("query: ", "passage: ")  # of queries and of documents, which only the cards of E5 models state
 _FRONT = re.compile(r"\A\s*---[ \t\r]*\n(.*?)\n---[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _CODE = re.compile(r"([a-z]{2,3})(?:-.*)?")  # with or without a region, such as `zh-CN`
 _SAME = {"nb": "no", "nn": "no"}
@@ -51,6 +52,15 @@ def read_card(folder: Path) -> ModelCard:
         return ModelCard()
     licence = fields.get("license_name") if fields.get("license") == "other" else fields.get("license")
     return ModelCard(_short(licence), _languages(fields.get("language")))
+
+
+def stated_prefixes(folder: Path) -> tuple[str, str]:
+    """The prefixes of E5 if the card of a folder names both in quotation marks, as their cards do; else empty ones."""
+    try:
+        card = read_fields_text(folder / CARD)
+    except (OSError, ValueError, ModelError):
+        return "", ""
+    return E5_PREFIXES if all(f'"{prefix}"' in card for prefix in E5_PREFIXES) else ("", "")
 
 
 def _languages(value: Any) -> tuple[str, ...]:

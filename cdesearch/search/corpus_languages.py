@@ -15,6 +15,7 @@ from cdesearch.languages.detection import (
     words_by_script,
 )
 from cdesearch.languages.known import ENGLISH, LANGUAGES, LATIN, names_of
+from cdesearch.models.endpoint_model import SHORT_NAMES
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_command
 from cdesearch.store.manifest import Manifest
@@ -96,7 +97,8 @@ def unread_languages(index: Index, place: Place) -> str | None:
     said = f"{total} ({described(missed)}). Hybrid search relies on their words."
     if not readers:
         return said
-    return f"{said} The model {readers[0]} reads them: {rebuild_command(place, model=readers[0])}."
+    named = next((short for short, name in SHORT_NAMES.items() if name == readers[0]), readers[0])
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(place, model=named)}."
 
 
 def unfit_text_language(index: Index, place: Place) -> str | None:

@@ -31,18 +31,20 @@ _MANUAL = (
 # The suffixes of the files of a type, by the name of the type.
 TYPES = {
     "asciidoc": "adoc asc asciidoc",
-    "asm": "asm s", "bat": "bat cmd", "c": "c h", "clojure": "clj", "config": "cfg conf ini toml yaml yml",
-    "cpp": "cc cpp cxx h hh hpp hxx", "cs": "cs", "css": "css less sass scss", "csv": "csv tsv", "cuda": "cu",
-    "dart": "dart", "docx": "docx", "elixir": "ex exs", "epub": "epub", "erlang": "erl", "fortran": "f f90 f95",
-    "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs", "html": "htm html xhtml", "ini": "cfg ini",
+    "asm": "asm s", "bat": "bat cmd", "c": "c h", "calendar": "ics", "clojure": "clj",
+    "config": "cfg conf ini toml yaml yml", "contacts": "vcf",
+    "cpp": "cc cpp cxx h hh hpp hxx", "cs": "cs", "css": "css less sass scss", "csv": "csv tsv",
+    "cuda": "cu", "dart": "dart", "docx": "doc docx", "elixir": "ex exs", "epub": "epub fb2", "erlang": "erl",
+    "fortran": "f f90 f95", "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs",
+    "html": "htm html mht mhtml xhtml", "ini": "cfg ini",
     "java": "java", "js": "cjs js jsx mjs", "json": "json jsonl ndjson", "julia": "jl", "kotlin": "kt kts",
-    "latex": "latex ltx tex", "lisp": "el lisp rkt scm", "lua": "lua", "mail": "eml mbox",
+    "latex": "latex ltx tex", "lisp": "el lisp rkt scm", "lua": "lua", "mail": "eml emlx mbox msg",
     "man": _MANUAL, "markdown": "markdown md mdx", "md": "markdown md mdx", "nix": "nix",
-    "notebook": "ipynb", "ocaml": "ml", "office": "docx odp ods odt pptx rtf xlsx", "org": "org",
-    "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powershell": "ps1 psd1 psm1",
+    "notebook": "ipynb", "notes": "canvas enex", "ocaml": "ml", "office": "doc docx odp ods odt ppt pptx rtf xls xlsx",
+    "org": "org", "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powershell": "ps1 psd1 psm1",
     "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb", "rust": "rs", "scala": "scala",
-    "sh": "bash fish ksh sh zsh", "sheet": "csv ods tsv xlsx", "slides": "odp pptx", "sql": "sql",
-    "subtitles": "srt vtt", "svelte": "svelte", "swift": "swift", "terraform": "hcl tf tfvars",
+    "sh": "bash fish ksh sh zsh", "sheet": "csv ods tsv xls xlsx", "slides": "odp ppt pptx", "sql": "sql",
+    "subtitles": "ass srt ssa vtt", "svelte": "svelte", "svg": "svg", "swift": "swift", "terraform": "hcl tf tfvars",
     "tex": "bib latex ltx tex", "text": "log text txt", "toml": "toml", "ts": "cts mts ts tsx",
     "txt": "log text txt", "verilog": "sv v", "vhdl": "vhd vhdl",
     "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml yml", "zig": "zig",
@@ -175,6 +177,8 @@ class FileConditions:
 
     @cached_property
     def _modified(self) -> list[tuple[str, int]]:
-        """The path of every indexed file, with the time of its modification in nanoseconds."""
-        files = self._index.file_records()
-        return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]
+        """The path of every indexed file, with the time of its modification, or of its archive's, in nanoseconds."""
+        with self._index.checks.reading_tables():
+            query = self._index.documents.search().select(["path", "mtime_ns"]).limit(self._index.manifest.n_documents)
+            files = query.to_arrow().group_by("path").aggregate([("mtime_ns", "max")])
+        return list(zip(files["path"].to_pylist(), files["mtime_ns_max"].to_pylist(), strict=True))

@@ -120,7 +120,8 @@ class Places:
         changes = Changes(self.anchor(offset))
         for anchor in self._anchors[first : bisect_left(self._anchor_offsets, offset + len(body))]:
             start = anchor.offset - offset
-            line = body.count("\n", 0, start) + (body[start - 1] != "\n")
+            before = body[body.rfind("\n", 0, start) + 1 : start]  # such as the mark of a list item
+            line = body.count("\n", 0, start) + any(map(str.isalnum, before))
             if line <= body.count("\n"):
                 changes.add(line, anchor.name)
         return tuple(changes.entries)

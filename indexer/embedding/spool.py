@@ -1,6 +1,6 @@
 """Chunks that wait for the model, on disk, because the texts of a large corpus do not fit in memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,9 @@ class Spool:
             kept = (batch if paths is None else batch.filter(pc.is_in(batch["path"], paths))).select(columns.names)
             self.add(pa.RecordBatch.from_arrays(kept.columns, schema=columns))
 
-    def drop(self, path: str) -> None:
-        """Remove the chunks of a file that became unreadable after its first chunks were added."""
-        self._dropped.append(path)
+    def drop(self, paths: Iterable[str]) -> None:
+        """Remove the chunks under these paths, because a file became unreadable after they were added."""
+        self._dropped += paths
 
     def close(self) -> None:
         """Finish writing; the spool can be read only after this call."""

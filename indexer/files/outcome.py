@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
@@ -18,6 +19,7 @@ from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.encoding import is_binary
 from indexer.formats.format import suffix_of
+from indexer.formats.mail import is_mail
 from indexer.formats.registry import format_of
 
 UNKNOWN_FORMAT = "unknown format"
@@ -32,7 +34,7 @@ WORDS = 2  # in the median line at least; lists of words and encoded data have o
 
 # Kinds of files without text to search. They are ignored, not reported as skipped.
 _SUFFIXES = {
-    "image": ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .heif .tif .tiff .svg .psd .xcf .raw .cr2 .nef",
+    "image": ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .heif .tif .tiff .psd .xcf .raw .cr2 .nef",
     "sound": ".mp3 .wav .ogg .oga .opus .flac .aac .m4a .wma .aiff .mid .midi",
     "video": ".mp4 .m4v .mkv .mov .avi .webm .wmv .flv .mpg .mpeg .ogv",
     "font": ".ttf .otf .woff .woff2 .eot .pfb",
@@ -102,7 +104,7 @@ def file_outcome(
     """
     if not stat.S_ISREG(found.st_mode):
         return UnreadFile(path, NOT_REGULAR)
-    if found.st_size > max_bytes and not format_of(Path(location).name).streams:
+    if found.st_size > max_bytes and not _is_streamed(Path(location), top):
         return UnreadFile(path, f"larger than {_size(max_bytes)} (--max-file-size)")
     blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
     if found.st_size > max_bytes and blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size:
@@ -113,13 +115,20 @@ def file_outcome(
     return Source(location, path, found.st_size, mtime_ns, top, False, ctime_ns)
 
 
+def _is_streamed(file: Path, top: Path | None) -> bool:
+    """Whether a file is read piece by piece, as its name says or else its first bytes."""
+    with suppress(OSError), open_regular(file, top) as stream:
+        return format_of(file.name, stream).streams
+    return format_of(file.name).streams
+
+
 def reason_of(error: OSError) -> str:
     """The reason for which a file or folder cannot be opened, as it is shown to users."""
     return (error.strerror or "cannot be opened").lower()
 
 
 def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) -> Found | None:
-    """The outcome for a file whose name no format lists; None for text, which is read. Raises OSError."""
+    """The outcome for a file whose name no format lists; None for text and mail, which are read. Raises OSError."""
     suffix = suffix_of(name)
     if suffix in WITHOUT_TEXT:
         return Ignored(shown, f"{WITHOUT_TEXT[suffix]} ({suffix})")
@@ -129,6 +138,8 @@ def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) 
         start = stream.read(SNIFFED)
         if is_key(start):
             return Ignored(shown, "key or certificate")
+        if is_mail(start):
+            return None
         if suffix:
             stream.seek(0)
             is_text = reads_as_text(stream, name, size)

@@ -11,7 +11,6 @@ from cdesearch.builders import UnreadFile
 from cdesearch.errors import SourceError
 from cdesearch.store.filesystem import folder_prefix, with_slashes
 from cdesearch.store.manifest import Globs
-from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule, secret_rule
 from indexer.files.globs import Choice, GlobDecision
 from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import (
@@ -24,6 +23,7 @@ from indexer.files.ignore_chain import (
     users_excludes,
 )
 from indexer.files.outcome import Found, Ignored, Source, as_utf8, file_outcome, portable, reason_of, unknown_outcome
+from indexer.formats.byproducts import MARKERS, byproduct_rule, marker_rule, secret_rule
 from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"

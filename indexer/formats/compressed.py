@@ -33,7 +33,8 @@ class Compressed(Format):
             with _unpacked(file.stream, name) as stream:
                 contents = stream if self.streams else io.BytesIO(_whole(stream))
                 for document in self._inner.read(replace(file, path=path, stream=contents)):
-                    yield replace(document, id=file.path + document.id.removeprefix(path), path=file.path)
+                    names = (file.path + name.removeprefix(path) for name in (document.id, document.path))
+                    yield replace(document, id=next(names), path=next(names))
         except _BROKEN:
             raise UnreadableError(f"broken {name} file") from None
 

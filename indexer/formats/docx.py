@@ -3,23 +3,30 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from indexer.formats.drawing import alternative_text, texts_beside
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.markdown import converted_document
 from indexer.formats.package import Package, attribute, local_name, main_part, relations, title_of
 
 KIND = "DOCX"
-NOTES = ("footnote", "endnote")
+NOTES = {"footnote": "", "endnote": "", "comment": "Comment: "}  # and what is written before each
+MARGINS = ("header", "footer")
+# What is read after the paragraph or table in which it stands: notes, boxes, and alternative texts of pictures
+ANCHORED = ["{*}txbxContent", "{*}docPr", "{*}shape", *(f"{{*}}{name}Reference" for name in NOTES)]
 SIGNS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-"}
 # Deleted and moved text, the guide to a pronunciation, and the copy of a drawing for old programs
 LEFT_OUT = {"del", "moveFrom", "rt", "Fallback", "pPr", "rPr", "sectPr"}
 
-Notes = Mapping[tuple[str, str], str]  # the texts of footnotes and endnotes by their kind and id
+Notes = dict[tuple[str, str], str]  # the texts of footnotes, endnotes and comments by their kind and id
 
 
 class Docx(Format):
-    """Word documents in Office Open XML. A footnote or a text box follows its paragraph."""
+    """Word documents in Office Open XML.
 
-    suffixes = frozenset({".docx"})
+    A note, comment or text box follows its paragraph. Headers, footers and charts are read once, at the end.
+    """
+
+    suffixes = frozenset({".docx", ".docm", ".dotx", ".dotm"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = Package(file.stream.read(), KIND)
@@ -30,31 +37,37 @@ class Docx(Format):
         targets = relations(package, part).values()
         styles = _styles(package, targets)
         notes = _notes(package, targets)
-        texts = [text for block in _blocks(body, "p", "tbl") for text in _texts(block, styles, notes) if text.strip()]
+        texts = list(_texts(body, styles, notes))
+        margins = [package.xml(name) for kind, name in targets if kind in MARGINS and name in package.names]
+        texts += dict.fromkeys(text for margin in margins for text in _texts(margin, styles, notes))
+        texts += (text for (kind, _), text in notes.items() if kind == "comment")  # to which no sign in the text refers
+        texts += texts_beside(package, targets)
         yield converted_document(file.path, title_of(package, "docProps/core.xml"), "\n\n".join(texts))
 
 
-def _texts(block: Any, styles: Mapping[str, str], notes: Notes) -> Iterator[str]:
-    """The Markdown of a table, or of a paragraph and of what is anchored in it."""
-    if local_name(block) == "tbl":
-        yield "\n".join(" | ".join(row) for row in _rows(block))
-        return
-    level = _level(block, styles)
-    yield f"{'#' * level} {_text(block)}" if level else _text(block)
-    anchored = list(_within(block))
-    for box in (one for one in anchored if local_name(one) == "txbxContent"):
-        yield "\n".join(text for one in box.iter("{*}p") if (text := _text(one)).strip())
-    for kind in NOTES:
-        for reference in (one for one in anchored if local_name(one) == f"{kind}Reference"):
-            yield notes.get((kind, attribute(reference, "id")), "")
-
-
-def _within(parent: Any) -> Iterator[Any]:
-    """The elements in an element in the order of the text, without what is left out."""
-    for element in parent:
-        if local_name(element) not in LEFT_OUT:
-            yield element
-            yield from _within(element)
+def _texts(parent: Any, styles: Mapping[str, str], notes: Notes) -> Iterator[str]:
+    """The Markdown of each paragraph and table, and of what is anchored in it. Notes are removed from `notes`."""
+    for hidden in [*parent.iter("{*}vanish")]:
+        run = hidden.getparent().getparent()
+        if attribute(hidden, "val", "1") not in ("0", "false", "off") and local_name(run) == "r":
+            run.getparent().remove(run)
+    for block in _blocks(parent, "p", "tbl"):
+        if local_name(block) == "tbl":
+            texts = ["\n".join(" | ".join(row) for row in _rows(block))]
+        else:
+            level = _level(block, styles)
+            texts = [f"{'#' * level} {_text(block)}" if level else _text(block)]
+        for one in block.iter(*ANCHORED):
+            if any(local_name(above) in LEFT_OUT for above in one.iterancestors()):
+                continue
+            name = local_name(one)
+            if name == "txbxContent":
+                texts.append(_cell(one))
+            elif name.endswith("Reference"):
+                texts.append(notes.pop((name.removesuffix("Reference"), attribute(one, "id")), ""))
+            else:
+                texts.append(alternative_text(attribute(one, "descr") or attribute(one, "alt")))
+        yield from (text for text in texts if text.strip())
 
 
 def _text(paragraph: Any) -> str:
@@ -91,7 +104,8 @@ def _notes(package: Package, targets: Any) -> Notes:
         if name in NOTES and part in package.names:
             for note in package.xml(part).iter(f"{{*}}{name}"):
                 lines = (_text(one) for one in note.iter("{*}p"))
-                found[name, attribute(note, "id")] = "\n".join(line for line in lines if line.strip()).strip()
+                text = "\n".join(line for line in lines if line.strip()).strip()
+                found[name, attribute(note, "id")] = text and NOTES[name] + text
     return found
 
 

@@ -53,6 +53,11 @@ DETECTED = [
 _NULS = re.compile(rb"\0{8,}")  # what a crash leaves in a log
 # \x08 makes letters bold in pages of a manual, \x1a ends old DOS files, \x1b colours logs
 _CONTROL = re.compile(rb"\0+|[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
+ENCODED = 1000  # letters of Base64 without a blank are no text
+_PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
+_LETTER = r"[A-Za-z0-9+/_=\\-]"  # and the backslash, which JSON may write before a slash
+_HALF_ENCODED = re.compile(rf"{_LETTER}{{{ENCODED // 2}}}")
+_ENCODED = re.compile(rf"(?<!{_LETTER}){_LETTER}{{{ENCODED - 1},}}[\w+/=-]")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([-\w.:]{1,40})", re.IGNORECASE)
 _XML = re.compile(rb"\s{0,99}<\?xml[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([-\w.:]{1,40})|@charset \"([-\w.]{1,40})\"")
@@ -72,7 +77,8 @@ def decode(data: bytes, *, is_markup: bool = False, charset: str | None = None) 
     except UnicodeDecodeError:
         is_utf8 = False
     encoding, errors = _encoding(data[:BLOCK], data, declared, is_utf8=is_utf8)
-    return without_surrogates(data.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n"))
+    text = without_surrogates(data.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n"))
+    return without_data(text)
 
 
 def stream_encoding(stream: BufferedIOBase) -> tuple[str, str]:
@@ -117,6 +123,15 @@ def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
             yield text.encode()
     finally:
         lines.detach()  # the caller closes the stream
+
+
+def without_data(text: str) -> str:
+    """The text with "…" for each picture that is written into it, and for other data in Base64."""
+    text = _PICTURE.sub("…", text)
+    # An expression that looks at each letter would take as long as the rest of reading.
+    if any(_HALF_ENCODED.match(text, start) for start in range(0, len(text), ENCODED // 2)):
+        return _ENCODED.sub("…", text)
+    return text
 
 
 def without_surrogates(text: str) -> str:

@@ -1,5 +1,6 @@
 """The protocol of file formats: the names of their files, and how an open file becomes documents."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from io import BufferedIOBase
@@ -8,6 +9,8 @@ from typing import ClassVar, Literal, Protocol
 
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
+
+_DELIVERED = re.compile(r"\d{9,11}\.(?:\d+(?:_\d+)?|(?:[A-Z][0-9A-Fa-f]+)+)\.")  # with the time, and a number
 
 Layout = Literal["markdown", "text", "code"]
 
@@ -109,6 +112,7 @@ class OpenFile:
     left_out: LeftOut  # a format of records adds the lines that it cannot read
     chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
     is_wanted: bool = False  # whether it is read although a program has written it
+    is_in_archive: bool = False
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     progress: Callable[[], None] = lambda: None  # a format that takes long for a file calls it again and again
 
@@ -134,7 +138,12 @@ class Format(Protocol):
 
 
 def suffix_of(name: str) -> str:
-    """The suffix in lower case, "" for none; a number does not count as one, as in `Apache-2.0` or `man.1`."""
+    """The suffix in lower case, "" for none.
+
+    Neither a number counts as one, as in `Apache-2.0` or `man.1`, nor the end of a host's name, as in a Maildir.
+    """
+    if name[:9].isdigit() and _DELIVERED.match(name):
+        return ""
     start = name.rfind(".")  # as PurePath.suffix, which takes ten times as long
     suffix = name[start:].lower() if 0 < start < len(name) - 1 else ""
     return "" if suffix[1:].isdigit() else suffix

@@ -200,6 +200,9 @@ class _Writer:
             self._put("\n")
         elif tag in BLOCKS or tag in ("tr", "td", "th"):
             self._put("\n\n")
+        if tag in ("img", "figure"):
+            says = dict.fromkeys(node.attributes.get(name) for name in ("alt", "title"))
+            self._text("".join(f" {text} " for text in says if text))
 
     def _anchor(self, name: str, *, is_inner: bool) -> None:
         if len(name) <= MAX_TITLE and name.isprintable() and " " not in name:
@@ -235,8 +238,9 @@ class _Writer:
             self._put(re.sub(r"\s+", " ", text))
 
     def _put(self, text: str) -> None:
-        if self._items and self._items[-1] == len(self._parts):  # an item begins without blanks
-            text = text.lstrip()
+        begins_item = self._items and self._items[-1] == len(self._parts)
+        if begins_item or (text[:1] == " " and self._parts and self._parts[-1][-1] in " \n"):
+            text = text.lstrip()  # a line begins without blanks, and one blank is enough
         if text:
             self._parts.append(text)
             self._n_characters += sum(map(len, text.split()))

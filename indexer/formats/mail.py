@@ -1,6 +1,7 @@
 """Read mail: a message is a document with its headers, and so is each attachment of a format that can be read."""
 
 import binascii
+import html
 import re
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterator
@@ -19,10 +20,14 @@ MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
 MAX_NESTED = 100  # parts that contain parts
 MAX_HEADER = 20_000  # characters of a header, such as a list of recipients
 MAX_NAME = 200  # characters of the name of an attachment
-# Characters of text in all attachments of a message, unless the message has more bytes: compressed attachments of a few
-# kilobytes can unpack to so much text that its vectors take hours.
-MAX_ATTACHED = 2_000_000
+# Of one message, so that it does not fill the index of a mailbox
+MAX_FILES = 20  # attachments
+MAX_ATTACHED = 1_000_000  # characters of text in all of them
+PLACEHOLDER = 30  # different words of plain text that the HTML beside it lacks; more of them say something of their own
+SAME = 0.05  # of the words of the HTML may be missing in the plain text, which is then read in its place
 BLOCK = 1 << 20
+NOT_TEXT = ("css", "javascript")  # parts of a saved page
+START = 4096  # bytes by which a message or a mailbox is recognised
 FindFormat = Callable[[str], Format | None]  # the format of an attachment of this name, if it is read
 
 SHOWN = ("From", "To", "Cc", "Date")
@@ -32,8 +37,14 @@ _NESTED = re.compile(rb"(?:\A|[\r\n])content-type:\s{0,99}(?:multipart|message)/
 _PARAMETERS = re.compile(
     rb"(?:\A|[\r\n])content-(?:type|disposition):[^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*", re.IGNORECASE
 )
-_ENVELOPE = re.compile(rb"\AFrom [^\r\n]*\r?\n")  # with which a message in a mailbox begins
-_HEADER = re.compile(rb"[!-9;-~]{1,99}:")
+# The line before a message in a mailbox, or the number of its bytes, after which Apple Mail writes what it knows of it
+_ENVELOPE = re.compile(rb"(?:From [^\r\n]*|(\d{1,12})[ \t]*)\r?\n")
+_HEADERS = re.compile(rb"(?:(?:[!-9;-~]{1,99}:|[ \t])[^\n]*(?:\n|\Z))+")
+_USUAL = re.compile(rb"(?mi)^(From|To|Date|Subject|Message-ID|Received|Return-Path|Delivered-To|MIME-Version):")
+_DELETED = re.compile(rb"(?mi)^X-Mozilla-Status: [0-9a-f]{3}[89a-f]")  # but still in the mailbox
+_NOT_SHOWN = re.compile(r"(?i)</?(?:style|script|title)\b[^<>]*>")
+_TAG_OR_ADDRESS = re.compile(r"<[^<>]*>|https?://[^\s<>]*")
+_A_WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|\w+")
 # A blank between two encoded words is not part of the text.
 _ENCODED_WORD = re.compile(r"=\?([^?\s]{1,99})\?([bBqQ])\?([^?]{0,2000})\?=(?: (?==\?))?")
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -57,7 +68,7 @@ class _WithAttachments(Format):
             name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
             if name and not (is_text and self._attached(name) is None):
                 files[name] = leaf
-            elif is_text:
+            elif is_text and leaf.get_content_subtype() not in NOT_TEXT:
                 try:
                     texts.append(_text(leaf))
                 except UnreadableError as error:
@@ -68,14 +79,17 @@ class _WithAttachments(Format):
         text = "\n\n".join(text for text in texts if text.strip())
         identity = f"{file.path}#{record}" if record else file.path
         yield Document(identity, file.path, title, text, "text", record=record or None)
-        most = left = max(MAX_ATTACHED, len(data))
-        for name, part in files.items():
+        left = MAX_ATTACHED
+        for number, name in enumerate(name for name in files if self._attached(name) is not None):
             whole = f"{record}/{name}" if record else name
-            for document in self._attachment(file, whole, name, part):
+            if number >= MAX_FILES:
+                file.left_out.add(whole, f"is not one of the first {MAX_FILES} attachments", "part")
+                continue
+            for document in self._attachment(file, whole, name, files[name]):
                 left -= len(document.text)
                 if left < 0:
                     left += len(document.text)
-                    problem = f"has too much text: all attachments together may have {most:,} characters"
+                    problem = f"has too much text: all attachments together may have {MAX_ATTACHED:,} characters"
                     file.left_out.add(whole, problem, "part")
                     break
                 yield replace(document, title=f"{title}: {document.title}"[:MAX_TITLE])
@@ -102,13 +116,15 @@ class _WithAttachments(Format):
 
 
 class Mail(_WithAttachments):
-    """One message."""
+    """One message, or a page with its frames that a browser has saved as a message."""
 
-    suffixes = frozenset({".eml"})
+    suffixes = frozenset({".eml", ".emlx", ".mht", ".mhtml"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        data = _ENVELOPE.sub(b"", file.stream.read().lstrip())
-        if not _HEADER.match(data):
+        data = file.stream.read().lstrip()
+        if envelope := _ENVELOPE.match(data):
+            data = data[envelope.end() :][: int(envelope[1]) if envelope[1] else None]
+        if not _HEADERS.match(data):
             raise UnreadableError("not a mail message")
         yield from self._documents(file, data, "")
 
@@ -125,6 +141,8 @@ class Mailbox(_WithAttachments):
             try:
                 if len(data) > MAX_MESSAGE:
                     raise UnreadableError(f"larger than {MAX_MESSAGE / 1e6:g} MB")
+                if _DELETED.search(data[:START]):
+                    continue
                 for document in self._documents(file, data, str(number)):
                     is_read = True
                     yield document
@@ -132,6 +150,13 @@ class Mailbox(_WithAttachments):
                 file.left_out.add(number, f"cannot be read: {error}", "part")
         if file.left_out.n_lines and not is_read:
             raise UnreadableError(f"none of its messages can be read: {file.left_out.problems}")
+
+
+def is_mail(start: bytes) -> bool:
+    """Whether a file that begins with these bytes, START or all, is a message or a mailbox."""
+    envelope = _ENVELOPE.match(start)
+    head = _HEADERS.match(start, envelope.end() if envelope else 0)
+    return head is not None and len({name.lower() for name in _USUAL.findall(head[0])}) > 2
 
 
 def _messages(stream: BufferedIOBase) -> Iterator[bytes]:
@@ -163,22 +188,54 @@ def _checked(data: bytes) -> Message:
 
 
 def _leaves(message: Message) -> Iterator[Message | str]:
-    """The parts that contain no other parts, and the headers of a message inside the message.
-
-    Of alternatives only one is read: the plain text, or else the last, which is the richest.
-    """
+    """The parts that contain no other parts, and the headers of a message inside the message."""
     if not message.is_multipart():
         yield message
         return
     parts = [part for part in message.get_payload() if isinstance(part, Message)]
     kind = message.get_content_type()
     if kind == "multipart/alternative":
-        plain = [part for part in parts if part.get_content_type() == "text/plain" and _bytes(part).strip()]
-        parts = plain[:1] or parts[-1:]
+        yield from _chosen([leaf for part in parts for leaf in _leaves(part)])
+        return
     for part in parts:
         if kind == "message/rfc822":
             yield "\n".join(filter(None, [_header(part, "Subject"), _headers(part)]))
         yield from _leaves(part)
+
+
+def _chosen(alternatives: list[Message | str]) -> Iterator[Message | str]:
+    """Of alternatives, the plain text if it says what the HTML says, and else the HTML; and the files in all of them.
+
+    Both are read if each says something of its own: the plain text may be a mere hint that the HTML cannot be shown.
+    """
+    texts: dict[str, list[Message]] = {}
+    for leaf in alternatives:
+        if isinstance(leaf, Message) and leaf.get_content_maintype() == "text" and not _name(leaf, ()):
+            texts.setdefault(leaf.get_content_subtype(), []).append(leaf)
+        else:
+            yield leaf
+    plain, rich = (_words(texts.get(kind, [])) for kind in ("plain", "html"))
+    if len(rich - plain) > SAME * len(rich):
+        is_hint = len(plain - rich) <= PLACEHOLDER and len(plain) < len(rich)
+        kinds = ["html"] if is_hint or not plain else ["plain", "html"]
+    else:
+        kinds = ["plain"] if plain else list(texts)[-1:]
+    for kind in kinds:
+        yield from texts[kind]
+
+
+def _words(parts: list[Message]) -> set[str]:
+    """The words that parts show, without addresses."""
+    words = set[str]()
+    for part in parts:
+        try:
+            text = decode(_bytes(part), charset=_charset(part))
+        except UnreadableError:
+            continue
+        if part.get_content_subtype() == "html":
+            text = html.unescape(" ".join(_NOT_SHOWN.split(text)[::2]))
+        words.update(_A_WORD.findall(_TAG_OR_ADDRESS.sub(" ", text).lower()))
+    return words
 
 
 def _bytes(part: Message) -> bytes:

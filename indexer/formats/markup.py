@@ -42,6 +42,7 @@ class _Markup(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
+        check_no_private_key(file, text)
         found = self.title.search(text)
         title = self._title(found[1])[:MAX_TITLE] if found else ""
         yield marked_up_document(file, title, list(self._converted(self._body(text).split("\n"))))
@@ -174,16 +175,6 @@ class AsciiDoc(_Markup):
     )
     title_changes = ((re.compile(r" =+$"), ""),)
 
-    def read(self, file: OpenFile) -> Iterator[Document]:
-        is_key = file.name.lower().endswith(".asc") and file.stream.read(11) == b"-----BEGIN "
-        file.stream.seek(0)
-        if is_key:  # or a signature
-            text = decode(file.stream.read())
-            check_no_private_key(file, text)
-            yield Document(file.path, file.path, file.name, text, "text", has_lines=True)
-        else:
-            yield from super().read(file)
-
 
 # What LaTeX writes within a line
 LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
@@ -290,3 +281,10 @@ class Latex(_Markup):
     def _plain(self, line: str) -> str:
         pieces = FORMULA.split(COMMENT.sub("", line))
         return "".join(piece if number % 2 else super(Latex, self)._plain(piece) for number, piece in enumerate(pieces))
+
+
+class Bibtex(_Markup):
+    """BibTeX: braces, which protect capitals, are left out, and the accents of TeX become letters."""
+
+    suffixes = frozenset({".bib"})
+    changes = ((re.compile(r"^([ \t]*@\w+)[ \t]*[{(]"), r"\1 "), *INLINE)

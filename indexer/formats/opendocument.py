@@ -1,27 +1,37 @@
 """Read OpenDocument: texts as Markdown, presentations slide by slide, and spreadsheets sheet by sheet."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.drawing import alternative_text
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document, without_headings
-from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, title_of
+from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, parse_xml, title_of
 from indexer.formats.slides import Slide, slides_document
-from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, sheet_documents
+from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, note_cell, sheet_documents
 
 CONTENT, STYLES, MANIFEST = "content.xml", "styles.xml", "META-INF/manifest.xml"
-# Deleted text, comments, and text that the program generates, such as a table of contents
+# Deleted text, and text that the program generates, such as a table of contents
 LEFT_OUT = {
-    "tracked-changes", "annotation", "annotation-end", "table-of-content", "alphabetical-index", "illustration-index",
-    "table-index", "object-index", "user-index", "bibliography", "note-citation", "title", "desc", "forms",
+    "tracked-changes", "annotation-end", "table-of-content", "alphabetical-index", "illustration-index", "forms",
+    "table-index", "object-index", "user-index", "bibliography", "note-citation", "ruby-text", "page-number",
+    "page-count", "sheet-name",
 }  # fmt: skip
+MARGINS = [f"{{*}}{name}{page}" for name in ("header", "footer") for page in ("", "-left", "-first")]
+DECLARED = ("{*}header-decl", "{*}footer-decl")  # the headers and footers of slides
 BLANKS = {"s": " ", "tab": "\t", "line-break": "\n"}
 ROW_GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
-BLOCKS = {"p", "h", "list", "table", "text-box", "section", "list-item", "note-body"}
+ANCHORED = {"note", "annotation", "frame", "custom-shape", "rect", "ellipse", "line", "g", "object", "caption"}
+
+_MARGIN = re.compile(rb":(?:header|footer)(?:-left|-first)?[ >]")
 
 
 class Odt(Format):
-    """OpenDocument texts, without deleted text, comments and tables of contents."""
+    """OpenDocument texts, without deleted text and tables of contents.
+
+    A note, comment or text box follows its paragraph. Headers and footers are read once, at the end.
+    """
 
     suffixes = frozenset({".odt", ".ott"})
 
@@ -32,7 +42,7 @@ class Odt(Format):
             yield converted_document(file.path, title, "")
             return
         texts = (text for text in _blocks(_body(package, "text")) if text.strip())
-        yield converted_document(file.path, title, "\n\n".join(texts))
+        yield converted_document(file.path, title, "\n\n".join([*texts, *_margins(package)]))
 
 
 class Odp(Format):
@@ -42,7 +52,10 @@ class Odp(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODP")
-        slides = [_slide(page) for page in _body(package, "presentation").iterchildren("{*}page")]
+        body = _body(package, "presentation")
+        slides = [_slide(page) for page in body.iterchildren("{*}page")]
+        if slides:
+            slides[0].blocks.extend(dict.fromkeys(one.text or "" for one in body.iterchildren(*DECLARED)))
         yield slides_document(file, title_of(package, "meta.xml"), slides)
 
 
@@ -53,7 +66,7 @@ class Ods(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODS")
-        sheets = _sheets(package.read(CONTENT, is_streamed=True))
+        sheets = _sheets(package.read(CONTENT, is_streamed=True), _margins(package))
         yield from sheet_documents(file, title_of(package, "meta.xml"), sheets)
 
 
@@ -76,37 +89,42 @@ def _blocks(parent: Any, depth: int = 0) -> Iterator[str]:
     """The Markdown of the headings, paragraphs, lists and tables below `parent`, one after the other."""
     for child in parent:
         name = local_name(child)
+        anchored: list[Any] = []
         if name == "h":
             level = attribute(child, "outline-level", "1")
-            text = " ".join(_text(child).split())
+            text = " ".join(_text(child, anchored).split())
             yield f"{'#' * max(1, min(int(level), 6))} {text}" if text and level.isdecimal() else text
         elif name == "p":
-            yield without_headings(_text(child))
+            yield without_headings(_text(child, anchored))
+        elif name in ("title", "desc"):
+            yield alternative_text(_text(child, anchored))
+        elif name == "annotation":
+            yield "Comment: " + "\n".join(_blocks(child))
         elif name == "list":
             yield "\n".join(_items(child, depth))
         elif name == "table":
             yield "\n".join(" | ".join(row) for row in _table_rows(child))
         elif name not in LEFT_OUT:
             yield from _blocks(child, depth)
+        if anchored:
+            yield from _blocks(anchored)
 
 
-def _text(paragraph: Any) -> str:
-    """The text of a paragraph, with footnotes and text boxes in it after a blank."""
-    return "".join(_pieces(paragraph)).strip()
+def _text(paragraph: Any, anchored: list[Any]) -> str:
+    """The text of a paragraph. The notes, comments and shapes in it are added to `anchored` instead."""
+    return "".join(_pieces(paragraph, anchored)).strip()
 
 
-def _pieces(element: Any) -> Iterator[str]:
+def _pieces(element: Any, anchored: list[Any]) -> Iterator[str]:
     yield element.text or ""
     for child in element:
         name = local_name(child)
         if name in BLANKS:
             yield BLANKS[name]
+        elif name in ANCHORED:
+            anchored.append(child)
         elif name not in LEFT_OUT:
-            if name in BLOCKS:
-                yield " "
-            yield from _pieces(child)
-            if (name in BLOCKS or name == "frame") and (child.tail or "")[:1].isalnum():
-                yield " "
+            yield from _pieces(child, anchored)
         yield child.tail or ""
 
 
@@ -144,17 +162,32 @@ def _slide(page: Any) -> Slide:
     return Slide(title, texts, "\n".join(notes))
 
 
-def _sheets(data: bytes) -> Iterator[tuple[str, list[Row]]]:
-    """The name and the rows of each sheet."""
+def _margins(package: Package) -> list[str]:
+    """The texts of headers and footers, each once."""
+    data = package.read(STYLES) if STYLES in package.names else b""
+    if not _MARGIN.search(data):  # otherwise, parsing the styles would take a third of the time
+        return []
+    texts = (text for margin in parse_xml(data, package.kind).iter(*MARGINS) for text in _blocks(margin))
+    return list(dict.fromkeys(text for text in texts if sum(map(str.isalpha, text)) > len("Page")))
+
+
+def _sheets(data: bytes, margins: list[str]) -> Iterator[tuple[str, list[Row]]]:
+    """The name and the rows of each sheet. After the rows follow the texts of shapes, and in one sheet `margins`."""
     rows: list[Row] = []
     name, number, depth = "", 1, 0
-    for event, element in iterate_xml(data, "ODS", "table", "table-row"):
+    for event, element in iterate_xml(data, "ODS", "table", "shapes", "table-row"):
         if local_name(element) == "table":
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:
                 name, number, rows = attribute(element, "name"), 1, []
             elif event == "end" and depth == 0:
+                if margins:
+                    rows.append((number, [note_cell(0, text) for text in margins]))
+                    margins = []
                 yield name, rows
+        elif local_name(element) == "shapes":
+            if event == "end":
+                margins = [*(text for text in _blocks(element) if text.strip()), *margins]
         elif event == "end" and depth == 1:
             if cells := list(_cells(element)):
                 rows.append((number, cells))
@@ -165,8 +198,11 @@ def _cells(row: Any) -> Iterator[Cell]:
     """The cells that are not empty. A cell that is repeated is written once, because its text is the same."""
     column = 0
     for element in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
-        if text := cell_text(" ".join(_blocks(element))) or attribute(element, "value"):
+        comments = [one for one in element if one.tag.endswith("}annotation")]
+        blocks = _blocks(one for one in element if one not in comments)
+        if text := cell_text(" ".join(blocks)) or attribute(element, "value"):
             yield Cell(column, text, attribute(element, "value-type") == "string")
+        yield from (note_cell(column, text) for text in _blocks(comments))
         column += _repeats(element, "number-columns-repeated")
 
 

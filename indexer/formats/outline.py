@@ -7,8 +7,6 @@ from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile, Unrea
 MAX_DEPTH = 250  # of nested values
 MAX_VALUES = 3_000_000  # of values, or of XML elements
 SHOWN_DEPTH = 8  # deeper levels are not indented further and get no headings, which every chunk stores
-LONG_WORD = 500  # characters without a blank: encoded data, not a word
-SHOWN_OF_WORD = 60
 
 
 class Outline:
@@ -57,13 +55,6 @@ class Outline:
             has_lines=True,
             line_numbers=tuple(self._numbers),
         )
-
-
-def readable(value: str) -> str:
-    """A value as it is shown: data that is encoded as one long word is cut."""
-    if len(value) > LONG_WORD and len(value[:LONG_WORD].split(None, 1)) == 1:
-        return f"{value[:SHOWN_OF_WORD]}… ({len(value):,} characters)"
-    return value
 
 
 def check_depth(depth: int, kind: str) -> None:

@@ -16,7 +16,7 @@ MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 by
 STREAMED = 2  # so many tags of a part that is read element by element count as one
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
 
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 _ENTITY = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y")  # also in UTF-16
 _SAFELY = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 
@@ -35,7 +35,7 @@ class Package:
         try:
             self._archive = zipfile.ZipFile(io.BytesIO(data))
             self._entries = {entry.filename: entry for entry in self._archive.infolist()}
-        except _BROKEN:
+        except BROKEN:
             raise self.broken() from None
 
     @property
@@ -58,7 +58,7 @@ class Package:
         try:
             with self._archive.open(entry) as part:
                 data = part.read(MAX_PART + 1)
-        except _BROKEN:
+        except BROKEN:
             raise self.broken() from None
         self._size += len(data)
         if len(data) > MAX_PART:

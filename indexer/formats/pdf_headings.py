@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from indexer.formats.format import MAX_TITLE, Heading
-from indexer.formats.pdf_layout import CAPTION, LEADERS, Row
+from indexer.formats.pdf_layout import CAPTION, LEADERS
+from indexer.formats.pdf_segments import Segment
 
 MAX_ENTRIES = 50_000  # of the outline
 MAX_LEVEL = 6
@@ -18,6 +19,7 @@ MAX_DISTANCE = 2.0  # times the font size, between the lines of a heading
 MAX_ROWS = 4  # more large rows are a text in large print
 MAX_BOLD_ROWS, MAX_BOLD_CHARACTERS = 2, 120  # a longer text in bold print is emphasised
 MIN_LETTERS = 2
+WIDE = 0.85  # times the font size: letters take less in the mean, unless a row has cells or ends with a page number
 MAX_NUMBER = 12  # letters before a title, such as "Chapter"; the outline may leave them out
 
 Outline = Mapping[int, Sequence[tuple[str, int]]]  # for a page from 0: the letters of its titles, and their levels
@@ -57,8 +59,8 @@ def rounded(size: float) -> float:
 
 
 def found_headings(
-    rows: Sequence[Row], body_size: float, outline: Outline, page: int
-) -> Iterator[tuple[Sequence[Row], Found | None]]:
+    rows: Sequence[Segment], body_size: float, outline: Outline, page: int
+) -> Iterator[tuple[Sequence[Segment], Found | None]]:
     """The rows of a page, which is counted from 0, divided into headings and the text between them.
 
     `body_size` is the size of the text. Bold print counts only in a document without an outline.
@@ -98,7 +100,7 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text)).casefold()
 
 
-def _in_outline(rows: Sequence[Row], titles: Sequence[tuple[str, int]]) -> dict[int, Found]:
+def _in_outline(rows: Sequence[Segment], titles: Sequence[tuple[str, int]]) -> dict[int, Found]:
     """Marks of the rows that have a title of the outline; a title may take several rows."""
     marks: dict[int, Found] = {}
     open_titles = list(enumerate(titles))
@@ -121,21 +123,18 @@ def _in_outline(rows: Sequence[Row], titles: Sequence[tuple[str, int]]) -> dict[
     return marks
 
 
-def _mark_bold(rows: Sequence[Row], body_size: float, marks: dict[int, Found]) -> None:
+def _mark_bold(rows: Sequence[Segment], body_size: float, marks: dict[int, Found]) -> None:
     """Mark bold paragraphs of a row or two in the size of the text, with other text below them."""
-    number = 0
-    while number < len(rows):
-        end = number + 1
-        if rows[number].is_bold and rows[number].begins and number not in marks:
-            while end < len(rows) and rows[end].is_bold and not rows[end].begins and end not in marks:
-                end += 1
-            text = " ".join(row.text for row in rows[number:end])
-            is_above = end < len(rows) and not rows[end].is_bold and rows[end].y < rows[number].y
-            is_short = end - number <= MAX_BOLD_ROWS and len(text) <= MAX_BOLD_CHARACTERS
-            if is_short and is_above and rows[number].size >= body_size / SAME_SIZE and not _CONTINUES.search(text):
-                mark = Found(rows[number].size, is_bold=True, number=number)
-                marks.update((one, mark) for one in range(number, end))
-        number = end
+    for number, row in enumerate(rows):
+        if not row.is_bold or not row.begins or number in marks:
+            continue
+        followers = range(number + 1, len(rows))
+        end = next((n for n in followers if not rows[n].is_bold or rows[n].begins or n in marks), len(rows))
+        text = " ".join(row.text for row in rows[number:end])
+        is_above = end < len(rows) and not rows[end].is_bold and rows[end].y < row.y
+        is_short = end - number <= MAX_BOLD_ROWS and len(text) <= MAX_BOLD_CHARACTERS
+        if is_short and is_above and row.size >= body_size / SAME_SIZE and not _CONTINUES.search(text):
+            marks.update((one, Found(row.size, is_bold=True, number=number)) for one in range(number, end))
 
 
 def _are_one(mark: Found | None, following: Found | None, distance: float) -> bool:
@@ -148,11 +147,11 @@ def _are_one(mark: Found | None, following: Found | None, distance: float) -> bo
     return is_same and mark.size / following.size < SAME_SIZE and following.size / mark.size < SAME_SIZE
 
 
-def _can_be_heading(rows: Sequence[Row], mark: Found) -> bool:
+def _can_be_heading(rows: Sequence[Segment], mark: Found) -> bool:
     if mark.level is not None:
         return True
     text = "".join(row.text for row in rows)
-    is_listed = " | " in text or f"{LEADERS} " in text  # in a table of contents
+    is_listed = f"{LEADERS} " in text or any(row.right - row.left > WIDE * row.size * len(row.text) for row in rows)
     if is_listed or _LABEL.fullmatch(text) or CAPTION.match(text):
         return False
     return len(rows) <= MAX_ROWS and sum(map(str.isalpha, text)) >= MIN_LETTERS

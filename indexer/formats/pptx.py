@@ -1,16 +1,17 @@
-"""Read PowerPoint presentations: a slide is a page, with its title, texts, tables and notes."""
+"""Read PowerPoint presentations: a slide is a page, with its title, texts, tables, comments and notes."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.package import Package, attribute, local_name, main_part, related_part, relations, title_of
 from indexer.formats.slides import Slide, slides_document
 
 KIND = "PPTX"
 TITLES = ("title", "ctrTitle")
-# Placeholders that repeat what the layout of all slides contains
-LAYOUT = ("dt", "ftr", "hdr", "sldNum", "sldImg")
+NUMBERS = ("sldNum", "sldImg")  # placeholders for the number of a slide, and its picture beside the notes
+REPEATED = ("dt", "ftr", "hdr")  # placeholders whose text most slides repeat
 
 
 class Pptx(Format):
@@ -23,11 +24,12 @@ class Pptx(Format):
         part = main_part(package)
         targets = relations(package, part)
         slides: list[Slide] = []
+        repeated: set[str] = set()
         listed = package.xml(part).iterfind("{*}sldIdLst/{*}sldId")
         # Only a forged file shows a slide twice.
         for number, name in enumerate(dict.fromkeys(related_part(one, targets)[1] for one in listed), start=1):
             try:
-                slides.append(_slide(package, name))
+                slides.append(_slide(package, name, repeated))
             except UnreadableError as error:
                 file.left_out.add(number, f"cannot be read: {error}", "slide")
                 slides.append(Slide("", []))
@@ -36,43 +38,30 @@ class Pptx(Format):
         yield slides_document(file, title_of(package, "docProps/core.xml"), slides)
 
 
-def _slide(package: Package, part: str) -> Slide:
+def _slide(package: Package, part: str, repeated: set[str]) -> Slide:
+    """A slide; texts that slides repeat are read of the first one, and added to `repeated`."""
     title, blocks = "", []
-    for shape in _shapes(package.xml(part)):
-        role = _role(shape)
-        if role in LAYOUT:
+    root = package.xml(part)
+    for shape in _shapes(root):
+        role, text = _role(shape), _text(shape)
+        if role in NUMBERS or (role in REPEATED and text in repeated):
             continue
-        text = _text(shape)
         if role in TITLES and not title:
             title = " ".join(text.split())
         else:
             blocks.append(text)
+        if role in REPEATED:
+            repeated.add(text)
     notes = []
-    for kind, target in relations(package, part).values():
+    targets = relations(package, part).values()
+    for kind, target in targets:
         if kind == "notesSlide":
             notes += [_text(shape) for shape in _shapes(package.xml(target)) if _role(shape) == "body"]
-        elif kind == "diagramData":
-            blocks.append("\n".join(_paragraphs(package.xml(target))))
-        elif kind == "chart":
-            blocks.append(_chart_text(package.xml(target)))
-    return Slide(title, blocks, "\n".join(notes))
-
-
-def _chart_text(chart: Any) -> str:
-    """The titles of a chart and of its axes, and the names of its series and of their categories, in a line each."""
-    titles = [" ".join(text.split()) for title in chart.iter("{*}title") for text in _paragraphs(title)]
-    series = list(chart.iter("{*}ser"))
-    names = [[_cached_texts(one.find(f"{{*}}{name}")) for one in series] for name in ("tx", "cat")]
-    lines = (" | ".join(dict.fromkeys(text for texts in found for text in texts)) for found in names)
-    return "\n".join(filter(None, (*titles, *lines)))
-
-
-def _cached_texts(reference: Any) -> list[str]:
-    """The texts of cells that a chart refers to, which are stored in it as well. Numbers are left out."""
-    if reference is None:
-        return []
-    stored = reference.iter("{*}strCache", "{*}multiLvlStrCache", "{*}strLit")
-    return [" ".join(value.text.split()) for texts in stored for value in texts.iter("{*}v") if value.text]
+        elif kind == "comments":
+            comments = package.xml(target)  # older ones have their text without paragraphs
+            texts = *paragraphs(comments), *(one.text or "" for one in comments.iter("{*}text"))
+            blocks += (f"Comment: {text}" for text in texts)
+    return Slide(title, [*blocks, *alternative_texts(root), *texts_beside(package, targets)], "\n".join(notes))
 
 
 def _shapes(parent: Any) -> Iterator[Any]:
@@ -95,24 +84,13 @@ def _text(shape: Any) -> str:
     tables = list(shape.iter("{*}tbl"))
     if tables:
         return "\n\n".join("\n".join(_rows(table)) for table in tables)
-    return "\n".join(_paragraphs(shape))
+    return "\n".join(paragraphs(shape))
 
 
 def _rows(table: Any) -> Iterator[str]:
     """The rows of a table; a cell that continues another one is empty."""
     for row in table.iterchildren("{*}tr"):
         cells = [cell for cell in row.iterchildren("{*}tc") if not {"hMerge", "vMerge"} & set(cell.attrib)]
-        texts = [" ".join(" ".join(_paragraphs(cell)).split()) for cell in cells]
+        texts = [" ".join(" ".join(paragraphs(cell)).split()) for cell in cells]
         if any(texts):
             yield " | ".join(texts)
-
-
-def _paragraphs(parent: Any) -> Iterator[str]:
-    """The text of each paragraph; items of lists are indented by their level."""
-    for paragraph in parent.iter("{*}p"):
-        pieces = paragraph.iter("{*}t", "{*}br")
-        text = "".join("\n" if local_name(piece) == "br" else piece.text or "" for piece in pieces).strip()
-        if text:
-            properties = paragraph.find("{*}pPr")
-            level = attribute(properties, "lvl", "0") if properties is not None else "0"
-            yield "  " * (int(level) if level in set("12345678") else 0) + text

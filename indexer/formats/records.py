@@ -10,9 +10,8 @@ from itertools import islice
 from typing import Any
 
 from cdesearch.store.schema import text_hash
-from indexer.formats.encoding import without_surrogates
+from indexer.formats.encoding import without_data, without_surrogates
 from indexer.formats.format import Document, OpenFile, UnreadableError
-from indexer.formats.outline import readable
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
@@ -71,7 +70,7 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
         if found.text is not None:
             yield record
             continue
-        values = [(name, " ".join(readable(_text(value)).split())) for name, value in _flat(columns)]
+        values = [(name, " ".join(_text(value).split())) for name, value in _flat(columns)]
         text = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)
         has_words = any(_WORD.search(value) for _, value in values)
         n_without_words += not has_words
@@ -113,7 +112,7 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     try:
-        return without_surrogates(str(value))
+        return without_data(without_surrogates(str(value)))
     except (RecursionError, ValueError):  # nested as deep as JSON may be, or a number of thousands of digits
         raise UnreadableError("a value that is nested too deep") from None
 

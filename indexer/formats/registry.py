@@ -1,7 +1,9 @@
 """The registry of formats: a file is read by the one that lists its name."""
 
 from collections.abc import Iterator, Sequence
+from io import BufferedIOBase
 
+from indexer.formats.archive import Archive, ReadFile, Tar, Zip
 from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
@@ -11,41 +13,60 @@ from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.json_file import JsonFile, JsonLines, Notebook
-from indexer.formats.mail import Mail, Mailbox
+from indexer.formats.json_file import Canvas, JsonFile, JsonLines, Notebook
+from indexer.formats.mail import START, Mail, Mailbox, is_mail
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
-from indexer.formats.markup import AsciiDoc, Latex, Org, RestructuredText
+from indexer.formats.markup import AsciiDoc, Bibtex, Latex, Org, RestructuredText
 from indexer.formats.ocr import Image
+from indexer.formats.old_office import Doc, Ppt
 from indexer.formats.opendocument import Odp, Ods, Odt
+from indexer.formats.outlook import OutlookMessage
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
+from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
 from indexer.formats.tidy import tidy
+from indexer.formats.xls import Xls
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
 
 PLAIN_TEXT, IMAGE = PlainText(), Image()
-_ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
-    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(), XmlFile(),
-    YamlFile(), Sections(), Html(), Pdf(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(), Notebook(),
-    JsonLines(), Parquet(), Delimited(),
-)  # fmt: skip
 
 
 def _attached_format(name: str) -> Format | None:
     return _find(name, _ATTACHED)
 
 
-FORMATS: tuple[Format, ...] = (*_ATTACHED, Mail(_attached_format), Mailbox(_attached_format))
+_ATTACHED: tuple[Format, ...] = (  # what a message or a PDF may have attached, so that no message has messages attached
+    Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
+    XmlFile(), YamlFile(), Sections(), Html(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
+    Notebook(), Canvas(), Properties(), Evernote(), JsonLines(), Parquet(), Doc(), Ppt(), Xls(), Pdf(_attached_format),
+    Delimited(),
+)  # fmt: skip
+
+
+def _reader_in_archive(name: str) -> ReadFile | None:
+    return read if is_known(name) else None
+
+
+_MAIL, _MAILBOX = Mail(_attached_format), Mailbox(_attached_format)
+FORMATS: tuple[Format, ...] = (
+    *_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), Zip(_reader_in_archive), Tar(_reader_in_archive),
+)  # fmt: skip
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
-def format_of(name: str) -> Format:
-    """The format of a file of this name. A file of an unknown name that is read nevertheless is plain text."""
+def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
+    """The format that lists a name, or else that of the first bytes of `stream`; any other file is plain text."""
     found = _find(name, (*FORMATS, IMAGE))
+    if found is None and stream is not None:
+        start = stream.read(START)
+        stream.seek(0)
+        if is_mail(start):
+            return _MAILBOX if start.startswith(b"From ") else _MAIL
     if found is None:
         return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT
     return found
@@ -54,7 +75,7 @@ def format_of(name: str) -> Format:
 def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
-        for document in format_of(file.name).read(file):
+        for document in format_of(file.name, file.stream).read(file):
             yield tidy(document)
     except (UnreadableError, MemoryError):
         raise
@@ -76,9 +97,9 @@ def is_known(name: str) -> bool:
     return suffix_of(name) in _SUFFIXES or _find(name, FORMATS) is not None
 
 
-def is_packed(name: str) -> bool:
-    """Whether a file is compressed, or is mail, which may have compressed files attached."""
-    return suffix_of(name) in COMPRESSIONS or isinstance(format_of(name), Mail | Mailbox)
+def is_packed(one: Format) -> bool:
+    """Whether files of a format are compressed, or archives, or mail, which may have compressed files attached."""
+    return isinstance(one, Compressed | Mail | Mailbox | OutlookMessage | Archive)
 
 
 def _find(name: str, formats: Sequence[Format]) -> Format | None:

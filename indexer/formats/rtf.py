@@ -11,15 +11,19 @@ START = b"{\\rtf"
 # Groups that contain no text of the document. Other groups that are marked with `\*` are left out as well.
 LEFT_OUT = {
     "fonttbl", "colortbl", "stylesheet", "listtable", "listoverridetable", "rsidtbl", "generator", "pict", "object",
-    "themedata", "fldinst", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf",
-    "info", "pntext", "pntxta", "pntxtb", "annotation", "atnid", "atnauthor", "nonshppict", "filetbl", "sp", "tc", "xe",
-    "private", "ftnsep", "ftnsepc", "aftnsep", "aftnsepc", "nonesttables", "falt", "bkmkstart", "bkmkend",
+    "themedata", "fldinst", "info", "pntext", "pntxta", "pntxtb", "atnid", "atnauthor", "nonshppict", "filetbl", "sp",
+    "tc", "xe", "private", "ftnsep", "ftnsepc", "aftnsep", "aftnsepc", "nonesttables", "falt", "bkmkstart", "bkmkend",
 }  # fmt: skip
-READ_THOUGH_MARKED = {"shpinst"}
+# Groups whose text follows the paragraph in which they stand, and what is written before it
+ASIDE = dict.fromkeys(
+    ["footnote", "shptxt", *(f"{name}{page}" for name in ("header", "footer") for page in ("", "l", "r", "f"))], ""
+) | {"annotation": "Comment: "}
+READ_THOUGH_MARKED = {"shpinst", "annotation"}
+HIDDEN = {"deleted", "v"}  # properties of characters that are not shown
 SIGNS = {
     "line": "\n", "tab": "\t", "emdash": "\u2014", "endash": "\u2013", "emspace": " ", "enspace": " ", "qmspace": " ",
     "bullet": "\u2022", "lquote": "\u2018", "rquote": "\u2019", "ldblquote": "\u201c", "rdblquote": "\u201d",
-    "cell": " | ", "nestcell": " | ", "footnote": " ", "~": " ", "_": "-", "{": "{", "}": "}", "\\": "\\",
+    "cell": " | ", "nestcell": " | ", "~": " ", "_": "-", "{": "{", "}": "}", "\\": "\\",
 }  # fmt: skip
 ENDS = dict.fromkeys(("par", "sect", "page", "\n", "\r"), "\n\n") | {"row": "\n", "nestrow": "\n"}
 # Encodings of the character sets of fonts, by their numbers
@@ -37,7 +41,7 @@ _TOKEN = re.compile(
 
 
 class Rtf(Format):
-    """Rich Text Format. Paragraphs with an outline level are headings."""
+    """Rich Text Format. Paragraphs with an outline level are headings. A note or comment follows its paragraph."""
 
     suffixes = frozenset({".rtf"})
 
@@ -55,7 +59,8 @@ class Rtf(Format):
 class _State:
     """The state of the reader inside a group."""
 
-    target: str = "text"  # where text goes: "text", "title", "fonts" or "" for nowhere
+    target: str = "text"  # where text goes: "text", "aside", "title", "fonts" or "" for nowhere
+    hidden: frozenset[str] = frozenset()  # the properties in HIDDEN that are set
     encoding: str = ""  # of the font; "" for the encoding of the file
     n_fallback: int = 1  # bytes after a Unicode character, for readers that do not know it
     level: int = 0  # of the heading that the paragraph is; 0 for none
@@ -77,6 +82,8 @@ class _Reader:
         self._to_skip = 0  # bytes of the fallback of a Unicode character
         self._bytes = bytearray()  # of the paragraph, not decoded yet
         self._paragraph: list[str] = []
+        self._asides: list[list[str]] = []  # pieces of each text that follows the paragraph
+        self._read_asides = {""}
 
     def read(self, data: bytes) -> None:
         """Read until the outermost group ends."""
@@ -91,7 +98,7 @@ class _Reader:
                 skipped = min(self._to_skip, len(added))
                 self._to_skip -= skipped
                 self._is_marked = False
-                if self._state.target in ("text", "title"):
+                if self._state.target in ("text", "aside", "title"):
                     self._bytes += added[skipped:]
             elif bracket is not None:
                 self._flush()
@@ -116,8 +123,12 @@ class _Reader:
             self._bytes.clear()
 
     def _put(self, text: str) -> None:
+        if self._state.hidden:
+            return
         if self._state.target == "text":
             self._paragraph.append(text)
+        elif self._state.target == "aside":
+            self._asides[-1].append(text)
         elif self._state.target == "title":
             self.title.append(text)
 
@@ -132,6 +143,13 @@ class _Reader:
         if text:
             level = self._state.level
             self.done += [f"{'#' * level} {' '.join(text.split())}" if level else without_headings(text), blank]
+        if blank == "\n\n":
+            for pieces in self._asides:
+                text = without_headings("".join(pieces).strip())
+                if text not in self._read_asides:  # each section has its headers again
+                    self._read_asides.add(text)
+                    self.done += [text, blank]
+            self._asides.clear()
 
     def _control(self, name: str, number: int | None) -> None:
         is_marked, self._is_marked = self._is_marked, name == "*"
@@ -145,6 +163,13 @@ class _Reader:
         elif name in LEFT_OUT or (is_marked and name not in READ_THOUGH_MARKED):
             self._flush()
             self._state = replace(state, target="fonts" if name == "fonttbl" and state.target == "text" else "")
+        elif name in ASIDE and state.target in ("text", "aside"):
+            self._flush()
+            self._state = replace(state, target="aside")
+            self._asides.append([ASIDE[name]])
+        elif name in HIDDEN:
+            self._flush()
+            self._state = replace(state, hidden=state.hidden - {name} if number == 0 else state.hidden | {name})
         elif name in SIGNS:
             self._flush()
             self._put(SIGNS[name])
@@ -154,6 +179,8 @@ class _Reader:
                 self._put(" ")
             elif state.target == "text":
                 self._end(ENDS[name])
+            elif state.target == "aside":
+                self._put("\n")
         else:
             self._set(name, number or 0)
 
@@ -167,7 +194,10 @@ class _Reader:
             self._encoding = f"cp{value}" if f"cp{value}" in CODE_PAGES else WESTERN
         elif name in ("f", "plain"):
             self._flush()
-            self._state = replace(self._state, encoding=self._fonts.get(value, "") if name == "f" else "")
+            if name == "f":
+                self._state = replace(self._state, encoding=self._fonts.get(value, ""))
+            else:
+                self._state = replace(self._state, encoding="", hidden=frozenset())
         elif name == "uc":
             self._state = replace(self._state, n_fallback=max(0, min(value, 10)))
         elif name == "pard":

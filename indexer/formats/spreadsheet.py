@@ -25,6 +25,7 @@ class Cell:
     column: int  # from 0
     text: str
     is_text: bool  # in contrast to a number, a date or a truth value
+    is_note: bool = False  # whether it is not the value of a cell, but a remark on it
 
 
 Row = tuple[int, list[Cell]]  # the number of the row, from 1, and its cells, at least one, from left to right
@@ -67,7 +68,7 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
             numbers.append(empty)
             size += 1
         if len(first_rows) < MAX_BEFORE_NAMES:
-            first_rows.append((size, cells))
+            first_rows.append((size, [cell for cell in cells if not cell.is_note]))
         anchors.append(Anchor(size, _cells(number, cells)))
         gaps = (" | " * min(max(after.column - cell.column, 0), MAX_GAP) for cell, after in pairwise(cells))
         lines.append("".join(gap + cell.text for gap, cell in zip(("", *gaps), cells, strict=True)))
@@ -88,6 +89,11 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
         line_numbers=tuple(numbers),
         record=sheet,
     )
+
+
+def note_cell(column: int, text: str) -> Cell:
+    """A comment on a cell, or another text that stands above it. It is written after the text of the cell."""
+    return Cell(column, f" [{cell_text(text)}]", False, is_note=True)
 
 
 def cell_text(text: str) -> str:

@@ -15,6 +15,11 @@ PAUSE_SECONDS = 15.0  # without a cue, after which a unit ends
 
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}")
+# An event of SubStation Alpha with its speaker and its text. A text of `\p1` draws, and says nothing.
+_EVENT = re.compile(
+    rf"Dialogue:[^,]*,[ \t]*{_TIME},[ \t]*{_TIME},[^,]*,([^,]*),(?:[^,]*,){{4}}(?!\{{[^}}]*\\p[1-9])(.*)"
+)
+_LINE_END = re.compile(r"\\[Nnh]")
 _VOICE = re.compile(r"<v(?:\.[\w.]{1,99})?[ \t]+([^<>\n]{1,200})>")
 _TAG = re.compile(r"</?[a-zA-Z\d][^<>\n]{0,300}>|\{\\[^{}\n]{0,300}\}")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*$")  # noqa: RUF001 (full-width signs)
@@ -30,9 +35,9 @@ class _Cue:
 
 
 class Subtitles(Format):
-    """SubRip and WebVTT."""
+    """SubRip, WebVTT, and SubStation Alpha."""
 
-    suffixes = frozenset({".srt", ".vtt"})
+    suffixes = frozenset({".srt", ".vtt", ".ass", ".ssa"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
@@ -55,14 +60,17 @@ class Subtitles(Format):
 def _cues(lines: list[str]) -> Iterator[_Cue]:
     """The cues with text. A line that repeats the one before it, as in captions that roll, is left out."""
     cue: _Cue | None = None
-    last = ""
+    last, event = "", None
     for number, line in enumerate([*lines, ""], start=1):
-        timing = _TIMING.match(line)
-        if timing or not line.strip():
+        after_event, event = event, _EVENT.match(line)
+        timing = event or _TIMING.match(line)
+        if timing or after_event or not line.strip():
             if cue is not None and cue.lines:
                 yield cue
-            cue = _Cue(_seconds(timing.groups()[:4]), _seconds(timing.groups()[4:]), []) if timing else None
-        elif cue is not None:
+            cue = _Cue(_seconds(timing.groups()[:4]), _seconds(timing.groups()[4:8]), []) if timing else None
+        if cue is not None and (event or not timing):
+            if event:
+                line = ": ".join(filter(None, (event[9].strip(), _LINE_END.sub(" ", event[10]))))  # noqa: PLW2901
             text = html.unescape(_TAG.sub("", _VOICE.sub(lambda match: f"{match[1].strip()}: ", line))).strip()
             if text and text != last:
                 cue.lines.append((number, text))

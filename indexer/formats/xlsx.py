@@ -1,11 +1,17 @@
 """Read Excel workbooks: a sheet is a document whose lines are its rows."""
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import reduce
+from heapq import merge
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from string import ascii_uppercase
 from typing import Any
 
+from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.package import (
     Package,
@@ -18,7 +24,7 @@ from indexer.formats.package import (
     relations,
     title_of,
 )
-from indexer.formats.spreadsheet import Cell, Row, cell_text, sheet_documents
+from indexer.formats.spreadsheet import Cell, Row, cell_text, note_cell, sheet_documents
 
 KIND = "XLSX"
 MAX_SHEETS = 1_000
@@ -28,12 +34,16 @@ BUILT_IN_DATES = {*range(14, 23), *range(45, 48)}  # numbers of formats that are
 # Parts of a format that are not codes: texts in quotes, escaped characters, and colours or conditions.
 _LITERALS = re.compile(r'"[^"]*"?|\\.|\[(?![hms]+\])[^\]]*\]?', re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Z]{1,3}(?=\d)")
+MARGIN_CODE = re.compile(r'&(?:"[^"]*"|\d+|K[\dA-F]{6}|.)')  # such as a font, or the number of the page
 
 
 class Xlsx(Format):
-    """Excel workbooks in Office Open XML, hidden sheets included. Formulas are read as the values stored for them."""
+    """Excel workbooks in Office Open XML, hidden sheets included. Formulas are read as the values stored for them.
 
-    suffixes = frozenset({".xlsx", ".xlsm"})
+    Comments and texts in shapes are parts of their rows.
+    """
+
+    suffixes = frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = Package(file.stream.read(), KIND)
@@ -43,15 +53,15 @@ class Xlsx(Format):
         shared = _part(package, targets, "sharedStrings")
         items = iterate_xml(package.read(shared, is_streamed=True), KIND, "si") if shared else ()
         texts = [_rich_text(item) for event, item in items if event == "end"]
-        values = _Values(texts, _date_styles(package, targets), _epoch(workbook))
+        values = Values(texts, _date_styles(package, targets), is_1904=_is_1904(workbook))
         listed = list(workbook.iter("{*}sheet"))
         if len(listed) > MAX_SHEETS:
             raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
         parts = ((attribute(sheet, "name"), related_part(sheet, targets)) for sheet in listed)
         sheets = (
-            (name, _rows(package.read(part, is_streamed=True), values))
+            (name, _with_notes(_rows(package.read(part, is_streamed=True), values), _notes(package, part)))
             for name, (kind, part) in parts
-            if kind == "worksheet"
+            if kind in ("worksheet", "chartsheet")
         )
         yield from sheet_documents(file, title_of(package, "docProps/core.xml"), sheets)
 
@@ -74,27 +84,29 @@ def _date_styles(package: Package, targets: dict[str, tuple[str, str]]) -> set[i
         return set()
     styles = package.xml(part)
     codes = {attribute(one, "numFmtId"): attribute(one, "formatCode") for one in styles.iter("{*}numFmt")}
+    return date_styles(codes, (attribute(one, "numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf")))
+
+
+def date_styles(codes: dict[str, str], used: Iterable[str]) -> set[int]:
+    """Of styles that use formats, the numbers of those that are dates or times; `codes` of formats by their numbers."""
     dates = {number for number, code in codes.items() if re.search(r"[dmyhs]", _LITERALS.sub("", code), re.IGNORECASE)}
     dates |= {str(number) for number in BUILT_IN_DATES} - codes.keys()
-    used = styles.find("{*}cellXfs")
-    styled = used.iterchildren("{*}xf") if used is not None else ()
-    return {number for number, one in enumerate(styled) if attribute(one, "numFmtId") in dates}
+    return {number for number, one in enumerate(used) if one in dates}
 
 
-def _epoch(workbook: Any) -> datetime:
-    """The day from which dates are counted. Day 60 of the older system, 29 February 1900, never existed."""
+def _is_1904(workbook: Any) -> bool:
     settings = workbook.find("{*}workbookPr")
-    starts_1904 = settings is not None and attribute(settings, "date1904") in ("1", "true")
-    return datetime(1904, 1, 1) if starts_1904 else datetime(1899, 12, 30)
+    return settings is not None and attribute(settings, "date1904") in ("1", "true")
 
 
-class _Values:
+class Values:
     """Converts stored values to the text of cells."""
 
-    def __init__(self, texts: list[str], date_styles: set[int], epoch: datetime) -> None:
-        self._texts = texts
+    def __init__(self, texts: list[str], date_styles: set[int], *, is_1904: bool) -> None:
+        self.texts = texts
         self._date_styles = date_styles
-        self._epoch = epoch
+        # The day from which dates are counted. Day 60 of the older system, 29 February 1900, never existed.
+        self._epoch = datetime(1904, 1, 1) if is_1904 else datetime(1899, 12, 30)
 
     def cell(self, element: Any, column: int) -> Cell:
         """The cell of an element `c`."""
@@ -103,20 +115,21 @@ class _Values:
             return Cell(column, _rich_text(element), True)
         value = next((child.text or "" for child in element if child.tag.endswith("}v")), "").strip()
         if kind == "s":
-            number = number_in(value, len(self._texts))
-            return Cell(column, self._texts[number] if number < len(self._texts) else "", True)
+            number = number_in(value, len(self.texts))
+            return Cell(column, self.texts[number] if number < len(self.texts) else "", True)
         if kind == "b":
             return Cell(column, {"1": "TRUE", "0": "FALSE"}.get(value, ""), False)
         if kind == "n":
-            return Cell(column, self._number(value, element.get("s", "0")), False)
+            return Cell(column, self.number(value, number_in(element.get("s", "0"), -1)), False)
         return Cell(column, cell_text(value[:MAX_CELL]), kind == "str")
 
-    def _number(self, value: str, style: str) -> str:
+    def number(self, value: str, style: int) -> str:
+        """The text of a number in a style."""
         try:
             number = float(value)
         except ValueError:
             return cell_text(value[:MAX_CELL])
-        if number_in(style, -1) in self._date_styles:
+        if style in self._date_styles:
             try:
                 date = self._epoch + timedelta(seconds=round(number * 86_400))
             except (OverflowError, ValueError):
@@ -127,21 +140,73 @@ class _Values:
         return f"{number:.15g}"
 
 
-def _rows(data: bytes, values: _Values) -> Iterator[Row]:
-    """The rows of a sheet that have cells. The size that the sheet declares is not used."""
-    for event, row in iterate_xml(data, KIND, "row"):
-        if event == "end" and (cells := list(_cells(row, values))):
-            yield number_in(row.get("r", ""), 0), cells
+def _rows(data: bytes, values: Values) -> Iterator[Row]:
+    """The rows of a sheet that have cells, and its headers and footers. The size that it declares is not used."""
+    number = 0
+    for event, row in iterate_xml(data, KIND, "headerFooter", "row"):
+        if event == "start":
+            continue
+        if local_name(row) == "headerFooter":
+            texts = (cell_text(MARGIN_CODE.sub(" ", one.text or "")) for one in row)
+            cells = [note_cell(0, text) for text in dict.fromkeys(filter(None, texts))]
+        else:
+            cells = list(_cells(row, values))
+        number = number_in(row.get("r", ""), number + 1)
+        if cells:
+            yield number, cells
 
 
-def _cells(row: Any, values: _Values) -> Iterator[Cell]:
+def _notes(package: Package, sheet: str) -> dict[int, list[Cell]]:
+    """The comments of cells, and the texts of shapes and charts at the cell where they begin, by rows."""
+    notes: dict[int, list[Cell]] = defaultdict(list)
+    threaded = set()
+    # A threaded comment has a copy among the other comments, for older programs.
+    for kind, target in sorted(relations(package, sheet).values(), reverse=True):
+        if kind in ("threadedComment", "comments"):
+            for one in package.xml(target).iter("{*}threadedComment", "{*}comment"):
+                cell = attribute(one, "ref")
+                if kind == "threadedComment":
+                    threaded.add(cell)
+                if kind == "threadedComment" or cell not in threaded:
+                    text = "".join(text.text or "" for text in one.iter("{*}text", "{*}t"))
+                    number = number_in(cell.lstrip(ascii_uppercase), 1)
+                    notes[number].append(note_cell(_column(cell, 0), f"Comment: {text}"))
+        elif kind == "drawing":
+            number = column = 0
+            for anchor in package.xml(target):
+                found = (anchor.findtext(f"{{*}}from/{{*}}{name}", "").strip() for name in ("row", "col"))
+                number, column = (number_in(text, 0) for text in found)
+                texts = dict.fromkeys([*paragraphs(anchor), *alternative_texts(anchor)])
+                notes[number + 1] += (note_cell(column, text) for text in texts)
+            beside = relations(package, target).values()
+            notes[number + 1] += (note_cell(column, text) for text in texts_beside(package, beside))
+    return {number: cells for number, cells in notes.items() if cells}
+
+
+def _with_notes(rows: Iterable[Row], notes: dict[int, list[Cell]]) -> Iterable[Row]:
+    """The rows, in which the notes follow the cells that they belong to."""
+    if not notes:
+        return rows
+    merged = groupby(merge(rows, sorted(notes.items()), key=itemgetter(0)), itemgetter(0))
+    return (
+        (number, sorted((cell for _, cells in same for cell in cells), key=attrgetter("column")))
+        for number, same in merged
+    )
+
+
+def _cells(row: Any, values: Values) -> Iterator[Cell]:
     column = -1
     for element in row:
-        letters = _LETTERS.match(element.get("r", ""))
-        given = column + 1
-        if letters:
-            given = reduce(lambda number, letter: number * 26 + ord(letter) - ord("A") + 1, letters[0], 0) - 1
+        given = _column(element.get("r", ""), column + 1)
         column = given if column < given < MAX_COLUMNS else column + 1
         cell = values.cell(element, column)
         if cell.text:
             yield cell
+
+
+def _column(cell: str, default: int) -> int:
+    """The number of the column, from 0, that the name of a cell begins with."""
+    letters = _LETTERS.match(cell)
+    if letters is None:
+        return default
+    return reduce(lambda number, letter: number * 26 + ord(letter) - ord("A") + 1, letters[0], 0) - 1

@@ -11,7 +11,7 @@ from typing import Any
 from indexer.formats.code import code_document
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
-from indexer.formats.outline import MAX_VALUES, Outline, readable
+from indexer.formats.outline import MAX_VALUES, Outline
 from indexer.formats.package import local_name
 
 TITLES = ("title", "head", "name", "label", "summary", "id")  # elements that name the one around them, the best first
@@ -20,7 +20,9 @@ PROSE_SHARE = 5  # if a fifth of the characters stand in mixed elements, the fil
 MAX_ATTRIBUTES, MAX_NAME = 300, 100  # characters
 SPACED_DEPTH = 2  # parents up to this depth are separated by a blank line
 VERBATIM = {"programlisting", "screen", "pre", "literallayout", "code", "codeblock", "eg", "synopsis"}
-LEFT_OUT = {"indexterm", "remark"}  # elements of documents whose text is not shown
+LEFT_OUT = {"indexterm", "remark", "binary", "document-info"}  # elements of documents whose text is not shown
+PROSE = {"FictionBook", "svg"}  # the outermost elements of other documents
+DRAWN = ("title", "desc", "text", "foreignObject")  # elements of drawings that have text
 SPACED = {"br", "p", "para", "li", "item"}  # in text, they separate words
 NOT_SHOWN = ("{http://www.w3.org/XML/1998/namespace}", "{http://www.w3.org/2001/XMLSchema-instance}")
 NOT_CLOSED = 1_000_000
@@ -36,7 +38,8 @@ class XmlFile(Format):
     suffixes = frozenset({
         ".xml", ".xsd", ".xsl", ".xslt", ".wsdl", ".rss", ".atom", ".opml", ".plist", ".kml", ".gpx", ".rdf", ".owl",
         ".docbook", ".dbk", ".tei", ".dita", ".ditamap", ".fodt", ".xlf", ".xliff", ".tmx", ".resx", ".xaml", ".csproj",
-        ".vbproj", ".fsproj", ".vcxproj", ".props", ".targets", ".nuspec", ".pom", ".page", ".ui", ".glade",
+        ".vbproj", ".fsproj", ".vcxproj", ".props", ".targets", ".nuspec", ".pom", ".page", ".ui", ".glade", ".fb2",
+        ".svg",
     })  # fmt: skip
 
     def read(self, file: OpenFile) -> Iterator[Document]:
@@ -46,8 +49,12 @@ class XmlFile(Format):
             yield code_document(file, text, "xml")
             return
         writer = _Writer(root)
-        writer.write(root, 0)
-        yield writer.outline.document(file, _title(root))
+        drawn = [f"{{*}}{name}" for name in DRAWN]
+        for part in [root] if local_name(root) != "svg" else root.iter(*drawn):
+            if next(part.iterancestors(*drawn), None) is None:  # else it was written with the outer one
+                writer.write(part, 0)
+        book = root.find(".//{*}book-title")
+        yield writer.outline.document(file, _title(root) if book is None else "".join(book.itertext()))
 
 
 def _root(text: str) -> Any:
@@ -84,7 +91,7 @@ def _own_characters(element: Any) -> int:
 def _title(element: Any) -> str:
     """The text of the element that names this one, or ""."""
     named = sorted((TITLES.index(name), n) for n, one in enumerate(element) if (name := local_name(one)) in TITLES)
-    found = (" ".join("".join(element[number].itertext()).split())[:MAX_NAME] for _, number in named)
+    found = (" ".join("".join(_pieces(element[number])).split())[:MAX_NAME] for _, number in named)
     return next(filter(None, found), "")
 
 
@@ -95,7 +102,8 @@ class _Writer:
         self.outline = Outline()
         sizes = [(_own_characters(element), len(element)) for element in root.iter()]
         n_mixed = sum(size for size, n_inner in sizes if n_inner)
-        self._is_prose = n_mixed * PROSE_SHARE > sum(size for size, _ in sizes)  # a document rather than data
+        n_characters = sum(size for size, _ in sizes)
+        self._is_prose = n_mixed * PROSE_SHARE > n_characters or local_name(root) in PROSE  # rather than data
         self._closed = NOT_CLOSED  # the least depth of the elements that were closed since the last heading
 
     def write(self, element: Any, depth: int) -> None:
@@ -117,7 +125,7 @@ class _Writer:
         if any(local_name(one) in VERBATIM for one in element.iter()):
             text = "\n".join(part.rstrip() for part in text.strip("\n").rstrip().split("\n"))
         else:
-            text = "\n".join(readable(" ".join(part.split())) for part in text.strip().split("\n"))
+            text = "\n".join(" ".join(part.split()) for part in text.strip().split("\n"))
         label = "" if self._is_prose else f"{local_name(element)} {_shown(element)}".rstrip()
         if self._is_prose and text:
             self._end_headings()
@@ -179,7 +187,7 @@ def _pieces(element: Any, before: str = " ") -> Iterator[str]:
 def _shown(element: Any) -> str:
     """The attributes that say something, on one line."""
     shown = (
-        f"{name.rpartition('}')[2]}={readable(' '.join(value.split()))}"
+        f"{name.rpartition('}')[2]}={' '.join(value.split())}"
         for name, value in element.attrib.items()
         if value.strip() and not name.startswith(NOT_SHOWN)
     )

@@ -17,6 +17,7 @@ CHUNKS = chunk_schema(None)
 DOCUMENTS = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
         pa.field("title", pa.string(), nullable=False),
         pa.field("n_chunks", pa.int32(), nullable=False),
         pa.field("n_records", pa.int32(), nullable=False),

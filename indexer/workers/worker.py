@@ -24,7 +24,7 @@ from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
-from indexer.formats.format import GeneratedError, LeftOut, OpenFile, UnreadableError
+from indexer.formats.format import Document, GeneratedError, LeftOut, OpenFile, UnreadableError
 from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of, is_packed, read
 from indexer.workers.limits import Reading, bound_memory, data_bytes, die_with
@@ -117,10 +117,10 @@ class Reader:
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
         name = PurePosixPath(source.path).name
-        streams, packed = format_of(name).streams, is_packed(name)
-        with open_regular(source.file, source.top, outbox.progress if streams else lambda: None) as file:
+        with open_regular(source.file, source.top, outbox.progress) as file:
             stream: Any = file
-            if not streams:
+            found = format_of(name, file)
+            if not found.streams:
                 # Read at once, so that the parsed bytes are the hashed bytes even while somebody writes to the file.
                 most = max(self._reading.max_file_bytes, source.size)
                 data = file.read(most + 1)
@@ -144,13 +144,13 @@ class Reader:
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)
-                self.limits.check_unpacked(n_characters, n_records, source.size, is_packed=packed)
+                self.limits.check_unpacked(n_characters, n_records, source.size, is_packed=is_packed(found))
                 before = len(seen)
                 for chunk in self._chunker.split(document):
                     if chunk.id not in seen:  # a file may contain a record twice
                         seen.add(chunk.id)
                         outbox.add(chunk)
-                outbox.close_document(document.id, document.title, len(seen) - before)
+                outbox.close_document(document, len(seen) - before)
 
 
 class _Outbox:
@@ -180,13 +180,14 @@ class _Outbox:
         if len(self._chunks) == BATCH or self._characters > BATCH_CHARACTERS:
             self._send(self._documents[:-1])
 
-    def close_document(self, name: str, title: str, n_chunks: int) -> None:
+    def close_document(self, document: Document, n_chunks: int) -> None:
         """Note that all chunks of a record or file were added; the next record may belong to the same document."""
-        if self._documents and self._documents[-1]["id"] == name:
+        if self._documents and self._documents[-1]["id"] == document.id:
             self._documents[-1]["n_chunks"] += n_chunks
             self._documents[-1]["n_records"] += 1
         else:
-            self._documents.append({"id": name, "title": title, "n_chunks": n_chunks, "n_records": 1})
+            row = {"id": document.id, "path": document.path, "title": document.title}
+            self._documents.append({**row, "n_chunks": n_chunks, "n_records": 1})
         if len(self._documents) > BATCH:
             self._send(self._documents[:-1])
 

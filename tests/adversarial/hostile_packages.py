@@ -7,6 +7,7 @@ import lzma
 import struct
 from collections.abc import Callable
 
+import old_office_files
 from sample_files import (
     FILES,
     MESSAGE,
@@ -17,6 +18,7 @@ from sample_files import (
     prices,
     shape,
     slide,
+    tar,
     workbook,
     zipped,
 )
@@ -39,6 +41,7 @@ def makers() -> dict[str, Callable[[], bytes]]:
         **_mails(),
         **_rich_texts(),
         **_odd_zips(),
+        **_archives(),
     }
 
 
@@ -179,3 +182,17 @@ def _odd_zips() -> dict[str, Callable[[], bytes]]:
         return bytes(data)
 
     return {"encrypted.epub": encrypted}
+
+
+def _archives() -> dict[str, Callable[[], bytes]]:
+    """Archives that unpack to much, and compound files whose records are nested or refer to each other."""
+    nested = b""
+    for _ in range(20_000):
+        nested = struct.pack("<HHI", 15, 1036, len(nested)) + nested
+    return {
+        "bomb.zip": lambda: zipped({"a.txt": b"the cat", "b.txt": b"x" * 70_000_000}),
+        "bomb.tgz": lambda: tar({"a.txt": b"the cat", "b.txt": b"x" * 70_000_000}, "w:gz"),
+        "many.tar": lambda: tar({f"{number}.bin": b"" for number in range(50_000)} | {"a.txt": b"the cat"}),
+        "deep.ppt": lambda: old_office_files.compound({"PowerPoint Document": nested, "Current User": bytes(20)}),
+        "loop.xls": lambda: FILES["a.xls"].replace(b"\xfe\xff\xff\xff", b"\0\0\0\0"),
+    }  # fmt: skip

@@ -1,7 +1,10 @@
 """Sound files of packages, mail, rich text, markup and structured data, each as small as it can be, made by code."""
 
 import io
+import tarfile
 import zipfile
+
+import old_office_files
 
 Parts = dict[str, bytes]  # the parts of a package
 
@@ -221,7 +224,7 @@ MESSAGE = (
     b"Date: Mon, 1 Jan 2024 10:00:00 +0000\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b1\n\n"
     b"--b1\nContent-Type: multipart/alternative; boundary=b2\n\n--b2\nContent-Type: text/plain; charset=iso-8859-1\n"
     b"Content-Transfer-Encoding: quoted-printable\n\nDer B=E4r schl=E4ft.\n"
-    b"--b2\nContent-Type: text/html\n\n<p>rich\n--b2--\n"
+    b"--b2\nContent-Type: text/html\n\n<p>Der <b>B&auml;r</b> schl&auml;ft.\n--b2--\n"
     b'--b1\nContent-Type: application/octet-stream\nContent-Disposition: attachment; filename="../../food.md"\n'
     b"Content-Transfer-Encoding: base64\n\nIyBGb29kCgpIb25leS4K\n"
     b"--b1\nContent-Type: image/png; name=bear.png\n\nx\n--b1--\n"
@@ -367,6 +370,100 @@ intro
 The end
 """
 
+EVENTS = rb"""[Script Info]
+Title: Bears
+
+[V4+ Styles]
+Format: Name, Fontname
+Style: Default,Arial
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Comment: 0,0:00:01.00,0:00:03.50,Default,,0,0,0,,not shown
+Dialogue: 0,0:00:01.00,0:00:03.50,Default,Roger Bear,0,0,0,,{\i1}We{\i0} are,\Nhere
+Dialogue: 0,0:00:01.00,0:00:03.50,Default,,0,0,0,,{\p1}m 0 0 l 100 0{\p0}
+Dialogue: 0,1:00:00.00,1:00:02.00,Default,,0,0,0,,The end
+"""
+ENTRIES = rb"""@article{bear2020,
+  title = {The {G}reat {\"U}rsus of {{\O}rsted}},
+  author = "Nov{\'a}k, Ji\v{r}\'{\i} and M{\"{u}}ller",
+  pages = {10--20}, note = {50\% of $x^2$, see https://a.example/%20b},
+}
+"""
+
+CALENDAR = rb"""BEGIN:VCALENDAR
+VERSION:2.0
+X-WR-CALNAME:Forest
+BEGIN:VTIMEZONE
+TZID:Europe/Oslo
+END:VTIMEZONE
+BEGIN:VEVENT
+UID:1
+DTSTART;TZID=Europe/Oslo:20240301T100000
+DTEND:20240301T103000Z
+SUMMARY:Wake the
+  bears
+DESCRIPTION:Honey\, berries\nand fish
+ORGANIZER;CN="Bear, Ann":mailto:ann@example.org
+BEGIN:VALARM
+DESCRIPTION:Reminder
+END:VALARM
+END:VEVENT
+END:VCALENDAR
+""".replace(b"\n", b"\r\n")
+CONTACTS = rb"""BEGIN:VCARD
+VERSION:2.1
+N:Bear;Ann;;;
+FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Ann B=C3=A4=
+r
+item1.TEL;TYPE=HOME,voice:+47 1234
+ADR;WORK:;;Den 7;Oslo;;;Norway
+PHOTO;ENCODING=BASE64:AAAA
+ BBBB
+BDAY:20000102
+END:VCARD
+BEGIN:VCARD
+ORG:Honey Ltd\;Co;Pots
+NOTE:sweet
+"""
+NOTES_OF_EVERNOTE = b"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export3.dtd">
+<en-export><note><title>Bears</title><content><![CDATA[<?xml version="1.0"?><!DOCTYPE en-note SYSTEM "x.dtd">
+<en-note><div>They <b>sleep</b></div>
+<div><en-todo checked="true"/>honey</div><en-media hash="1"/></en-note>]]></content>
+<tag>winter</tag><tag>den</tag><resource><data encoding="base64">AAAA</data>
+<resource-attributes><file-name>map.pdf</file-name></resource-attributes></resource></note>
+<note><title>Fish</title><content/></note></en-export>
+"""
+FICTION = """<?xml version="1.0" encoding="windows-1251"?>
+<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0" xmlns:l="http://www.w3.org/1999/xlink"><description>
+<title-info><author><first-name>Ann</first-name><last-name>Bear</last-name></author><book-title>On bears</book-title>
+<annotation><p>A tale.</p></annotation></title-info><document-info><id>7</id></document-info></description>
+<body><title><p>Bears</p></title><section id="one"><title><p>The</p><p>den</p></title>
+<p>Они <emphasis>спят</emphasis>.</p>
+<empty-line/><p>Honey<a l:href="#n1" type="note">1</a></p><poem><stanza><v>Roses</v><v>are red</v></stanza></poem>
+<image l:href="#a.png" alt="a map"/></section></body><body name="notes"><section id="n1"><p>sweet</p></section></body>
+<binary id="a.png" content-type="image/png">AAAA</binary></FictionBook>
+""".encode("cp1251")
+DRAWING_OF_BEARS = b"""<svg xmlns="http://www.w3.org/2000/svg"><title>Bears</title><style>text { color: red }</style>
+<path d="M0 0"/><text><tspan>They</tspan><tspan>sleep</tspan></text>
+<foreignObject><div xmlns="http://www.w3.org/1999/xhtml">in the den</div></foreignObject></svg>
+"""
+
+
+def tar(parts: Parts, mode: str = "w") -> bytes:
+    """An archive of tar with files of these names, compressed according to the mode."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, data in parts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+FOLDER = {"notes/a.md": b"# One\n\nThe cat.\n", "b.txt": b"the dog\n", ".c/d.txt": b"hidden\n", "e.bin": b"\0"}
+
 FILES = {
     "a.json": PACKAGE_JSON,
     "book.xml": BOOK,
@@ -379,8 +476,21 @@ FILES = {
     "a.tex": PAPER,
     "a.srt": FILM,
     "a.vtt": TALK,
+    "a.ass": EVENTS,
+    "a.ics": CALENDAR,
+    "a.vcf": CONTACTS,
+    "a.enex": NOTES_OF_EVERNOTE,
+    "a.fb2": FICTION,
+    "a.svg": DRAWING_OF_BEARS,
+    "a.emlx": b"%d \n" % len(MESSAGE) + MESSAGE + b"<plist/>",
+    "a.mht": b"Content-Type: text/html\n\n<h1>Bears</h1><p>They sleep.",
+    "a.bib": ENTRIES,
     **{name: zipped(parts) for name, parts in PACKAGES.items()},
     "a.rtf": RICH_TEXT,
     "a.eml": MESSAGE,
     "a.mbox": MAILBOX,
+    "a.zip": zipped(FOLDER),
+    "a.tar": tar(FOLDER),
+    "a.tgz": tar(FOLDER, "w:gz"),
+    **old_office_files.FILES,
 }

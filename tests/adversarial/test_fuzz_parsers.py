@@ -13,6 +13,7 @@ import sample_files
 from conftest import make_tokenizer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from parts import pdf
 from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
@@ -34,9 +35,10 @@ RECORDS = b'{"_id": "7::1", "title": "Cats", "text": "purr \\ud83d\\ude00"}\n{"_
 NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
-        {"cell_type": "code", "source": "x = 1", "outputs": []},
+        {"cell_type": "code", "source": "x = 1", "outputs": [{"text": "a\rb"}, {"data": {"text/plain": "<a>"}}]},
     ]
 }
+PDF_PARTS = ("Hebrew", "fields on several pages", "lists of choices", "stamps", "embedded files")
 CELLS = "".join(hostile_files.docx_cell(text, "<w:gridSpan w:val='2'/><w:vMerge/>") for text in "ab")
 PARAGRAPH = "<w:p><w:pPr><w:pStyle w:val='Heading1'/></w:pPr><w:r><w:t>Chapter</w:t></w:r></w:p>"
 
@@ -52,12 +54,14 @@ SEEDS = {
     "a.sh": b'for x in $(ls "$y"); do cat <<A\n$x\nA\ndone\n',
     "a.xml": b"<?xml version='1.0' encoding='iso-8859-1'?><a b='c'><!-- d --><e>\xe9</e></a>\n",
     "a.ipynb": json.dumps(NOTEBOOK).encode(),
+    "a.canvas": b'{"nodes": [{"text": "# Cats\\npurr"}, {"file": "a.md"}], "edges": [{"label": "b"}]}',
     "a.jsonl": RECORDS,
     "a.jsonl.gz": gzip.compress(RECORDS, mtime=0),
     "a.csv": b'id;text;title\n1;"the; cat";Cats\n2;"a ""b""\nc";\n',
     "a.tsv": b"id\ttext\n1\tthe cat\n",
     "a.parquet": hostile_files.odd_parquet(),
     "a.pdf": hostile_files.pdf(["first page", "second page"]),
+    **{part.file: part.data for part in pdf.PARTS if part.name in PDF_PARTS},
     "a.docx": hostile_files.docx(f"{PARAGRAPH}<w:tbl><w:tr>{CELLS}</w:tr><w:tr>{CELLS}</w:tr></w:tbl>"),
     "a.md.gz": gzip.compress(b"# One\n\ntext\n", mtime=0),
     "a.csv.bz2": bz2.compress(b"id,text\n1,the cat\n"),

@@ -25,7 +25,7 @@ READABLE = {
     "the cat 6": "odd_charsets.eml",
     "the cat": "odd_types.parquet deep_1000.html surrogates.html wide_cell.docx"
     " far.xlsx repeated.ods same_slide.pptx headers.eml deep.rtf codes.rtf unicode.rtf bin.rtf"
-    " elsewhere.xml wrong_encoding.xml attributes.xml many_columns.jsonl",
+    " elsewhere.xml wrong_encoding.xml attributes.xml many_columns.jsonl bomb.zip bomb.tgz many.tar",
     "cat": "no_grid.docx laughs.yaml",
     "a": "deep_tables.html",
     "x": "deep_tables.odt deep_lists.odt",
@@ -51,6 +51,7 @@ REFUSED = {
     "more than 20,000 characters": "parameters.eml",
     "not a Jupyter notebook": "nested_cells.ipynb many_values.ipynb",
     "broken ODT": "deep.odt",
+    "broken file of PowerPoint": "deep.ppt",
     "broken EPUB": "outside.epub",
     "encrypted EPUB": "encrypted.epub",
 }

@@ -162,7 +162,7 @@ def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_m
     line, stemmer = report.language_notes
     assert stemmer == "Full text stems words of Russian alone, not those of 25% English."
     assert line.startswith("75% of the chunks are in languages that the model does not read (75% Russian).")
-    assert "The model intfloat/multilingual-e5-small reads them" in line
+    assert "The model intfloat/multilingual-e5-small reads them: " in line and "--model multilingual" in line
     cdesearch.open(folder, model=english_model)
     status = read_status(Index.open(folder))
     assert status["languages"] == "75% Russian, 25% English" and status["unread"] == line

@@ -51,6 +51,7 @@ def test_python_takes_the_name_default_and_needs_no_confirmation_of_it(docs, tmp
 
 def test_a_folder_of_that_name_is_named_with_a_dot():
     assert parse_model("./default") == Path("default") != parse_model("default")
+    assert parse_model("./multilingual") == Path("multilingual") != parse_model("multilingual")
 
 
 @pytest.mark.usefixtures("no_confirmations")

@@ -29,7 +29,7 @@ from trainer.run.folder import locked, read_log
 from trainer.run.loop import exit_code
 from trainer.starting import starting_model
 from trainer.step.gradcache import GradCache
-from trainer.train import held_out_losses, train
+from trainer.train import held_out_losses, train, what_was_learned
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
@@ -79,6 +79,16 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
         """
     )
     return folder / "recipe.toml"
+
+
+def test_a_run_says_at_its_end_whether_the_context_has_become_of_use():
+    start, useful = {"true": 0.8, "random": 0.8, "null": 0.9}, {"true": 0.5, "random": 0.7, "null": 0.75}
+    assert what_was_learned(start, useful) == (
+        "The held-out loss fell from 0.800 to 0.500: by 0.300 with its own context, by 0.100 with that of another"
+        " batch, and by 0.150 without one. So the model has learned to use its context."
+    )
+    for last in (start, useful | {"random": 0.4}):
+        assert what_was_learned(start, last).endswith("So the model has not learned to use its context.")
 
 
 def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):

@@ -28,7 +28,8 @@ FILE = "hits.json"
 VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends
 # Files of these types are opened with the program of the system, because an editor does not show their text.
 VIEWED = {
-    "docx", "epub", "htm", "html", "odp", "ods", "odt", "parquet", "pdf", "pptx", "rtf", "xhtml", "xlsx"
+    "doc", "docx", "epub", "htm", "html", "msg", "odp", "ods", "odt", "parquet", "pdf", "ppt", "pptx", "rtf", "xhtml",
+    "xls", "xlsx"
 }  # fmt: skip
 ANCHORED = {"htm", "html", "xhtml"}  # opened at the section of the hit
 # The arguments with which editors open a file at a line. Other editors open it at its start.
@@ -151,6 +152,9 @@ def _checked(place: HitPlace) -> Path:
     root = Path(place.root)
     file = absolute(root / place.path)
     if not os.path.isfile(file):  # noqa: PTH113 (Path.is_file fails for a name that is too long)
+        archive = next((folder for folder in file.parents if os.path.isfile(folder)), None)  # noqa: PTH113
+        if archive is not None and archive.is_relative_to(root):
+            raise InputError(f"{file.relative_to(archive)} is in the archive {archive}.", "Unpack it to open the file.")
         raise InputError(f"{file} no longer exists.", "Run `cdesearch index` and search again.")
     if not real(file).is_relative_to(real(root)):
         raise InputError(f"{file} is outside of the indexed folder {root}.", "Open it yourself if you trust it.")

@@ -47,7 +47,7 @@ class BiencoderFamily:
         return LoadedModel(
             model.config,
             inner / TOKENIZER,
-            hash_files(files),
+            hash_files(files, "".join(model.card_prefixes)),
             lambda: _load_network(folder, model),
             remark=None if model.states_pooling else f"{folder} {_UNSTATED_POOLING}",
         )

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import read_fields_text
 from cdesearch.models.config import MIN_TEXT_TOKENS, NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.model_card import stated_prefixes
 from cdesearch.models.published_fields import (
     DOWNLOAD_AGAIN,
     MAX_LAYERS,
@@ -62,6 +63,7 @@ class PublishedModel:
     dense: tuple[Dense, ...]
     config: ModelConfig  # without statistics and document context
     states_pooling: bool  # whether the files say how states are pooled; otherwise it is by the mean
+    card_prefixes: tuple[str, str]  # of queries and documents, if only the card states them
 
 
 def read_folder(folder: Path) -> PublishedModel:
@@ -74,10 +76,12 @@ def read_folder(folder: Path) -> PublishedModel:
         _check_pooling_file(pooling_file, [kind for kind, _ in modules])
         pooling = _pooling(read_fields(pooling_file))
         dense = tuple(_dense(folder / path) for kind, path in modules if kind == "Dense")
-        query, document = _prompts(read_fields(folder / PROMPTS), "Normalize" in paths)
+        prompts = _prompts(read_fields(folder / PROMPTS), "Normalize" in paths)
         backbone = _shapes(transformer, dense)
     except ModelError as error:
         raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
+    card_prefixes = ("", "") if any(prompts) else stated_prefixes(folder)
+    query, document = card_prefixes if any(card_prefixes) else prompts
     config = ModelConfig(
         backbone,
         statistics=NO_STATISTICS,
@@ -86,7 +90,7 @@ def read_folder(folder: Path) -> PublishedModel:
         query_prefix=query,
         document_prefix=document,
     )
-    return PublishedModel(transformer, pooling, dense, config, pooling_file.is_file())
+    return PublishedModel(transformer, pooling, dense, config, pooling_file.is_file(), card_prefixes)
 
 
 def _modules(folder: Path) -> list[tuple[str, str]]:

@@ -184,7 +184,8 @@ def test_a_folder_that_an_index_uses_is_listed_with_the_speed_of_its_build(cache
 
 
 def test_a_listed_model_is_described_alone(cache, tmp_path):
-    for name, shown in (("BAAI/bge-small-en-v1.5", "to fetch"), ("default", "ships"), ("(default)", "ships")):
+    known = (("BAAI/bge-small-en-v1.5", "to fetch"), ("multilingual", "to fetch"))
+    for name, shown in (*known, ("default", "ships"), ("(default)", "ships")):
         _, row = run_here(["models", name], tmp_path).stdout.splitlines()
         assert row.startswith(shown)
     assert "needs the id of a model" in run_here(["models", "fetch"], tmp_path).stderr

@@ -3,6 +3,7 @@
 import gzip
 import os
 import time
+import zipfile
 from datetime import UTC, datetime
 
 import pytest
@@ -54,6 +55,24 @@ def test_a_compressed_file_has_the_type_of_what_it_contains(tmp_path, tiny_check
     with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
         assert found(index._searcher, type=".py") == {"a.py.gz"}
         assert found(index._searcher, type=".gz") == {"a.py.gz"}
+
+
+def test_a_file_in_an_archive_has_its_own_path_and_type_and_the_time_of_the_archive(tmp_path, tiny_checkpoint):
+    file = tmp_path / "old.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("notes/a.md", "the owl")
+        archive.writestr("b.py", "owl = 1")
+    (tmp_path / "c.md").write_text("the owl")
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
+        assert found(index._searcher, type=".md") == {"old.zip/notes/a.md", "c.md"}
+        assert found(index._searcher, path="old.zip/notes") == {"old.zip/notes/a.md"}
+    os.utime(file, (time.time(), time.time() - 30 * DAY))
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
+        assert found(index._searcher, since="5d") == {"c.md"}
+        assert index._searcher.index.manifest.n_documents == 3
+    file.unlink()
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
+        assert found(index._searcher) == {"c.md"}
 
 
 def test_a_script_without_a_suffix_has_the_type_of_its_interpreter(tmp_path, tiny_checkpoint):

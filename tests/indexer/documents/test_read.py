@@ -8,7 +8,7 @@ import pytest
 from docx import Document
 from read_bytes import read_bytes
 
-from indexer.formats.format import Columns, UnreadableError
+from indexer.formats.format import Columns, LeftOut, UnreadableError
 
 
 def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
@@ -28,6 +28,36 @@ def test_the_cells_of_a_notebook_are_read():
     ]
     (document,) = documents("a.ipynb", json.dumps({"cells": cells}).encode())
     assert document.title == "Title" and "x = 1" in document.text
+
+
+def test_the_outputs_of_a_cell_are_read_as_far_as_they_are_text_for_people():
+    data = {"image/png": "iVBO", "text/plain": "<Figure size 640x480>", "text/html": "<b>old</b>"}
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": ["10%\r20%\n", "done\n"]},
+        {"output_type": "execute_result", "data": {"text/plain": ["42"], "text/html": "<td>42</td>"}},
+        {"output_type": "display_data", "data": {"text/markdown": ["**bears**"], "text/plain": "<Markdown object>"}},
+        {"output_type": "display_data", "data": data},
+        {"output_type": "error", "ename": "KeyError", "evalue": "'den'", "traceback": ["\x1b[0;31mlong"]},
+        {"output_type": "stream", "text": "honey " * 1000},
+    ]
+    cells, left_out = [{"cell_type": "code", "source": "x", "outputs": outputs}], LeftOut()
+    (document,) = read_bytes("a.ipynb", json.dumps({"cells": cells}).encode(), left_out=left_out)
+    _, *outputs, long = document.text.split("\n\n")
+    assert outputs == ["```\n20%\ndone\n```", "```\n42\n```", "**bears**", "old", "```\nKeyError: 'den'\n```"]
+    assert len(long) < 2100 and long.endswith("```")
+    assert str(left_out) == "1 output left out: output of cell 1 is cut after 2,000 characters"
+
+
+def test_the_cards_of_a_canvas_are_read():
+    nodes = [
+        {"type": "text", "text": "# Bears\nsleep"},
+        {"type": "file", "file": "den.md"},
+        {"label": "Winter", "x": 1},
+    ]
+    canvas = {"nodes": nodes, "edges": [{"fromNode": "a", "label": "because"}]}
+    (document,) = documents("a.canvas", json.dumps(canvas).encode())
+    assert (document.title, document.text) == ("a.canvas", "# Bears\nsleep\n\nden.md\n\nWinter\n\nbecause")
+    assert documents("a.canvas", b"{}")[0].text == ""
 
 
 def test_docx_headings():
@@ -61,6 +91,7 @@ def test_parquet_and_csv():
         ("a.pdf", b"%PDF-1.4 broken", "broken PDF"),
         ("a.docx", b"PK", "broken DOCX"),
         ("a.ipynb", b"{}", "notebook"),
+        ("a.canvas", b"[]", "not a canvas"),
         ("a.jsonl", b"\n{oops\n[1]\n", "none of its 2 lines can be read: line 2 is not JSON"),
         ("a.parquet", b"PAR1", "broken Parquet"),
         ("a.jsonl.gz", b"\x1f\x8bxx", "broken gzip"),

@@ -16,6 +16,8 @@ SPHINX = ("html/_sources/", "html/searchindex.js")
         (["sub/go.sum"], {"sub/go.sum": "lock file"}),
         (["a.min.js"], {"a.min.js": "minified code"}),
         (["a.MIN.CSS"], {"a.MIN.CSS": "minified code"}),
+        (["den.devhelp2"], {"den.devhelp2": "index of Devhelp"}),
+        (["den.devhelp.gz"], {"den.devhelp.gz": "index of Devhelp"}),
         (["html/_sources/a.rst.txt", "html/searchindex.js"], dict.fromkeys(SPHINX, "search page or asset of Sphinx")),
         (["build/a.md", "pyproject.toml"], {"build/": "build folder (beside pyproject.toml)"}),
         (["dist/a.md", "package.json"], {"dist/": "build folder (beside package.json)"}),

@@ -7,9 +7,11 @@ import string
 
 import pytest
 from read_bytes import read_bytes
-from walked import found, left_out
+from sample_files import MAILBOX, MESSAGE
+from walked import found, items, left_out
 
-from indexer.files.outcome import MOST_BYTES, reads_as_text
+from cdesearch.builders import UnreadFile
+from indexer.files.outcome import MOST_BYTES, Source, reads_as_text
 from indexer.formats.format import GeneratedError
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
@@ -61,7 +63,7 @@ RANDOM = random.Random(0)
         ("empty.foo", ""),
         ("large.foo", PROSE * (MOST_BYTES // len(PROSE) + 1)),
         ("archive.tar.gz", gzip.compress(b"a.txt" + bytes(95) + PROSE.encode())),
-        ("drawing.svg.gz", gzip.compress(PROSE.encode())),
+        ("drawing.png.gz", gzip.compress(PROSE.encode())),
         ("broken.gz", PROSE),
         ("packed.xz", PROSE),
     ],
@@ -108,3 +110,12 @@ def test_the_contents_of_such_files_are_plain_text_or_a_script():
     assert (document.path, document.text, document.layout) == ("doc/CHANGES.gz", PROSE, "text")
     (script,) = read_bytes("hooks/update.sample", b"#!/bin/sh\necho hello\n")
     assert (script.layout, script.language) == ("code", "bash")
+
+
+def test_the_walk_finds_mail_without_a_known_suffix_and_mailboxes_of_any_size(tmp_path):
+    for name in ("cur/1700000000.M1P2.den:2,S", "new/1700000000.M1P2.den.org"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(MESSAGE)
+    (tmp_path / "Inbox").write_bytes(MAILBOX * 2)
+    (tmp_path / "notes").write_bytes(b"honey\n" * 1000)
+    assert [type(item) for item in items(tmp_path, limit=len(MAILBOX))] == [Source, Source, Source, UnreadFile]

@@ -5,6 +5,7 @@ import pathlib
 import random
 import sys
 import zlib
+from base64 import b64encode
 
 import pytest
 from read_bytes import read_bytes
@@ -149,3 +150,26 @@ def test_a_log_with_a_block_of_nuls_is_read(data):
 def test_a_binary_file_is_not_text(data):
     with pytest.raises(UnreadableError, match="binary"):
         decode(data)
+
+
+PIXELS = b64encode(random.Random(0).randbytes(15_000)).decode()
+IMAGE = f"data:image/png;base64,{PIXELS}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [
+        ("a.md", f"before\n\n![den]({IMAGE})\nafter", "before\n\n![den](…)\nafter"),
+        ("a.html", f"<p>before <img src='{IMAGE}'>after</p>", "before after"),
+        ("a.css", f"a {{\n background: url({IMAGE});\n}}\n", "a {\n background: url(…);\n}\n"),
+        ("a.json", f'{{"image": "{IMAGE}", "key": "{PIXELS[:2000]}"}}', "image: …\nkey: …"),
+        ("a.json", '{"image": "%s"}' % IMAGE.replace("/", "\\/"), "image: …"),  # noqa: UP031 (braces)
+        ("a.jsonl", f'{{"text": "see {IMAGE} there"}}', "see … there"),
+        ("a.csv", f"text\nsee {IMAGE} there\n", "see … there"),
+        ("a.txt", f"key {PIXELS[:1000]}\nend {PIXELS[:900]}", f"key …\nend {PIXELS[:900]}"),
+        ("a.txt", "data:text/plain;base64,aG9uZXk=", "data:text/plain;base64,aG9uZXk="),
+        ("a.md", f"![den](data:image/svg+xml,{'%3Csvg%20x%3D%22' * 40})", "![den](…)"),
+    ],
+)
+def test_pictures_in_a_text_and_other_data_are_left_out(name, text, read):
+    assert text_of(name, text.encode()) == read

@@ -1,8 +1,11 @@
 """Typical pages: the content is kept, and the navigation is left out."""
 
 import pytest
+from conftest import make_tokenizer
 
+from indexer.documents.chunk import Chunker
 from indexer.formats.html import to_markdown
+from indexer.formats.markdown import converted_document
 
 SPHINX = """<html><head><title>Cats — Zoo 1.0 documentation</title></head><body>
 <div class="related" role="navigation"><ul><li><a href="i.html">index</a></li></ul></div>
@@ -119,6 +122,25 @@ def test_the_id_of_an_element_is_where_its_text_begins():
 def test_of_several_ids_at_one_place_the_innermost_block_counts():
     page = '<div id="page"><section id="cats"><span id="index-0"></span><h1>Cats</h1><p>purr</p></section></div>'
     assert at_anchors(page) == [("cats", "#")]
+
+
+def test_a_term_of_sphinx_has_its_own_id_although_blanks_and_marks_precede_its_text():
+    page = to_markdown(
+        '<dl><dt id="expired">\n<em>expired</em>()</dt><dd><p>Is it over?</p></dd><dt id="at">\n<em>at</em>()'
+        '</dt><dd><p>Until then.</p></dd></dl><ul><li><a id="item">one</a></li><li>two</li></ul>'
+    )
+    chunks = list(Chunker(make_tokenizer(), 64).split(converted_document("a.html", "", page.text, page.anchors)))
+    lines = {line: chunk.anchor_at(row) for chunk in chunks for row, line in enumerate(chunk.body.split("\n"))}
+    expected = {"expired()": "expired", "at()": "at", "Until then.": "at", "- one": "item", "- two": "item"}
+    assert {line: lines[line] for line in expected} == expected
+
+
+def test_what_a_picture_and_a_figure_say_is_read_once():
+    page = (
+        '<h1><img alt="Den"></h1><p>before <img alt="a bear" title="a bear">end</p><figure title="Winter"><img alt="">'
+        '<figcaption>asleep</figcaption></figure><p aria-label="hint">foot</p>'
+    )
+    assert to_markdown(page).text == "# Den\n\nbefore a bear end\n\nWinter\n\nasleep\n\nfoot"
 
 
 @pytest.mark.parametrize("name", ["two words", "", "a" * 501, "a\x1bb"])

@@ -1,6 +1,7 @@
 """Messages and mailboxes: headers, the text that is chosen, and attachments."""
 
 import gzip
+from email.message import EmailMessage
 
 import pytest
 from read_bytes import read_bytes
@@ -27,7 +28,48 @@ def test_a_message_has_its_subject_as_title_and_its_headers_and_plain_text_as_te
     document, _ = documents("a.eml", MESSAGE)
     assert (document.id, document.title, document.record) == ("a.eml", "Grüße aus", None)
     assert document.text.startswith("From: Bär <bear@example.org>\nTo: you@example.org\nDate: Mon, 1 Jan")
-    assert "Der Bär schläft." in document.text and "rich" not in document.text
+    assert document.text.count("schläft") == 1
+
+
+def alternatives(plain, html):
+    """A message of a plain text and HTML."""
+    made = EmailMessage()
+    made.set_content(plain)
+    made.add_alternative(html, subtype="html")
+    return bytes(made)
+
+
+SAID = "the portcullis key hangs in the gatehouse and opens the drawbridge every day"
+LONG = " ".join(f"word{number}" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    ("plain", "rich", "text"),
+    [
+        ("Your client does not support HTML.", f"<p>{SAID}</p>", SAID),
+        ("The portcullis key", f"<style>p {{}}</style><p>{SAID}</p>", SAID),
+        (SAID, f"<p>{SAID}</p>", SAID),
+        ("At https://a.example/x now", "<p>At <a href='https://b.example'>now</a></p>", "At https://a.example/x now"),
+        ("Honey is in the tree", "<img src='tree.png'>", "Honey is in the tree"),
+        (LONG, f"<p>{SAID}</p>", f"{LONG}\n\n{SAID}"),
+    ],
+    ids=["a hint", "the beginning", "the same", "addresses", "a picture", "both"],
+)  # fmt: skip
+def test_plain_text_is_read_if_it_says_what_the_html_says(plain, rich, text):
+    assert documents("a.eml", alternatives(plain, rich))[0].text.replace("\n\n\n", "\n\n").strip() == text
+
+
+def test_the_files_of_an_alternative_that_is_not_read_are_attachments():
+    made = EmailMessage()
+    made.set_content("The map of the den")
+    rich = EmailMessage()
+    rich.set_content("<p>The map of the <b>den</b></p>", subtype="html")
+    rich.add_attachment("Honey is here.", filename="map.txt")
+    made.make_alternative()
+    made.attach(rich)
+    first, attached = documents("a.eml", bytes(made))
+    assert first.text.split() == ["The", "map", "of", "the", "den", "Attachments:", "map.txt"]
+    assert attached.text.strip() == "Honey is here."
 
 
 def test_html_is_read_if_there_is_no_plain_text():
@@ -79,12 +121,20 @@ def test_a_broken_attachment_is_left_out_and_counted(name, data, reason):
 
 
 def test_the_attachments_of_a_message_share_a_budget_of_text():
-    texts = [gzip.compress(b"honey " * 200_000) for _ in range(40)]
+    texts = [gzip.compress(b"honey " * 100_000) for _ in range(10)]
     left_out = LeftOut()
     data = message(*(attachment(f"{n}.txt.gz", text) for n, text in enumerate(texts)), attachment("end.txt", b"end"))
     assert [one.record for one in documents("a.eml", data, left_out)] == [None, "0.txt.gz", "end.txt"]
-    assert left_out.n_lines == 39
-    assert str(left_out).startswith("39 parts left out: part 1.txt.gz has too much text: all attachments")
+    assert left_out.n_lines == 9
+    assert str(left_out).startswith("9 parts left out: part 1.txt.gz has too much text: all attachments")
+
+
+def test_the_first_attachments_of_a_message_are_read_and_the_others_are_counted():
+    left_out = LeftOut()
+    images = [attachment(f"{n}.png", b"x") for n in range(30)]
+    data = message(*images, *(attachment(f"{n}.txt", b"honey") for n in range(40)))
+    assert len(documents("a.eml", data, left_out)) == 21
+    assert str(left_out).startswith("20 parts left out: part 20.txt is not one of the first 20 attachments")
 
 
 def test_a_message_attached_to_a_message_is_text_and_its_attachments_are_read():
@@ -123,3 +173,38 @@ def test_a_message_may_begin_with_the_line_of_its_envelope():
 def test_a_file_of_another_kind_is_refused(name, data):
     with pytest.raises(UnreadableError, match=r"not a mail"):
         documents(name, data)
+
+
+SENT = MESSAGE.replace(b"MIME-Version: 1.0\n", b"MIME-Version: 1.0\nReceived: " + b"x" * 9000 + b"\n")
+
+
+@pytest.mark.parametrize("data", [MESSAGE, MESSAGE.replace(b"\n", b"\r\n"), SENT], ids=["unix", "windows", "long"])
+def test_a_message_without_a_known_suffix_is_recognised_by_its_headers(data):
+    for name in ("1700000000.M1P2.host:2,S", "1700000000.M1P2.den.org", "1700000000.12_3.den.pl", "cur/12"):
+        assert documents(name, data)[0].title == "Grüße aus"
+
+
+def test_a_mailbox_without_suffix_is_recognised_and_its_deleted_messages_are_left_out():
+    deleted = MAILBOX.replace(b"From: me@", b"X-Mozilla-Status: 0009\nFrom: me@")
+    assert [one.title for one in documents("Inbox", MAILBOX)] == ["Grüße aus", "Grüße aus: Food", "Re: Honey"]
+    assert [one.title for one in documents("Inbox", deleted)] == ["Grüße aus", "Grüße aus: Food"]
+
+
+@pytest.mark.parametrize("text", ["From: Bär\nhoney\n", "Name: bear\nFrom: den\n\nhoney\n", "From here on\n\nhoney\n"])
+def test_text_that_is_no_message_is_read_as_text(text):
+    assert documents("notes", text.encode())[0].text == text
+
+
+def test_a_message_of_apple_mail_ends_before_its_property_list():
+    (found, _) = documents(
+        "7.emlx", b"%d      \n" % len(MESSAGE) + MESSAGE + b"<?xml version='1.0'?><plist>flags</plist>"
+    )
+    assert found.title == "Grüße aus" and "flags" not in found.text
+
+
+def test_a_page_that_a_browser_has_saved_is_read_as_a_page():
+    page = b"<title>Den</title><h1 id=3D'den'>The d=\nen</h1><p>B=C3=A4r</p>"
+    kind = b"Content-Type: text/%b; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\n%b"
+    data = message(kind % (b"html", page), kind % (b"css", b"p { color: red }"), kind % (b"html", b"<p>advice</p>"))
+    (found,) = documents("a.mhtml", data)
+    assert found.text == "# The den\n\nBär\n\nadvice"

@@ -83,11 +83,6 @@ def test_at_most_two_empty_lines_are_kept_in_a_row():
     assert found.line_numbers == (1, 2, 3, 5, 6, 7, 8)
 
 
-def test_a_signature_is_not_read_as_asciidoc():
-    text = "-----BEGIN PGP SIGNATURE-----\n\nabc\n"
-    assert document("a.asc", text).text == text
-
-
 def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
     found = document("a.tex", FILES["a.tex"])
     assert found.title == "On Bears"
@@ -118,6 +113,20 @@ def test_cues_are_joined_to_units_whose_time_is_in_the_trail():
 def test_webvtt_is_read_with_its_speakers_and_without_notes_styles_and_repeated_lines():
     assert lines("a.vtt") == [(10, "Roger Bear: We are here"), (11, "- yes"), (15, "The end")]
     assert [one.title for one in document("a.vtt", FILES["a.vtt"]).headings] == ["0:00:01-0:00:03", "1:00:00-1:00:02"]
+
+
+def test_events_of_substation_alpha_are_read_without_comments_styles_and_drawings():
+    assert lines("a.ass") == [(11, "Roger Bear: We are, here"), (13, "The end")]
+    assert [one.title for one in document("a.ass", FILES["a.ass"]).headings] == ["0:00:01-0:00:03", "1:00:00-1:00:02"]
+
+
+def test_bibtex_is_read_without_braces_and_with_the_letters_of_tex():
+    assert lines("a.bib") == [
+        (1, "@article bear2020,"),
+        (2, "  title = The Great Ürsus of Ørsted,"),
+        (3, '  author = "Novák, Jiří and Müller",'),
+        (4, "  pages = 10\u201320, note = 50% of $x^2$, see https://a.example/%20b,"),
+    ]
 
 
 def test_a_unit_ends_with_a_minute_although_no_sentence_does():

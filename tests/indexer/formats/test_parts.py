@@ -28,5 +28,6 @@ def test_a_quoted_sentence_finds_its_file_in_a_folder_of_all_parts(tmp_path):
     for part in PARTS:
         (tmp_path / part.file).write_bytes(part.data)
     built = cdesearch.build(tmp_path)
-    paths = {part: {hit.chunk.path for hit in built.search(f'"{part.sentence}"')} for part in PARTS}
+    # A hit in an archive is at a path below that of the archive.
+    paths = {part: {hit.chunk.path.partition("/")[0] for hit in built.search(f'"{part.sentence}"')} for part in PARTS}
     assert {part.file: part.file in paths[part] for part in PARTS} == {part.file: part.is_read for part in PARTS}

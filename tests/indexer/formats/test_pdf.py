@@ -1,11 +1,14 @@
 """The layout of pages: order of reading, headers, tables, headings and hyphens."""
 
 import time
+from dataclasses import replace
 from itertools import chain
 
 import pytest
-from pdf_pages import Line, column, pdf_of
+from pdf_pages import Line, column, from_right, pdf_of, stream
 from read_bytes import read_bytes
+
+from indexer.formats.format import LeftOut
 
 LEFT = [f"the left column has its own line {n:02}" for n in range(12)]
 RIGHT = [f"and in the right one there is line {n:02}" for n in range(12)]
@@ -25,6 +28,7 @@ def row_by_row(*columns):
     return [line for lines in zip(*columns, strict=True) for line in lines]
 
 
+LINES_AT_TOP = column(50, 700, LINES)
 THREE = [[f"in the column {name} is line {n:02}" for n in range(8)] for name in "abc"]
 
 
@@ -67,15 +71,52 @@ def test_rows_of_a_table_stay_together():
     table = [Line(places[i], 600 - 14 * n, cell) for n, row in enumerate(cells) for i, cell in enumerate(row)]
     page = [*column(50, 700, LINES[:3]), *table, *column(50, 500, LINES[3:6])]
     text = document_of([page]).text
-    rows = "Animal | Sound | Legs\ncat | purr | 4\ndog | bark loudly | 4\nbird | sing | 2"
+    rows = "Animal Sound Legs\ncat purr 4\ndog bark loudly 4\nbird sing 2"
     assert text == "\n".join(LINES[:3]) + f"\n\n{rows}\n\n" + "\n".join(LINES[3:6])
 
 
-def test_list_markers_and_gaps_in_code_are_not_cells():
-    page = [line for n in range(4) for line in (Line(50, 700 - 12 * n, "-"), Line(80, 700 - 12 * n, f"item {n}"))]
-    page += [Line(50, 500 - 12 * n, f"x{n} = {n}        # the comment", font="F2") for n in range(4)]
-    found = lines_of([page])
-    assert found[:4] == [f"- item {n}" for n in range(4)] and not any("|" in line for line in found)
+def test_wide_blanks_in_lines_of_columns_do_not_divide_phrases():
+    words = [[f"{word}{n}" for word in ("counter", "revolution", "wide", "blanks")] for n in range(20)]
+    page = [Line(50 + 70 * i, 700 - 12 * n, word) for n, row in enumerate(words) for i, word in enumerate(row)]
+    assert lines_of([page]) == [" ".join(row) for row in words]
+
+
+def test_a_long_table_is_not_read_column_by_column():
+    rows = [[f"name{n}()", f"returns the value with the number {n} of the list"] for n in range(20)]
+    page = [Line(50 + 250 * i, 700 - 12 * n, cell) for n, row in enumerate(rows) for i, cell in enumerate(row)]
+    assert lines_of([page]) == [" ".join(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("printed", "read"),
+    [
+        ("DLROW OLLEH", "HELLO WORLD"),
+        ("FED open office 7.2 CBA", "ABC open office 7.2 DEF"),
+        ("FED 12.03.2024 CBA", "ABC 12.03.2024 DEF"),
+        ("30 25 CBA", "ABC 25 30"),
+        ("user@example.com CBA", "ABC user@example.com"),
+        ("(FED) CBA", "ABC (DEF)"),
+        ("an english line", "an english line"),
+    ],
+)
+def test_a_page_from_right_to_left_has_the_order_of_reading(printed, read):
+    others = column(50, 600, ["egap eht fo senil rehto"] * 5, font="F4")
+    assert lines_of([[*mixed(printed), *others]])[0] == mixed_text(read)
+
+
+def test_words_from_right_to_left_on_a_page_from_left_to_right_have_the_order_of_reading():
+    page = [*mixed("the words DLROW OLLEH mean two things (here)"), *column(50, 600, LINES)]
+    assert lines_of([page])[0] == mixed_text("the words HELLO WORLD mean two things (here)")
+
+
+def mixed(printed):
+    """A line of which the words in capitals are printed in Hebrew letters."""
+    words = enumerate(printed.split())
+    return [Line(50 + 120 * n, 700, word.lower(), font="F4" if word != word.lower() else "F1") for n, word in words]
+
+
+def mixed_text(read):
+    return " ".join(from_right(word.lower()) if word != word.lower() else word for word in read.split())
 
 
 def test_headers_footers_and_page_numbers_are_left_out():
@@ -151,10 +192,16 @@ def test_a_heading_at_the_same_height_of_each_chapter_is_kept():
 
 
 def test_a_word_that_a_line_end_divides_is_joined():
-    assert lines_of([column(50, 700, ["the exam-", "ple of CAPI-", "TALS in 1939-", "1945"])]) == [
-        "the example of CAPITALS in 1939-",
+    lines = [
+        "the exam-",
+        "ple of CAPI-",
+        "TALS and of well-",
+        "known Kirby-",
+        "Bauer tests, well-known in 1939-",
         "1945",
     ]
+    text = ["the example of CAPITALS and of well-known Kirby-Bauer tests, well-known in 1939-", "1945"]
+    assert lines_of([column(50, 700, lines)]) == text
 
 
 def test_paragraphs_and_captions_have_an_empty_line_before_them():
@@ -178,5 +225,26 @@ def test_a_page_of_very_many_cells_is_read_in_time():
     assert time.process_time() - started < 20
 
 
-def test_a_rotated_page_is_read_in_the_order_of_the_file():
-    assert sorted(lines_of([column(50, 700, LINES)], rotate=90)) == sorted(LINES)
+def test_a_rotated_page_and_text_along_its_side_are_read_in_the_order_of_lines():
+    assert lines_of([column(50, 700, LINES)], rotate=90) == LINES
+    upwards = [Line(50, 740, "Large", 20), *column(50, 700, LINES)]
+    document = document_of([[replace(line, is_turned=True) for line in upwards]], rotate=90)
+    assert [heading.title for heading in document.headings] == ["Large"]
+    assert document.text == "\n".join(["Large\n", *LINES])
+
+
+def test_a_broken_embedded_file_is_left_out_and_the_text_is_read():
+    names = "/Names << /EmbeddedFiles << /Names [(a) 2001 0 R] >> >>"
+    others = {2001: "<< /Type /Filespec /F (a.docx) /EF << /F 2002 0 R >> >>", 2002: stream("broken")}
+    left_out = LeftOut()
+    documents = read_bytes("a.pdf", pdf_of([column(50, 700, LINES)], catalogue=names, others=others), left_out=left_out)
+    assert [document.text for document in documents] == ["\n".join(LINES)]
+    assert str(left_out).startswith("1 part left out: part a.docx cannot be read: ")
+
+
+def test_notes_are_on_their_pages_and_come_once():
+    notes = {2001: "<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /Contents (bought) >>", 2002: ""}
+    notes[2002] = notes[2001].replace("bought", LINES[3])
+    document = document_of([LINES_AT_TOP, LINES_AT_TOP], notes="2001 0 R 2002 0 R 2001 0 R", others=notes)
+    assert document.text == "\n\n".join(["\n".join(LINES), "bought"] * 2)
+    assert document.pages == (0, document.text.index("bought") + len("bought\n\n"))

@@ -92,7 +92,7 @@ def test_several_values_comments_and_last_commas_are_read_and_the_rest_of_json5_
 
 def test_encoded_data_and_long_numbers_are_cut():
     ((_, line),) = lines("a.json", f'{{"image": "{"A" * 9000}"}}')
-    assert line == f"image: {'A' * 60}… (9,000 characters)"
+    assert line == "image: …"
     assert len(lines("a.json", f'{{"pi": {"3" * 5000}}}')[0][1]) < 100
     assert len(document("a.json", f"[{'1, ' * 9999}1]").text) < 100
 
@@ -161,7 +161,7 @@ def test_entities_that_unpack_without_bounds_are_refused():
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     for text in (
         f'<!DOCTYPE a [<!ENTITY l0 "lol">{laughs}]><a>&l9;</a>',
-        f'<!DOCTYPE a [<!ENTITY x "{"A" * 100_000}">]><a>{"&x;" * 3000}</a>',
+        f'<!DOCTYPE a [<!ENTITY x "{"A*" * 50_000}">]><a>{"&x;" * 3000}</a>',
     ):
         with pytest.raises(UnreadableError, match="entities unpack to too much text"):
             document("a.xml", text)

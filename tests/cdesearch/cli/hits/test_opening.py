@@ -107,6 +107,12 @@ def test_a_file_outside_of_the_indexed_folder_is_not_opened(docs, tmp_path, monk
             open_place(HitPlace(str(docs), name))
 
 
+def test_a_file_in_an_archive_is_not_opened_and_the_archive_is_named(docs):
+    (docs / "backup.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"^notes/a\.md is in the archive .*backup\.zip\."):
+        open_place(HitPlace(str(docs), "backup.zip/notes/a.md"))
+
+
 def test_the_last_hits_are_remembered_in_a_private_file(state):
     places = [HitPlace("/docs", "a.md", 3), HitPlace("/docs", "b.pdf")]
     remember(places)

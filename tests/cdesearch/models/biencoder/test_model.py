@@ -106,6 +106,23 @@ def test_without_prompts_and_limit_the_tokenizer_and_the_positions_say_how_much_
     assert_same(embedder, theirs, TEXTS)
 
 
+def test_the_prefixes_that_only_the_card_states_are_used_and_the_fingerprint_shows_it(library, tmp_path):
+    """As the E5 models are published."""
+    folder, theirs = biencoder(library, tmp_path, "bert")
+    without = Embedder(folder, plain=True)
+    card = '---\nlicense: mit\n---\nEach input text should start with "query: " or "passage: ", even for German.\n'
+    (folder / "README.md").write_text(card)
+    embedder = Embedder(folder, plain=True)
+    for role, prefix in (("query", "query: "), ("document", "passage: ")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = theirs.encode([prefix + text for text in TEXTS])
+        np.testing.assert_allclose(embedder.encode(TEXTS, role), wanted, atol=1e-5)
+    assert embedder.encoder.fingerprint != without.encoder.fingerprint
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat: "}}')
+    assert load_encoder(folder).config.query_prefix == "the cat: "
+
+
 def test_a_folder_in_the_old_layout_is_read(library, tmp_path):
     folder, theirs = biencoder(library, tmp_path, "bert", max_seq_length=40)
     inner = folder / "0_Transformer"

@@ -1,8 +1,13 @@
 """All parts of all formats, and the table of them that docs/formats.md shows."""
 
-from parts import text
+from parts import mail, office, pdf, text
 
-PARTS = [*text.PARTS]
+PARTS = [
+    *text.PARTS,
+    *mail.PARTS,
+    *office.PARTS,
+    *pdf.PARTS,
+]
 
 
 def table():

@@ -10,6 +10,7 @@ LOCK_FILES = frozenset({
     "gradle.lockfile", "cabal.project.freeze", "stack.yaml.lock", "module.bazel.lock", "shard.lock",
 })  # fmt: skip
 MINIFIED = (".min.js", ".min.mjs", ".min.cjs", ".min.css", "-min.js", "-min.css", ".bundle.js")
+DEVHELP = (".devhelp", ".devhelp2", ".devhelp.gz", ".devhelp2.gz")  # lists of the pages beside them, for a program
 # Folders, and files of the tools that fill them. Without such a file beside it, a folder `build` may hold documents.
 BUILD_FOLDERS = {
     "build": ("pyproject.toml", "setup.py", "package.json", "build.gradle", "build.gradle.kts"),
@@ -63,6 +64,7 @@ def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str 
         rule = _folder_rule(name, names)
     else:
         rule = "lock file" if lower in LOCK_FILES else "minified code" if lower.endswith(MINIFIED) else None
+        rule = "index of Devhelp" if lower.endswith(DEVHELP) else rule
     return rule or _accompanying(name, names)
 
 

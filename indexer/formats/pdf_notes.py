@@ -1,0 +1,77 @@
+"""Read what people add to the pages of a PDF: values of form fields, comments, and files."""
+
+from collections.abc import Callable, Iterator
+from ctypes import POINTER, c_ushort, cast, create_string_buffer
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
+
+from indexer.formats.format import Document, Format, LeftOut, OpenFile
+
+MAX_NOTES = 2_000  # of a page
+MAX_FILES = 100
+PASSWORD = 1 << 13  # the flag of a field whose value is not shown
+
+
+def notes_of(pdf: Any, page: Any) -> tuple[list[str], bool]:
+    """The values of the fields and the comments of a page, and whether it has others, whose text is only drawn."""
+    from pypdfium2 import raw
+
+    form = pdf.formenv.raw if pdf.formenv else None
+    notes, has_others = [], False
+    for number in range(min(MAX_NOTES, raw.FPDFPage_GetAnnotCount(page.raw))):
+        note = raw.FPDFPage_GetAnnot(page.raw, number)
+        kind = raw.FPDFAnnot_GetSubtype(note)
+        if raw.FPDFAnnot_GetFlags(note) & raw.FPDF_ANNOT_FLAG_HIDDEN or kind == raw.FPDF_ANNOT_LINK:
+            pass
+        elif kind == raw.FPDF_ANNOT_WIDGET and form is not None:
+            notes.append(_value(form, note))
+        else:
+            notes.append(_string(raw.FPDFAnnot_GetStringValue, note, b"Contents"))
+            has_others |= kind in (raw.FPDF_ANNOT_STAMP, raw.FPDF_ANNOT_WIDGET)
+        raw.FPDFPage_CloseAnnot(note)
+    return [note for note in dict.fromkeys(notes) if note], has_others
+
+
+def _value(form: Any, field: Any) -> str:
+    """What was typed into a field, or the choices in it; "" for a button or a password."""
+    from pypdfium2 import raw
+
+    kind = raw.FPDFAnnot_GetFormFieldType(form, field)
+    if kind == raw.FPDF_FORMFIELD_TEXTFIELD and raw.FPDFAnnot_GetFormFieldFlags(form, field) & PASSWORD:
+        return ""
+    if kind in (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
+        options = range(min(MAX_NOTES, raw.FPDFAnnot_GetOptionCount(form, field)))
+        chosen = [option for option in options if raw.FPDFAnnot_IsOptionSelected(form, field, option)]
+        if chosen:
+            return ", ".join(_string(raw.FPDFAnnot_GetOptionLabel, form, field, option) for option in chosen)
+    elif kind != raw.FPDF_FORMFIELD_TEXTFIELD:
+        return ""
+    return _string(raw.FPDFAnnot_GetFormFieldValue, form, field)
+
+
+def _string(read: Callable[..., int], *arguments: Any) -> str:
+    """The string that a function of pdfium writes into a buffer, whose size it returns if there is none."""
+    buffer = create_string_buffer(read(*arguments, None, 0) + 2)
+    size = read(*arguments, cast(buffer, POINTER(c_ushort)), len(buffer))
+    text = buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
+    return "\n".join(text.replace("\0", "").splitlines()).strip()
+
+
+def files_in(pdf: Any, file: OpenFile, find_format: Callable[[str], Format | None]) -> Iterator[Document]:
+    """The documents in the files that are embedded in a PDF."""
+    for number in range(min(MAX_FILES, pdf.count_attachments())):
+        name = str(number)
+        try:
+            attachment = pdf.get_attachment(number)
+            name = attachment.get_name().replace("\\", "/").rpartition("/")[2]
+            found = find_format(name)
+            if found is None:
+                continue
+            stream = BytesIO(bytes(attachment.get_data()))
+            for document in found.read(replace(file, path=name, stream=stream, left_out=LeftOut(), chosen=set())):
+                yield replace(document, id=f"{file.path}#{document.id}", path=file.path, record=document.id)
+        except MemoryError:
+            raise
+        except Exception as error:  # parsers raise many errors; only this part is lost
+            file.left_out.add(name, f"cannot be read: {error}", "part")

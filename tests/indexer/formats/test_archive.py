@@ -1,0 +1,86 @@
+"""Archives: the paths of the files in them, and what is left out and counted."""
+
+import struct
+
+import pytest
+from old_office_files import excel
+from read_bytes import read_bytes
+from sample_files import FOLDER, tar, zipped
+
+from indexer.formats import archive
+from indexer.formats.format import LeftOut, UnreadableError
+
+PATHS = ["notes/a.md", "b.txt"]
+PACKED = {
+    "a.zip": zipped(FOLDER),
+    "a.tar": tar(FOLDER),
+    "a.tar.gz": tar(FOLDER, "w:gz"),
+    "a.tgz": tar(FOLDER, "w:gz"),
+    "a.tar.bz2": tar(FOLDER, "w:bz2"),
+    "a.tar.xz": tar(FOLDER, "w:xz"),
+}
+
+
+def documents(name, data):
+    left_out = LeftOut()
+    return list(read_bytes(name, data, left_out=left_out)), str(left_out)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_file_in_an_archive_is_a_document_below_its_path(name):
+    found, left_out = documents(name, PACKED[name])
+    assert [(one.id, one.path, one.has_lines) for one in found] == [(f"{name}/{path}",) * 2 + (True,) for path in PATHS]
+    assert left_out == ""
+
+
+def test_records_of_a_file_in_an_archive_keep_their_names():
+    found, _ = documents("a.zip", zipped({"b/c.jsonl": b'{"_id": "7", "text": "the cat"}\n', "d.xls": excel(["cat"])}))
+    assert [(one.id, one.path) for one in found] == [
+        ("a.zip/b/c.jsonl#7", "a.zip/b/c.jsonl"), ("a.zip/d.xls#Prices", "a.zip/d.xls")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["../b.md", "a/../b.md", "/b.md", ".b/c.md", "..\\b.md", "__MACOSX/b.md", "node_modules/b.md", "b.min.js"]
+)
+def test_names_that_leave_the_archive_and_files_of_programs_are_ignored(name):
+    for suffix, pack in (("zip", zipped), ("tar", tar)):
+        found, left_out = documents(f"a.{suffix}", pack({name: b"the cat", "b.md": b"the dog"}))
+        assert ([one.text for one in found], left_out) == (["the dog"], "")
+
+
+def test_what_cannot_be_read_is_counted():
+    broken = {"a.md": b"the cat", "b.docx": b"PK", "c.zip": zipped(FOLDER), "d.png": b"x"}
+    found, left_out = documents("a.zip", zipped(broken))
+    assert [one.path for one in found] == ["a.zip/a.md"]
+    assert left_out == (
+        "2 files left out: file b.docx cannot be read: broken DOCX; file c.zip cannot be read: an archive in an archive"
+    )
+
+
+def test_an_encrypted_archive_is_said_to_be_encrypted():
+    data, place = bytearray(zipped({"a.md": b"the cat"})), 0
+    place = data.find(b"PK\x01\x02")
+    struct.pack_into("<H", data, place + 8, 1)
+    with pytest.raises(UnreadableError, match=r"none of its files can be read: file a\.md is encrypted"):
+        documents("a.zip", bytes(data))
+
+
+def test_what_precedes_a_broken_part_is_read():
+    data = tar({"a.md": b"the cat", "b.md": b"the dog" * 1000})[:4000]
+    found, left_out = documents("a.tar", data)
+    assert [one.path for one in found] == ["a.tar/a.md"] and "file b.md cannot be unpacked" in left_out
+    for name in ("a.zip", "a.tar", "a.tgz"):
+        with pytest.raises(UnreadableError, match="broken archive"):
+            documents(name, b"the cat")
+
+
+def test_the_number_and_the_sizes_of_files_are_limited(monkeypatch):
+    monkeypatch.setattr(archive, "MAX_MEMBER", 10)
+    monkeypatch.setattr(archive, "MAX_UNPACKED", 30)
+    data = zipped({"a.md": b"x" * 11, "b.md": b"y" * 10, "c.md": b"z" * 10, "d.md": b"the cat"})
+    found, left_out = documents("a.zip", data)
+    assert [one.path for one in found] == ["a.zip/b.md", "a.zip/c.md"]
+    assert left_out.startswith("2 files left out: file a.md cannot be read: larger than")
+    monkeypatch.setattr(archive, "MAX_MEMBERS", 2)
+    assert "file c.md and more" in documents("a.zip", data)[1]
