@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+from unicodedata import normalize
 
 from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
 from cdesearch.store.index import Index
@@ -40,8 +41,13 @@ class DocumentReader:
         return found
 
     def file(self, path: str) -> tuple[Chunk, ...]:
-        """All chunks of a file, or of one document in a file of records, in order; raises NotIndexedError."""
-        found = self._chunks(f"path = {quoted(path)}") or self._chunks(f"document_id = {quoted(path)}")
+        """All chunks of a file, or of one document in a file of records, in order; raises NotIndexedError.
+
+        Accents in the path may be written in another form than in the name of the file.
+        """
+        forms = dict.fromkeys((path, normalize("NFC", path), normalize("NFD", path)))
+        conditions = (f"{column} = {quoted(form)}" for column in ("path", "document_id") for form in forms)
+        found = next(filter(None, map(self._chunks, conditions)), ())
         if not found:
             raise NotIndexedError(f"{path:.200} is not in the index.", "Use the path that a hit shows.")
         return found

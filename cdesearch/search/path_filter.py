@@ -3,11 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from functools import partial
 from glob import escape
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from cdesearch.errors import QueryError
+from cdesearch.languages.characters import spellings
 from cdesearch.search.documents import quoted
 from cdesearch.store.filesystem import with_slashes
 from cdesearch.store.place import absolute
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
     from cdesearch.store.index import Index
 
 _PART = re.compile(r"(\*\*/?|\*|\?|\[!?\]?[^\]]*\])", re.DOTALL)
-_SIMPLE = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": "[^/]"}
+_SIMPLE = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": r"[^/]\p{M}*"}
 _MARK = re.compile(r"[*?\[{]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # alternatives such as {a,b}
 MAX_ALTERNATIVES = 1_000  # globs that the braces of one glob may mean
@@ -36,8 +40,8 @@ def path_condition(*globs: str) -> str:
     Without globs the condition is false for every path. `*` and `?` match within one folder, and `**` matches across
     folders. `{a,b}` matches either alternative. The path of a folder matches everything below it. A glob without a `/`
     matches at any depth. A glob with a `/` is relative to the indexed folder, even if it begins with the `/`. A path
-    that contains `*`, `?`, `[` or `{` matches itself. Raises QueryError for an empty glob, and for an empty range such
-    as [z-a].
+    that contains `*`, `?`, `[` or `{` matches itself. Accents may be characters of their own on either side. Raises
+    QueryError for an empty glob, and for an empty range such as [z-a].
     """
     if not globs:
         return "false"
@@ -88,7 +92,8 @@ def _whole(glob: str) -> str:
 def _literal_start(glob: str) -> str | None:
     """A text with which all paths begin that match a glob; None if there is none, or if any depth is matched."""
     literal = _MARK.split(_plain(glob))[0]
-    return literal.removeprefix("/") or None if "/" in literal else None
+    start = takewhile(lambda character: len(spellings(character)) == 1, literal.removeprefix("/"))
+    return "".join(start) or None if "/" in literal else None
 
 
 def _exactly(path: str) -> str:
@@ -99,7 +104,7 @@ def _exactly(path: str) -> str:
 
 def _plain(glob: str) -> str:
     """A glob without what has no meaning. The memory for repeated `**/` would grow with their number squared."""
-    return _REPEATED.sub("**/", glob.removeprefix("./")).rstrip("/")
+    return _REPEATED.sub("**/", normalize("NFC", glob).removeprefix("./")).rstrip("/")
 
 
 def _start(pattern: str) -> str:
@@ -126,7 +131,14 @@ def _character_class(part: str) -> str:
 
 
 def _literal(text: str) -> str:
-    return "".join(character if character.isalnum() or character in "/_" else _code(character) for character in text)
+    return "".join(map(_either, text))
+
+
+def _either(character: str) -> str:
+    """A regular expression for a character, which the name of a file may have as a letter and its accents."""
+    first, *others = spellings(character)
+    shown = first if first.isalnum() or first in "/_" else _code(first)
+    return f"(?:{shown}|{''.join(map(_code, others[0]))})" if others else shown
 
 
 def _code(character: str) -> str:
@@ -172,13 +184,14 @@ def _absolute_globs(pattern: str) -> Iterator[list[str]]:
             yield [*names, "**"]
 
 
-def _below(parts: list[str], root: tuple[str, ...]) -> Iterator[str]:
+def _below(given: list[str], root: tuple[str, ...]) -> Iterator[str]:
     """Yield what remains of an absolute glob after its first parts have matched the folder `root`.
 
     The remainders are globs that begin with `/`. Because `**` matches any number of folders, there may be several.
     """
+    parts = [normalize("NFC", part) for part in given]
     matched = _skipping({0}, parts)  # the possible numbers of parts that have matched so far
-    for name in root:
+    for name in map(partial(normalize, "NFC"), root):
         unfinished = [n for n in matched if n < len(parts)]
         stays = {n for n in unfinished if parts[n] == "**"}
         steps = {n + 1 for n in unfinished if parts[n] != "**" and fnmatch(name, parts[n])}

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
+from cdesearch.languages.characters import normal
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
@@ -41,6 +42,7 @@ class SearchRequest:
         for name, values in (("path", self.path), ("type", self.type)):
             for value in values if isinstance(values, tuple) else (values,):
                 _check_kind(name, value, str, "a text", f'{name}="docs"')
+        object.__setattr__(self, "text", normal(self.text))  # as the texts of an index
         if not self.text.strip().strip('"“”').strip():
             raise QueryError("The query is empty.", "Type some words.")
         if any(0xD800 <= ord(one) <= 0xDFFF for one in self.text):  # surrogates stand for bytes that are not UTF-8

@@ -1,13 +1,11 @@
 """The globs with which a user chooses files: `--include` and `--exclude`, in the syntax of ignore files."""
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cdesearch.errors import InputError
 from cdesearch.store.manifest import Globs, is_glob
 from indexer.files.ignore import Rule, RuleSet, TooManyRulesError, parse
-
-_WILDCARD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +15,8 @@ class GlobDecision:
     excluded_by: str | None = None  # such as `--exclude *.log`
     is_wanted: bool = False  # whether it is read although a program has written it
     is_included: bool = True  # whether a glob of `--include` matches it; true for all entries without `--include`
+    is_named: bool = False  # whether a glob without wildcards includes it
+    is_shown: bool = False  # whether a glob includes it, or entries below it, by a name that begins with a dot
 
 
 NO_DECISION = GlobDecision()
@@ -28,6 +28,8 @@ class Choice:
     def __init__(self, globs: Globs) -> None:
         self._include = _rules("--include", globs.include)
         self._exclude = _rules("--exclude", globs.exclude)
+        included = [*globs.include, *(glob[1:] for glob in globs.exclude if glob.startswith("!"))]
+        self._shown = _rules("--include", tuple(one for glob in included for one in _hidden_parts(glob)))
         self.includes_all = self._include is None
 
     def decide(self, name: str, path: str, *, is_folder: bool, in_included: bool) -> GlobDecision:
@@ -40,8 +42,11 @@ class Choice:
         included = _match(self._include, name, path, is_folder)
         is_included = in_included if included is None else not included.negated
         # With a name without wildcards, the user asks for exactly this file or folder.
-        is_named = included is not None and not included.negated and not _WILDCARD.search(included.text)
-        return GlobDecision(None, excluded is not None or is_named, is_included)
+        is_named = included is not None and not included.negated and included.is_name
+        is_wanted = excluded is not None or is_named
+        is_named = is_named or (excluded is not None and excluded.is_name)
+        is_shown = name.startswith(".") and _match(self._shown, name, path, is_folder) is not None
+        return GlobDecision(None, is_wanted, is_included, is_named, is_shown)
 
 
 def check_globs(globs: Globs) -> None:
@@ -51,6 +56,15 @@ def check_globs(globs: Globs) -> None:
 
 def _match(rules: RuleSet | None, name: str, path: str, is_folder: bool) -> Rule | None:
     return rules.match(name, path, is_folder=is_folder) if rules is not None else None
+
+
+def _hidden_parts(glob: str) -> Iterator[str]:
+    """Globs for the hidden entries that a glob names: `docs/.old/*.md` names `/docs/.old`."""
+    parts = glob.strip("/").split("/")
+    is_path = "/" in glob.rstrip("/")
+    for number, part in enumerate(parts, start=1):
+        if part.startswith(".") and part.strip("."):
+            yield ("/" if is_path else "") + "/".join(parts[:number])
 
 
 def _rules(option: str, globs: tuple[str, ...]) -> RuleSet | None:

@@ -1,9 +1,12 @@
 """Parse ignore files in the syntax of git, and find the rule that excludes an entry."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from cdesearch.languages.characters import spellings
 
 POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -23,6 +26,7 @@ MOST_RULES = 5_000  # of an ignore file; each takes a fraction of a microsecond 
 MOST_CHARACTERS = 100_000  # in all of them; hostile ones take 25 microseconds each to compile
 NOTHING = "(?!)"  # matches no text at all
 
+_WILDCARD = re.compile(r"[*?\[]")
 _NAMED_CLASS = re.compile(r"\[:([^\]]*?):\]")
 
 
@@ -40,6 +44,11 @@ class Rule:
     only_folders: bool
     by_name: bool  # without a slash: the expression is for the entry's name, otherwise for its path
     expression: str
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it has no wildcards."""
+        return not _WILDCARD.search(self.text)
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -84,7 +93,7 @@ class RuleSet:
 
 def parse(line: str, number: int) -> Rule | None:
     """One line as a rule; None for blank lines and comments."""
-    text = _without_trailing_spaces(line.rstrip("\r\n"))
+    text = unicodedata.normalize("NFC", _without_trailing_spaces(line.rstrip("\r\n")))
     if not text or text.startswith("#"):
         return None
     negated = text.startswith("!")
@@ -154,7 +163,7 @@ def _component(glob: str) -> str:
             if sections[-1] or len(sections) == 1:
                 sections.append("")
         elif character == "?":
-            sections[-1] += "[^/]"
+            sections[-1] += "[^/][\u0300-\u036f]*"
         elif character == "[":
             found = _bracket(glob, position)
             if found is None:
@@ -164,14 +173,21 @@ def _component(glob: str) -> str:
         elif character == "\\":
             if position == len(glob):
                 return NOTHING
-            sections[-1] += re.escape(glob[position])
+            sections[-1] += _either(glob[position])
             position += 1
         else:
-            sections[-1] += re.escape(character)
+            sections[-1] += _either(character)
     if len(sections) == 1:
         return sections[0] or NOTHING
     first, *middle, last = sections
     return first + "".join(f"(?>[^/]*?{section})" for section in middle) + f"[^/]*{last}"
+
+
+def _either(character: str) -> str:
+    """An expression for a character, which the name of a file may have as a letter and its accents."""
+    if character.isascii():
+        return re.escape(character)
+    return f"(?:{'|'.join(map(re.escape, spellings(character)))})"
 
 
 def _bracket(glob: str, start: int) -> tuple[str, int] | None:

@@ -28,6 +28,7 @@ class Decision:
     ignored: bool
     by: str  # such as `.gitignore:3 *.log`
     kind: str
+    is_named: bool  # whether the rule has no wildcards
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Level:
 def match_rules(rules: RuleSet | None, name: str, path: str, is_folder: bool, kind: str) -> Decision | None:
     """The decision of the rules of one ignore file of a `kind`; None if no rule matches."""
     rule = rules.match(name, path, is_folder=is_folder) if rules else None
-    return Decision(not rule.negated, rules.describe(rule), kind) if rules and rule else None
+    return Decision(not rule.negated, rules.describe(rule), kind, rule.is_name) if rules and rule else None
 
 
 def extend_chain(

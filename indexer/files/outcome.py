@@ -12,10 +12,12 @@ from pathlib import Path
 from statistics import median
 
 from cdesearch.builders import UnreadFile
+from cdesearch.languages.characters import normal
 from cdesearch.store.filesystem import relative_posix
 from cdesearch.terminal import counted
 from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.compressed import NAMES as COMPRESSIONS
+from indexer.formats.encoding import is_binary
 from indexer.formats.format import suffix_of
 from indexer.formats.mail import is_mail
 from indexer.formats.registry import format_of
@@ -48,7 +50,7 @@ _DATA = frozenset({
 })  # fmt: skip
 
 _KEY = re.compile(rb"\s{0,99}-----BEGIN [A-Z0-9 ]{1,40}-----|PuTTY-User-Key-File")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_CONTROL = re.compile(r"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffe\uffff]")
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|\S+")  # Chinese and Japanese have no spaces between words
 
 
@@ -134,16 +136,17 @@ def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) 
         return None
     with open_regular(Path(location), top) as stream:
         start = stream.read(SNIFFED)
+        if is_key(start):
+            return Ignored(shown, "key or certificate")
         if is_mail(start):
             return None
         if suffix:
             stream.seek(0)
             is_text = reads_as_text(stream, name, size)
             return None if is_text else UnreadFile(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
-    if is_key(start):
-        return Ignored(shown, "key or certificate")
     is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None
+    is_text = is_utf16 or b"\0" not in start or not is_binary(start)  # a crash may leave NULs in a log
+    return None if is_text else Ignored(shown, "binary file without suffix")
 
 
 def _size(n_bytes: int) -> str:
@@ -198,8 +201,11 @@ def _is_text(data: bytes) -> bool:
         text = (data[: data.rfind(b"\n") + 1] or data).decode("utf-8-sig")
     except UnicodeDecodeError:
         return False
+    if _CONTROL.search(text):
+        return False
+    text = normal(text)
     lines = [line for line in text.splitlines() if line.strip()]
-    if not lines or _CONTROL.search(text) or max(map(len, lines)) > LONGEST_LINE:
+    if not lines or max(map(len, lines)) > LONGEST_LINE:
         return False
     visible = "".join(text.split())
     has_letters = sum(map(str.isalpha, visible)) >= LETTERS * len(visible)

@@ -23,7 +23,7 @@ from indexer.files.ignore_chain import (
     users_excludes,
 )
 from indexer.files.outcome import Found, Ignored, Source, as_utf8, file_outcome, portable, reason_of, unknown_outcome
-from indexer.formats.byproducts import MARKERS, byproduct_rule, marker_rule
+from indexer.formats.byproducts import MARKERS, byproduct_rule, marker_rule, secret_rule
 from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
@@ -269,9 +269,14 @@ class _Walk:
             decision = match_rules(of_user, name, path, is_folder, "user")
         if decision is not None and decision.ignored:
             return decision.by, globs
-        if decision is not None and decision.kind in OWN_KINDS and name != ".git":
+        is_own = decision is not None and decision.kind in OWN_KINDS and name != ".git"
+        is_named = globs.is_named or (decision is not None and is_own and decision.is_named)
+        secret = None if is_named else secret_rule(path, is_folder=is_folder)
+        if secret is not None:
+            return secret, globs
+        if is_own:
             globs = replace(globs, is_wanted=True)
-        elif name.startswith("."):
+        elif name.startswith(".") and (name == ".git" or not globs.is_shown):
             return "hidden", globs
         rule = None if globs.is_wanted else byproduct_rule(name, folder.names, is_folder=is_folder)
         if rule is None and not (is_folder or globs.is_included):

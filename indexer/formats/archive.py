@@ -10,7 +10,7 @@ from functools import partial
 from io import BytesIO
 from typing import IO, Any, BinaryIO, cast
 
-from indexer.formats.byproducts import byproduct_rule
+from indexer.formats.byproducts import byproduct_rule, secret_rule
 from indexer.formats.encoding import without_surrogates
 from indexer.formats.format import Document, Format, GeneratedError, LeftOut, OpenFile, UnreadableError
 from indexer.formats.package import BROKEN
@@ -89,7 +89,12 @@ def _is_ignored(name: str) -> bool:
     *folders, last = name.split("/")
     rules = (byproduct_rule(folder, frozenset(), is_folder=True) for folder in folders)
     is_hidden = any(part.startswith(".") or not part for part in (*folders, last))
-    return is_hidden or "__MACOSX" in folders or any(rules) or bool(byproduct_rule(last, frozenset(), is_folder=False))
+    return (
+        is_hidden
+        or "__MACOSX" in folders
+        or any(rules)
+        or bool(byproduct_rule(last, frozenset(), is_folder=False) or secret_rule(name, is_folder=False))
+    )
 
 
 class Zip(Archive):

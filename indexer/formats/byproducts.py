@@ -1,4 +1,6 @@
-"""Recognise files and folders that programs write for programs, by their names and by the files beside or in them."""
+"""Recognise, by their names and by the files beside or in them, what programs write for programs, and credentials."""
+
+import re
 
 LOCK_FILES = frozenset({
     "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.lock",
@@ -33,6 +35,26 @@ MARKERS = {
     "CACHEDIR.TAG": "cache",
     "CMakeCache.txt": "build folder",
 }  # files that a program writes into a folder of its own
+# Credentials and private keys, as the names of files or with their folder
+SECRETS = re.compile(
+    r"(?:[^/]*/)?(?:"
+    r"(?P<folder>\.(?:aws|azure|gnupg|ssh|password-store)/?)"
+    r"|\.envrc|\.env(?:[._-](?!example|sample|template|tmpl|dist|defaults?$).*)?|(?!example|sample|template)[^/.]*\.env"
+    r"|[^/]*\.(?:p12|pfx|ppk|jks|keystore|kdbx?|token|tfstate)|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
+    r"|[._](?:netrc|npmrc|pypirc|pgpass|htpasswd|my\.cnf|s3cfg|boto|dockercfg|git-credentials|vault-token|token)"
+    r"|token|(?:tokens?|credentials|client_secrets?|service[-_]account|secrets)\.(?:json|ya?ml|toml)|credentials"
+    r"|\.docker/config\.json|\.kube/config|kubeconfig|\.cargo/credentials\.toml|gh/hosts\.yml|rclone\.conf"
+    r")",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def secret_rule(path: str, *, is_folder: bool) -> str | None:
+    """The rule that excludes an entry because it holds credentials or a private key; None if there is none."""
+    parts = path.rsplit("/", 2)
+    found = SECRETS.fullmatch("/".join(parts[-2:]))
+    is_secret = found is not None and (found["folder"] is not None) == is_folder
+    return f"credentials or private key ({parts[-1]})" if is_secret else None
 
 
 def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str | None:

@@ -18,6 +18,7 @@ _GENERATED = re.compile(
     r"generated (?:by|from|with|using|automatically)\b",
     re.IGNORECASE,
 )
+_PRIVATE_KEY = re.compile(r"\s*(?:\{[^-]*\"private_key\"\s*:\s*\")?-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 
 
 def _by_language(names: dict[str, str]) -> dict[str, str]:
@@ -96,6 +97,12 @@ def check_written_by_hand(file: OpenFile, text: str) -> None:
             raise GeneratedError(f"generated code, as line {number} says: {said}")
 
 
+def check_no_private_key(file: OpenFile, text: str) -> None:
+    """Raise GeneratedError for a private key, or for the JSON of an account with one."""
+    if not file.is_wanted and _PRIVATE_KEY.match(text[:FIRST_CHARACTERS]):
+        raise GeneratedError("private key")
+
+
 def language_of_script(text: str) -> str | None:
     """The language of the interpreter that the first line names after `#!`, or None."""
     if not text.startswith("#!"):
@@ -118,10 +125,12 @@ class PlainText(Format):
         # lock files, which are read only if the user wants them
         "yarn.lock", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile.lock", "pixi.lock", "gemfile.lock",
         "composer.lock", "mix.lock", "pubspec.lock", "podfile.lock", "flake.lock", "go.sum", "go.work.sum",
+        ".env", ".env.example", ".env.sample", ".env.template", ".env.local", ".env.development", ".env.production",
     })  # fmt: skip
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
+        check_no_private_key(file, text)
         language = None if suffix_of(file.name) in self.suffixes else language_of_script(text)
         if SECTION.fullmatch(PurePosixPath(file.name).suffix) and is_manual_page(text):
             yield manual_page(file, text)

@@ -1,67 +1,81 @@
-"""Read CSV and TSV files: a row is a record, or the line of a sheet."""
+"""Read CSV and TSV files: a row is a record, or the line of a table."""
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, count
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, zip_longest
+from statistics import median, mode
 from typing import BinaryIO, TextIO, cast
 
 from indexer.formats.encoding import stream_encoding
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
-from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, NoTextColumnError, find_columns, row_documents
-from indexer.formats.spreadsheet import Cell, cell_text, sheet_document
+from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, Row, find_columns, row_documents
 
 MAX_FIELD = 20_000_000  # characters of a field, and of a line; an open quote makes the rest of the file one field
 DELIMITERS = ",;\t|"
 NONE = "\x1f"  # the delimiter of a file of one column, whose text may contain all the others
+FIRST_ROWS = 20  # which show the delimiter, and where the names of the columns are
+LEAST_COLUMNS = 3  # of a table below lines that have fewer; prose often has a comma in each line
+
+_VALUE = re.compile(
+    r"(?P<date>\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:[T ][\d:.,+-]+Z?)?)"
+    r"|(?P<number>[-+(]?[$€£¥]? ?(?!(?:19|20)\d\d$)\d[\d.,' ]*[%)]?(?: ?[$€£¥]| [A-Z]{3})?)"  # a year may be a name
+)
 
 
 class Delimited(Format):
-    """Tables in which each line is a row. The first line holds the names of the columns.
-
-    The delimiter is the one that finds most of the usual or chosen column names in the header, or else most names.
-    """
+    """Tables in which each line is a row. The first line usually has the names of the columns."""
 
     suffixes = frozenset({".csv", ".tsv"})
     streams = True
 
-    def __init__(self, *, as_sheet: bool = False) -> None:
-        """With `as_sheet`, a table without a column of texts is read as a sheet instead of being unreadable."""
-        self._as_sheet = as_sheet
-
     def read(self, file: OpenFile) -> Iterator[Document]:
-        try:
-            yield from row_documents(file, _records(file))
-        except NoTextColumnError:
-            if not self._as_sheet:
-                raise
-            file.stream.seek(0)
-            rows = ((number, [one for one in map(_cell, count(), row) if one.text]) for number, row in _rows(file))
-            sheet = sheet_document(file, "", file.name, ((number, row) for number, row in rows if row))
-            yield replace(sheet, id=file.path, headings=sheet.headings[1:], record=None)
+        yield from row_documents(file, _records(file))
 
 
-def _cell(column: int, value: str) -> Cell:
-    text = cell_text(value)
-    return Cell(column, text, is_text=any(map(str.isalpha, text)))
+def _records(file: OpenFile) -> Iterator[Row]:
+    """The rows below the names of the columns. What stands above them, and a table without names, has only values."""
+    rows = ((line, row) for line, row in _rows(file) if any(map(str.strip, row)))
+    first = [*islice(rows, FIRST_ROWS)]
+    names = first[0][1] if first else []
+    found = find_columns(names, file)
+    header = _header([row for _, row in first]) if found.text is None else 0
+    chosen: dict[str, int] = {}
+    if found.text is not None:
+        last = {name: column for column, name in enumerate(names)}
+        chosen = {name: last[name] for name in found.names() if name in last}
+    elif header is not None:
+        names = first[header][1]
+    for number, (line, row) in enumerate(chain(first, rows)):
+        if chosen:
+            columns = [(name, row[column] if column < len(row) else None) for name, column in chosen.items()]
+        else:
+            is_below = header is not None and number > header
+            columns = [*zip_longest(names[: len(row)] if is_below else (), row, fillvalue="")]
+        if number != header:
+            yield number + (header is None), line, found, columns
 
 
-def _records(file: OpenFile) -> Iterator[Mapping[str, str | None]]:
-    """The columns that hold texts and ids, row by row."""
-    rows = (row for _, row in _rows(file) if row)
-    names = next(rows, [])
-    chosen: list[tuple[str, int]] = []  # names and indices of columns
-    for row in rows:
-        if not chosen:
-            last = {name: column for column, name in enumerate(names)}
-            chosen = [(name, last[name]) for name in find_columns(names, file).names() if name in last]
-        yield {name: row[column] if column < len(row) else None for name, column in chosen}
+def _header(rows: list[list[str]]) -> int | None:
+    """The number of the row of names, which is as long as the rows below it; None if that row is data as they are."""
+    lengths = [sum(map(bool, map(str.strip, row))) for row in rows]
+    if len(rows) < 2:
+        return None
+    header = next(number for number, length in enumerate(lengths) if length >= median(lengths))
+    kinds = [[_kind(cell) for cell in row] for row in rows[header : header + 2]]
+    is_data = any(one and one == other for one, other in zip(kinds[0], kinds[-1], strict=False))
+    return None if is_data and header + 1 < len(rows) else header
+
+
+def _kind(cell: str) -> str | None:
+    found = _VALUE.fullmatch(cell.strip())
+    return found and found.lastgroup
 
 
 def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
-    """The rows, each with the number of the line in which it ends; raises UnreadableError."""
-    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), stream_encoding(file.stream), "replace", newline="")
+    """The rows, each with the number of the line in which it begins; raises UnreadableError."""
+    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), *stream_encoding(file.stream), newline="")
     try:
         yield from _parsed(lines, file)
     finally:
@@ -72,37 +86,44 @@ def _parsed(lines: TextIO, file: OpenFile) -> Iterator[tuple[int, list[str]]]:
     columns = file.columns
     known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
     delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
-    header = lines.readline(MAX_FIELD)
-    start = header.strip("\r\n")
-    if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
-        delimiter, header = start[4], lines.readline(MAX_FIELD)
-    else:
-        delimiter = _delimiter(header, delimiters, known)
     csv.field_size_limit(MAX_FIELD)
-    rows = csv.reader(_bounded(header, lines), delimiter=delimiter)
+    bounded = _bounded(lines)
+    first = [*islice(bounded, FIRST_ROWS)]
+    start, before = first[0].strip("\r\n") if first else "", 0
+    if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
+        delimiter, before = start[4], 1
+    else:
+        delimiter = _delimiter(first, delimiters, known)
+    rows, begin = csv.reader(chain(first[before:], bounded), delimiter=delimiter), before + 1
     try:
         for row in rows:
-            yield rows.line_num, row
+            yield begin, row
+            begin = before + rows.line_num + 1
     except csv.Error as error:
-        raise UnreadableError(f"line {rows.line_num} is not CSV ({error})") from None
+        raise UnreadableError(f"line {before + rows.line_num} is not CSV ({error})") from None
 
 
-def _bounded(header: str, lines: TextIO) -> Iterator[str]:
-    for number, line in enumerate(chain([header], iter(lambda: lines.readline(MAX_FIELD), "")), start=1):
+def _bounded(lines: TextIO) -> Iterator[str]:
+    for number, line in enumerate(iter(lambda: lines.readline(MAX_FIELD), ""), start=1):
         if len(line) >= MAX_FIELD:
             raise UnreadableError(f"line {number} is longer than {len(line) / 1e6:g} million characters")
         yield line
 
 
-def _delimiter(header: str, delimiters: str, known: Sequence[str | None]) -> str:
-    def names_found(delimiter: str) -> tuple[int, int]:
-        try:
-            names = next(csv.reader([header], delimiter=delimiter), [])
-        except csv.Error:
-            return 0, 0
-        return len({name.strip() for name in names}.intersection(filter(None, known))), len(names)
+def _delimiter(lines: Sequence[str], delimiters: str, known: Sequence[str | None]) -> str:
+    """The delimiter that finds most of the known names in the first row, or else most rows of the same length."""
 
-    if header.startswith('"') and header.count('"') % 2:  # a name that continues on the next line
-        return delimiters[0]
-    best = max(delimiters, key=names_found)  # the first of several equally good ones
-    return best if names_found(best)[1] > 1 else NONE
+    def quality(delimiter: str) -> tuple[int, int, int, int]:
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        except csv.Error:
+            rows = []
+        lengths = [len(row) for row in rows] or [0]
+        usual = mode(lengths)
+        is_table = usual >= (2 if lengths[0] == usual else LEAST_COLUMNS)
+        n_known = len({name.strip() for row in rows[:1] for name in row}.intersection(filter(None, known)))
+        return n_known, lengths.count(usual) if is_table else 0, usual, lengths[0]
+
+    best = max(delimiters, key=quality)  # the first of several equally good ones
+    _, n_rows, _, n_names = quality(best)
+    return best if n_rows or n_names > 1 else NONE

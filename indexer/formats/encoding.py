@@ -1,23 +1,30 @@
 """Decode bytes: by byte order mark, as UTF-8, by declaration, as UTF-16 without a mark, then by a detector.
 
-UTF-8 is tried before a declared encoding, because valid UTF-8 is hardly ever anything else. Binary files are refused
-before decoding, because a detector finds a legacy encoding for almost any short run of bytes.
+UTF-8 is tried before a declared encoding, because valid UTF-8 is hardly ever anything else. In a file with lines of
+UTF-8 and others, such as a log of several programs, each line has its own encoding. Binary files are refused before
+decoding, because a detector finds a legacy encoding for almost any short run of bytes.
 """
 
 import codecs
 import io
 import re
 from collections.abc import Iterator
+from functools import partial
 from io import BufferedIOBase
 from typing import BinaryIO, cast
 from unicodedata import category
 
 from indexer.formats.format import UnreadableError
 
-HEAD = 8192  # bytes at the start of a file in which a NUL means "binary"
+HEAD = 8192  # bytes at the start of a file in which NULs may mean UTF-16 or "binary"
 BLOCK = 1 << 20
+HEAD_OF_TEXT = 128  # bytes; many binary files contain long texts, but do not begin with one
+CONTROL_SHARE = 50  # a text has at least so many bytes for each control character
+MAX_LINE = 2000  # bytes around one that is not UTF-8 that tell the encoding of its line
 SAMPLE = 1 << 16  # bytes of lines that are not ASCII, which the detector reads
 DAMAGED = 20  # a file that is damaged has so many valid characters outside ASCII for each invalid one
+DAMAGED_LINE = 2  # the same for a line
+MIXED = 20  # a file is not UTF-8 in a part of its lines if only one in so many lines outside ASCII is
 WESTERN_SHARE = 0.3  # of the bytes; no Western European text has a larger share of accented letters
 SURE = 0.2  # the detector's coherence with the letters of a language
 
@@ -43,12 +50,14 @@ DETECTED = [
     "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949",
 ]  # fmt: skip
 
+_NULS = re.compile(rb"\0{8,}")  # what a crash leaves in a log
+# \x08 makes letters bold in pages of a manual, \x1a ends old DOS files, \x1b colours logs
+_CONTROL = re.compile(rb"\0+|[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
 ENCODED = 1000  # letters of Base64 without a blank are no text
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
 _LETTER = r"[A-Za-z0-9+/_=\\-]"  # and the backslash, which JSON may write before a slash
 _HALF_ENCODED = re.compile(rf"{_LETTER}{{{ENCODED // 2}}}")
 _ENCODED = re.compile(rf"(?<!{_LETTER}){_LETTER}{{{ENCODED - 1},}}[\w+/=-]")
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")  # \x1a ends old DOS files; \x1b colours logs
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([-\w.:]{1,40})", re.IGNORECASE)
 _XML = re.compile(rb"\s{0,99}<\?xml[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([-\w.:]{1,40})|@charset \"([-\w.]{1,40})\"")
@@ -67,13 +76,13 @@ def decode(data: bytes, *, is_markup: bool = False, charset: str | None = None) 
         is_utf8 = True
     except UnicodeDecodeError:
         is_utf8 = False
-    encoding = _encoding(data[:BLOCK], data, declared, is_utf8=is_utf8)
-    text = without_surrogates(data.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n"))
+    encoding, errors = _encoding(data[:BLOCK], data, declared, is_utf8=is_utf8)
+    text = without_surrogates(data.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n"))
     return without_data(text)
 
 
-def stream_encoding(stream: BufferedIOBase) -> str:
-    """The encoding of a stream of any length, which is read once in blocks and left at its start.
+def stream_encoding(stream: BufferedIOBase) -> tuple[str, str]:
+    """The encoding and the error handler of a stream of any length, which is read in blocks and left at its start.
 
     Raises UnreadableError if it is binary or of unknown encoding.
     """
@@ -93,16 +102,25 @@ def stream_encoding(stream: BufferedIOBase) -> str:
 
 
 def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
-    """The lines, in UTF-8, of a stream in UTF-8 or in UTF-16 with a mark; each has at most `limit` + 1 bytes."""
+    """The lines, in UTF-8, of a stream in UTF-8 or in UTF-16 with a mark, of each at most `limit` + 1 bytes.
+
+    A line that is not UTF-8 is read as Western European.
+    """
     marked = _mark(stream.read(4))
     stream.seek(0)
     if marked is None or marked == "utf-8-sig":
-        yield from iter(lambda: stream.readline(limit + 1), b"")
+        for line in iter(lambda: stream.readline(limit + 1), b""):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                yield line.decode("utf-8", _BY_LINE["cp1252"]).encode()
+            else:
+                yield line
         return
     lines = io.TextIOWrapper(cast(BinaryIO, stream), marked, "replace")
     try:
-        while line := lines.readline(limit + 1):
-            yield line.encode()
+        while text := lines.readline(limit + 1):
+            yield text.encode()
     finally:
         lines.detach()  # the caller closes the stream
 
@@ -125,22 +143,56 @@ def without_surrogates(text: str) -> str:
     return text
 
 
-def _encoding(head: bytes, sample: bytes, declared: str | None, *, is_utf8: bool) -> str:
-    """The encoding of a file; `sample` has its bytes or at least its first lines outside ASCII."""
+def is_binary(data: bytes) -> bool:
+    """Whether the start or the whole of data has more control characters than a text, apart from blocks of NULs."""
+    rest = _NULS.sub(b"", data[:BLOCK])
+    return any(len(_CONTROL.findall(part)) * CONTROL_SHARE > len(part) for part in (rest[:HEAD_OF_TEXT], rest))
+
+
+def _encoding(head: bytes, sample: bytes, declared: str | None, *, is_utf8: bool) -> tuple[str, str]:
+    """The encoding of a file, and the handler of errors; `sample` has its bytes or its first lines outside ASCII.
+
+    Raises UnreadableError if the file is binary, or if no encoding is sure.
+    """
     if (marked := _mark(head)) is not None:
-        return marked
-    if b"\0" in head[:HEAD]:
-        return _unmarked_utf16(head)
+        return marked, "replace"
+    has_nuls = b"\0" in head[:HEAD]
+    if has_nuls and (unmarked := _unmarked_utf16(head)) is not None:
+        return unmarked, "replace"
     is_stateful = declared is not None and STATEFUL.fullmatch(declared)
-    if is_utf8 and not is_stateful:
-        return "utf-8-sig"
-    if len(_CONTROL.findall(sample, 0, BLOCK)) * 1000 > min(len(sample), BLOCK):
+    if (has_nuls or not is_utf8) and is_binary(head if has_nuls else sample):
         raise UnreadableError("binary")
+    if is_utf8 and not is_stateful:
+        return "utf-8-sig", "replace"
     if declared is not None and (is_stateful or _decodes_nearly(sample, declared)):
-        return declared
+        return declared, "replace"
     if _decodes_nearly(sample, "utf-8"):
-        return "utf-8"
-    return _detected(_not_ascii(sample)[:SAMPLE])
+        return "utf-8", _BY_LINE["cp1252"]
+    lines = [line for line in sample[:BLOCK].split(b"\n") if not line.isascii()]
+    wrong = [line for line in lines if not _decodes_nearly(line, "utf-8", DAMAGED_LINE)]
+    is_mixed = (len(lines) - len(wrong)) * MIXED >= len(lines)
+    found = _detected(b"\n".join(wrong)[:SAMPLE], is_sure=not is_mixed)
+    return ("utf-8", _BY_LINE[found]) if is_mixed and found in _BY_LINE else (found, "replace")
+
+
+def _rest_of_line(encoding: str, error: UnicodeError) -> tuple[str, int]:
+    """What stands for the bytes from an error in UTF-8 on: the line in another encoding, or one damaged character."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    data, start = error.object, error.start
+    begin = data.rfind(b"\n", max(0, start - MAX_LINE), start) + 1 or max(0, start - MAX_LINE)
+    end = data.find(b"\n", start, start + MAX_LINE)
+    line = data[begin : end if end >= 0 else start + MAX_LINE]
+    if _decodes_nearly(line, "utf-8", DAMAGED_LINE):
+        return "\ufffd", error.end
+    return line[start - begin :].decode(encoding, "replace"), begin + len(line)
+
+
+# The error handlers for lines that are not UTF-8, by their encoding, in which each character is one byte. Valid
+# UTF-8 is frequent among short lines of the others.
+_BY_LINE = {encoding: f"line-in-{encoding}" for encoding in DETECTED[:11]}
+for _name, _handler in _BY_LINE.items():
+    codecs.register_error(_handler, partial(_rest_of_line, _name))
 
 
 def _mark(data: bytes) -> str | None:
@@ -169,15 +221,15 @@ def _known(name: bytes) -> str | None:
     return codec if KNOWN.fullmatch(codec) else None
 
 
-def _decodes_nearly(data: bytes, encoding: str) -> bool:
-    """Whether all but a few bytes in `data` are valid in the encoding."""
+def _decodes_nearly(data: bytes, encoding: str, damaged: int = DAMAGED) -> bool:
+    """Whether `data` has more than `damaged` characters outside ASCII for each one that is not valid."""
     text = data.decode(encoding, "replace")
     wrong = text.count("\ufffd")
-    return not wrong or len(text) - len(text.encode("ascii", "ignore")) - wrong > DAMAGED * wrong
+    return not wrong or len(text) - len(text.encode("ascii", "ignore")) - wrong > damaged * wrong
 
 
-def _unmarked_utf16(data: bytes) -> str:
-    """UTF-16 by its NULs, most of which are at either even or odd offsets; raises UnreadableError otherwise."""
+def _unmarked_utf16(data: bytes) -> str | None:
+    """UTF-16 by its NULs, most of which are at either even or odd offsets; None if they are not."""
     data = data[: BLOCK & ~1]
     high, low = data[::2].count(0), data[1::2].count(0)
     share = max(high, low) / max(1, len(data) // 2)
@@ -185,7 +237,7 @@ def _unmarked_utf16(data: bytes) -> str:
     odd = any(category(letter) in ("Cc", "Cn", "Co") and letter not in "\t\n\r\f" for letter in set(text))
     # ASCII with some NULs would decode as Chinese.
     if odd or "\ufffd" in text or share < (0.9 if data.isascii() else 0.1) or 2 * min(high, low) > max(high, low):
-        raise UnreadableError("binary")
+        return None
     return "utf-16-be" if high > low else "utf-16-le"
 
 
@@ -194,8 +246,8 @@ def _not_ascii(data: bytes) -> bytes:
     return b"\n".join(line for line in data.split(b"\n") if not line.isascii())
 
 
-def _detected(sample: bytes) -> str:
-    """The encoding of text that is not UTF-8; raises UnreadableError if the detector is not sure.
+def _detected(sample: bytes, *, is_sure: bool) -> str:
+    """The encoding of text that is not UTF-8; with `is_sure`, raises UnreadableError if the detector is not.
 
     Text with few bytes outside ASCII is read as Western European, which most of such files are.
     """
@@ -204,6 +256,6 @@ def _detected(sample: bytes) -> str:
     best = from_bytes(sample, cp_isolation=DETECTED, enable_fallback=False).best()
     if best is not None and (best.coherence >= SURE or best.multi_byte_usage > 0.1):
         return best.encoding
-    if len(_NOT_ASCII.findall(sample)) > WESTERN_SHARE * len(sample):
+    if is_sure and len(_NOT_ASCII.findall(sample)) > WESTERN_SHARE * len(sample):
         raise UnreadableError("not UTF-8 text, and no other encoding is sure")
     return "cp1252"

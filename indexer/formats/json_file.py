@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from indexer.formats.code import code_document
+from indexer.formats.code import check_no_private_key, code_document
 from indexer.formats.encoding import decode, stream_lines
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.html import to_markdown
 from indexer.formats.markdown import converted_document
 from indexer.formats.outline import MAX_VALUES, Outline, check_depth
-from indexer.formats.records import find_columns, record_document
+from indexer.formats.records import Row, find_columns, row_documents
 
 # Keys of members whose value is the name of the object, the best first
 NAMES = {name: rank for rank, name in enumerate(("title", "name", "label", "id", "_id", "key"))}
@@ -26,10 +26,11 @@ MAX_OUTPUT = 2_000  # characters of an output of a cell that are read
 MAX_HTML = 100_000  # characters of an output; charts have more
 
 _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_COMMENT = re.compile(rf"({_QUOTED})|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)", re.DOTALL)
+_NOTE = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)"
+_COMMENT = re.compile(rf"({_QUOTED})|{_NOTE}", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_QUOTED})|,(?=\s*[}}\]])", re.DOTALL)
 _BETWEEN = re.compile(r"[\s,]*")
-_TOKEN = re.compile(rf"{_QUOTED}|[{{}}\[\]]|[^\s\"{{}}\[\],:]+", re.DOTALL)
+_TOKEN = re.compile(rf"{_QUOTED}|(?P<comment>{_NOTE})|[{{}}\[\]]|[^\s\"{{}}\[\],:]+", re.DOTALL)
 
 
 class JsonFile(Format):
@@ -42,6 +43,7 @@ class JsonFile(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
+        check_no_private_key(file, text)
         if sum(map(text.count, "[{,")) > MAX_VALUES:
             raise UnreadableError(f"JSON of more than {MAX_VALUES:,} values")
         try:
@@ -49,14 +51,14 @@ class JsonFile(Format):
                 values = _parsed(text)
             except json.JSONDecodeError:
                 without = _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
-                without = _LAST_COMMA.sub(lambda match: match[1] or "", without)
-                values, text = _parsed(without), without
+                values = _parsed(_LAST_COMMA.sub(lambda match: match[1] or "", without))
         except json.JSONDecodeError:
             yield code_document(file, text, "json")
             return
         writer = _Writer(text)
         for value in values:
             writer.write(value)
+        writer.next_line()  # writes the comments at the end
         yield writer.outline.document(file)
 
 
@@ -110,11 +112,14 @@ class _Writer:
         self._tokens = _TOKEN.finditer(text)
         self._position, self._line = 0, 1
 
-    def _next(self) -> int:
-        """The line of the next key, scalar or bracket."""
-        start = next(self._tokens).start()
-        self._line += self._text.count("\n", self._position, start)
-        self._position = start
+    def next_line(self) -> int:
+        """The line of the next key, scalar or bracket. Comments before it are written."""
+        while (token := next(self._tokens, None)) is not None:
+            self._line += self._text.count("\n", self._position, token.start())
+            self._position = token.start()
+            if token["comment"] is None:
+                break
+            self.outline.line(token["comment"], self._line, is_spread=True)
         return self._line
 
     def write(self, value: list[Any], depth: int = 0, key: str | None = None, number: int = 0) -> None:
@@ -123,13 +128,13 @@ class _Writer:
         Raises UnreadableError if it is nested too deep.
         """
         check_depth(depth, "JSON")
-        line = self._next()
+        line = self.next_line()
         is_object = isinstance(value, _Object)
         label = "" if key is None else f"{key}:"
         listed = "" if is_object else _on_one_line(value)
         if listed or not (value or is_object):
             for _ in value:
-                self._next()
+                self.next_line()
             text = f"{label} {listed}".strip()
             if text:
                 self.outline.line(text if label else f"- {text}", line, max(0, depth - 1))
@@ -141,7 +146,7 @@ class _Writer:
             if label:
                 self.outline.line(label, line, depth - 1)
             self._write_items(value, depth, line)
-        self._next()  # the bracket at the end
+        self.next_line()  # the bracket at the end
 
     def _write_items(self, value: list[Any], depth: int, line: int) -> None:
         is_object = isinstance(value, _Object)
@@ -149,11 +154,11 @@ class _Writer:
         for number, item in enumerate(value):
             key, content = item if is_object else (None, item)
             if is_object:
-                self._next()
+                self.next_line()
             if isinstance(content, list):
                 self.write(content, depth + 1, key, number)
                 continue
-            at = self._next()
+            at = self.next_line()
             if number < n_shown or is_object:
                 self.outline.line(f"- {_shown(content)}" if key is None else f"{key}: {_shown(content)}", at, depth)
         if len(value) > n_shown:
@@ -195,7 +200,10 @@ class JsonLines(Format):
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        lacking: UnreadableError | None = None  # the error of the first line that lacks a column
+        yield from row_documents(file, self._rows(file))
+
+    def _rows(self, file: OpenFile) -> Iterator[Row]:
+        lacking: UnreadableError | None = None  # the error of the first line that lacks a chosen column
         n_lacking = 0
         n_rows = 0  # including those that are left out, so that correcting one changes no id
         for number, line in enumerate(stream_lines(file.stream, MAX_LINE), start=1):
@@ -213,7 +221,7 @@ class JsonLines(Format):
                 lacking, n_lacking = lacking or error, n_lacking + 1
                 file.left_out.add(number, f"has {error}")
             else:
-                yield record_document(file.path, row, found, n_rows)
+                yield n_rows, number, found, [*row.items()]
         if n_rows and file.left_out.n_lines == n_rows:
             if lacking is not None and n_lacking == n_rows:
                 raise lacking  # the file is of another kind, and its first line says so
@@ -228,9 +236,8 @@ class _LineError(Exception):
 def _record(line: bytes) -> dict[str, Any]:
     """The object on a line; raises _LineError."""
     try:
-        row = parse_json(line.rstrip())  # so that an error at the end has the number of this line and not the next
-    except UnicodeDecodeError:
-        raise _LineError("is not UTF-8 text") from None
+        # Without the end of the line, so that an error there has the number of this line, and without what a crash left
+        row = parse_json(line.rstrip().strip(b"\0"))
     except json.JSONDecodeError as error:
         raise _LineError(f"is not JSON ({error.msg} at column {error.colno})") from None
     except ValueError as error:

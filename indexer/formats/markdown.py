@@ -1,4 +1,4 @@
-"""Read Markdown: headings that begin with `#`, and a title from the front matter or the first heading."""
+"""Read Markdown: headings that begin with `#`, of which the first is the title unless front matter has one."""
 
 import re
 from collections.abc import Iterator
@@ -22,10 +22,7 @@ class Markdown(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
         headings = _headings(text)
-        matter = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-        named = re.search(r"^title:[ \t]*(.+)$", matter[1], re.MULTILINE) if matter else None
-        title = named[1].strip().strip("\"'") if named else ""
-        title = title or (headings[0].title if headings else file.name)
+        title = headings[0].title if headings else file.name
         yield Document(file.path, file.path, title, text, "markdown", headings=headings, has_lines=True)
 
 

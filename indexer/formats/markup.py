@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
+from indexer.formats.code import check_no_private_key
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile
 from indexer.formats.markdown import marked_up_document, without_headings
@@ -41,6 +42,7 @@ class _Markup(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
+        check_no_private_key(file, text)
         found = self.title.search(text)
         title = self._title(found[1])[:MAX_TITLE] if found else ""
         yield marked_up_document(file, title, list(self._converted(self._body(text).split("\n"))))

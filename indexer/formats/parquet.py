@@ -1,17 +1,17 @@
 """Read Parquet files: a row is a record, whose values may have any type."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
-from indexer.formats.records import find_columns, listed, row_documents
+from indexer.formats.records import Row, find_columns, listed, row_documents
 
 ROWS = 128  # at a time, because a value that is stored once may be unpacked in every row
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
 class Parquet(Format):
-    """Parquet tables. The values of the text column must be plain: lists and structures are not text."""
+    """Parquet tables. The values of a text column must be plain: lists and structures are not text."""
 
     suffixes = frozenset({".parquet"})
     streams = True
@@ -20,7 +20,7 @@ class Parquet(Format):
         yield from row_documents(file, _rows(file))
 
 
-def _rows(file: OpenFile) -> Iterator[Mapping[str, Any]]:
+def _rows(file: OpenFile) -> Iterator[Row]:
     """The columns that are read, row by row; raises UnreadableError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -31,18 +31,19 @@ def _rows(file: OpenFile) -> Iterator[Mapping[str, Any]]:
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         raise UnreadableError("broken Parquet file") from None
     names = [str(name) for name in schema.names]
-    wanted = [name for name in find_columns(names, file).names() if name in names]
-    text = wanted[0]
-    type_of_text = schema.types[names.index(text)]
-    if pa.types.is_nested(type_of_text):
-        raise UnreadableError(f"column {listed([text])} has no text but {listed([type_of_text])}")
+    found = find_columns(names, file)
+    wanted = names if found.text is None else [name for name in found.names() if name in names]
+    type_of_text = None if found.text is None else schema.types[names.index(found.text)]
+    if type_of_text is not None and pa.types.is_nested(type_of_text):
+        raise UnreadableError(f"column {listed([found.text])} has no text but {listed([type_of_text])}")
     n_read = 0
     try:
         for batch in table.iter_batches(ROWS, columns=wanted):
             columns = batch.schema.names
             values = {name: _values(batch.column(columns.index(name)), name) for name in wanted}
             for row in range(batch.num_rows):
-                yield {name: column[row] for name, column in values.items()}
+                number = n_read + row + 1
+                yield number, number, found, [(name, column[row]) for name, column in values.items()]
             n_read += batch.num_rows
     except (pa.ArrowException, OSError):
         raise UnreadableError("broken Parquet file") from None

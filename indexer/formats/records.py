@@ -1,10 +1,11 @@
-"""Functions that all formats of records use: the search for columns, and the document of a row.
+"""Functions that all formats of records use: the search for columns, and the documents of rows.
 
 A record is a document of its own, or one of the chunks of a document.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -16,18 +17,17 @@ TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
 PART = "::"  # a record whose id is `document::chunk` is a chunk of that document
 MAX_ID = 1000  # characters
+_WORD = re.compile(r"[^\W\d_]{2}")
 SHOWN_NAMES, SHOWN_CHARACTERS = 10, 200
-
-
-class NoTextColumnError(UnreadableError):
-    """None of the columns has one of the usual names for texts, and the user has named none."""
+MOST_WITHOUT_WORDS = 10_000  # rows of a file, which may be millions of measurements
+MOST_NUMBERS = 16  # in a list; a longer one is a vector or a curve, and is left out
 
 
 @dataclass(frozen=True, slots=True)
 class FoundColumns:
     """The columns of one file that are read."""
 
-    text: str
+    text: str | None  # None if all columns are the text
     id: str | None
     title: str
     document: str | None
@@ -39,7 +39,7 @@ class FoundColumns:
 
 
 def find_columns(names: Mapping[str, Any] | list[str], file: OpenFile) -> FoundColumns:
-    """Choose the columns to read among the `names` in a file; raises UnreadableError if one is missing.
+    """Choose the columns to read among the `names` in a file; raises UnreadableError if a chosen one is missing.
 
     The names in `file.columns` that are found are added to `file.chosen`.
     """
@@ -51,16 +51,49 @@ def find_columns(names: Mapping[str, Any] | list[str], file: OpenFile) -> FoundC
         if wanted is not None and wanted not in names:
             raise UnreadableError(f"no column {listed([wanted])} ({option}); there are: {listed(names)}")
     text = columns.text or next((name for name in TEXT_COLUMNS if name in names), None)
-    if text is None:
-        raise NoTextColumnError(f"no text column among: {listed(names)} (--text-column)")
     identity = columns.id or next((name for name in ID_COLUMNS if name in names), None)
     return FoundColumns(text, identity, columns.title or "title", columns.document)
 
 
-def row_documents(file: OpenFile, rows: Iterable[Mapping[str, Any]]) -> Iterator[Document]:
-    """The documents of rows that all have the same columns."""
-    for number, row in enumerate(rows, start=1):
-        yield record_document(file.path, row, find_columns(row, file), number)
+Row = tuple[int, int, FoundColumns, Sequence[tuple[str, Any]]]  # its number, its line, and its columns with values
+
+
+def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
+    """The document of each row. Without a column of text, all columns are the text of a row, which has its line.
+
+    Each row is a chunk. Rows that share chunks take as much time to embed, and their questions find half as many.
+    """
+    n_without_words = 0
+    for number, line, found, columns in rows:
+        row = dict(columns)
+        record = record_document(file.path, row, found, number)
+        if found.text is not None:
+            yield record
+            continue
+        values = [(name, " ".join(_text(value).split())) for name, value in _flat(columns)]
+        text = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)
+        has_words = any(_WORD.search(value) for _, value in values)
+        n_without_words += not has_words
+        if n_without_words > MOST_WITHOUT_WORDS and not has_words:
+            file.left_out.add(line, "has no words")
+        elif text:
+            has_name = found.document is not None or (found.id is not None and row.get(found.id) is not None)
+            name = record.record if has_name else None
+            title = record.title or file.name
+            yield replace(record, title=title, text=text, record=name, has_lines=True, line_numbers=(line,))
+
+
+def _flat(columns: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The columns, with those of objects in the place of the objects, and lists of plain values in one text."""
+    for name, value in columns:
+        if isinstance(value, dict):
+            yield from _flat((f"{name}.{key}", inner) for key, inner in value.items())
+        elif not isinstance(value, list):
+            yield name, value
+        elif any(isinstance(one, dict | list) for one in value):
+            yield from _flat((name, one) for one in value)
+        elif len(value) <= MOST_NUMBERS or any(isinstance(one, str) for one in value):
+            yield name, ", ".join(map(_text, value))
 
 
 def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, number: int) -> Document:
@@ -69,7 +102,7 @@ def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, numb
     identity = _text(number if given is None else given)
     named = row.get(found.document) if found.document is not None else identity.partition(PART)[0]
     document = identity if named in (None, "") else _text(named)
-    title, text = _text(row.get(found.title)), _text(row.get(found.text))
+    title, text = _text(row.get(found.title)), _text(row.get(found.text or ""))
     if not text.strip():
         text = title  # a record that only has a title can be found by it
     return Document(f"{path}#{_short(document)}", path, title, text, "text", record=_short(identity))

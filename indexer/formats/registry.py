@@ -1,7 +1,6 @@
 """The registry of formats: a file is read by the one that lists its name."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from io import BufferedIOBase
 
 from indexer.formats.archive import Archive, ReadFile, Tar, Zip
@@ -11,9 +10,8 @@ from indexer.formats.compressed import Compressed
 from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
-from indexer.formats.encoding import without_surrogates
 from indexer.formats.epub import Epub
-from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, suffix_of
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.json_file import Canvas, JsonFile, JsonLines, Notebook
 from indexer.formats.mail import START, Mail, Mailbox, is_mail
@@ -30,6 +28,7 @@ from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
+from indexer.formats.tidy import tidy
 from indexer.formats.xls import Xls
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
@@ -38,16 +37,15 @@ PLAIN_TEXT, IMAGE = PlainText(), Image()
 
 
 def _attached_format(name: str) -> Format | None:
-    return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
+    return _find(name, _ATTACHED)
 
 
 _ATTACHED: tuple[Format, ...] = (  # what a message or a PDF may have attached, so that no message has messages attached
     Markdown(), RestructuredText(), Org(), AsciiDoc(), Latex(), Bibtex(), Subtitles(), PLAIN_TEXT, Code(), JsonFile(),
     XmlFile(), YamlFile(), Sections(), Html(), Docx(), Odt(), Rtf(), Pptx(), Odp(), Xlsx(), Ods(), Epub(),
     Notebook(), Canvas(), Properties(), Evernote(), JsonLines(), Parquet(), Doc(), Ppt(), Xls(), Pdf(_attached_format),
+    Delimited(),
 )  # fmt: skip
-# A message is read with everything that it contains, so an attached table needs no column of texts.
-_ATTACHED_TABLE = Delimited(as_sheet=True)
 
 
 def _reader_in_archive(name: str) -> ReadFile | None:
@@ -56,7 +54,7 @@ def _reader_in_archive(name: str) -> ReadFile | None:
 
 _MAIL, _MAILBOX = Mail(_attached_format), Mailbox(_attached_format)
 FORMATS: tuple[Format, ...] = (
-    *_ATTACHED, Delimited(), _MAIL, _MAILBOX, OutlookMessage(_MAIL), Zip(_reader_in_archive), Tar(_reader_in_archive),
+    *_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), Zip(_reader_in_archive), Tar(_reader_in_archive),
 )  # fmt: skip
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
@@ -78,20 +76,11 @@ def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
         for document in format_of(file.name, file.stream).read(file):
-            yield _tidy(document)
+            yield tidy(document)
     except (UnreadableError, MemoryError):
         raise
     except Exception as error:  # parsers raise many errors; only this file is lost
         raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
-
-
-def _tidy(document: Document) -> Document:
-    """The document without characters that UTF-8 cannot encode, and with a title of bounded length."""
-    return replace(
-        document,
-        title=without_surrogates(document.title)[:MAX_TITLE],
-        text=without_surrogates(document.text),
-    )
 
 
 def is_image(name: str) -> bool:

@@ -137,7 +137,9 @@ def _records() -> dict[str, Callable[[], bytes]]:
         "long_id.jsonl": lambda: json.dumps(
             {"_id": "i" * 500_000, "title": "t" * 500_000, "text": "cat " * 9000}
         ).encode(),
-        "no_text.jsonl": lambda: json.dumps({f"column{number}\x1b]0;title\x07": 1 for number in range(3000)}).encode(),
+        "many_columns.jsonl": lambda: json.dumps(
+            {f"column{n}\x1b]0;title\x07": "the cat" for n in range(3000)}
+        ).encode(),
         "endless_line.jsonl.gz": lambda: gzip.compress(b'{"text": "' + b"x" * 200_000_000, 1),
         "many_values.jsonl.gz": lambda: gzip.compress(b'{"text": [' + b"[]," * 13_000_000 + b"1]}", 1),
         "nul.csv": lambda: b"id,text\n1,the\0cat\n",

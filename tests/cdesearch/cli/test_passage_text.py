@@ -31,7 +31,7 @@ def indexed(index_of):
     [
         ("whale", "[1] page.html#part=1  Whales"),
         ("lion", "[1] diary.jsonl#7"),
-        ("cobra", "[1] evil\\x1b[31m.txt:1  evil\\x1b[31m.txt"),
+        ("cobra", "[1] evil\\x1b[31m.txt:1  evil.txt"),
     ],
 )
 def test_a_passage_for_a_model_has_its_location_above_it(indexed, query, line):

@@ -51,6 +51,13 @@ def test_a_glob_selects_the_paths_that_it_names(table, glob, expected):
     assert matching(table, glob) == expected
 
 
+@pytest.mark.parametrize("glob", ["Übersicht*", "U\u0308bersicht.md", "?bersicht.md", "*/Übersicht.md", "a/Ü*"])
+def test_accents_match_whether_they_are_characters_of_their_own_or_not(tmp_path, glob):
+    paths = ["a/Übersicht.md", "a/U\u0308bersicht.md"]
+    table = lancedb.connect(tmp_path).create_table("paths", pa.table({"path": [*paths, "a/Ubersicht.md"]}))
+    assert matching(table, glob) - {"a/Ubersicht.md"} == {*paths}
+
+
 def test_of_several_globs_one_must_match_and_without_globs_no_path_does(table):
     found = table.search().where(path_condition("/a.md", "sub/deep/*")).limit(100).to_arrow()["path"].to_pylist()
     assert set(found) == {"a.md", "sub/deep/a.md"}

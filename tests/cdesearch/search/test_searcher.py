@@ -98,16 +98,14 @@ def test_a_path_is_filtered_before_ranking(searcher, mode):
     assert searcher.search("cat dough onions moon", mode=mode, path="nowhere/*.md").hits == ()
 
 
-@pytest.mark.parametrize(
-    "query", ["'; DROP TABLE chunks; --", '"open AND (', "cat:^~*", "\x00", "🐈", "漢字", "cat " * 20_000]
-)
+@pytest.mark.parametrize("query", ["'; DROP TABLE chunks; --", '"open AND (', "cat:^~*", "🐈", "漢字", "cat " * 20_000])
 @pytest.mark.parametrize("mode", ["hybrid", "text"])
 def test_the_words_of_a_query_are_never_syntax(searcher, query, mode):
     hits = searcher.search(query, mode=mode)
     assert len(hits) == len(PAGES) if mode == "hybrid" else len(hits) <= 1
 
 
-@pytest.mark.parametrize("query", ["", " \t\n", "\u3000"])
+@pytest.mark.parametrize("query", ["", " \t\n", "\u3000", "\x00"])
 def test_an_empty_query_is_an_error(searcher, query):
     with pytest.raises(QueryError):
         searcher.search(query)

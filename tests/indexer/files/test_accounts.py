@@ -86,14 +86,16 @@ def test_only_the_lines_that_cannot_be_read_are_left_out_and_they_are_counted(do
     done = cdesearch("index", docs, "--model", tiny_checkpoint, "--strict")
     assert done.returncode == 3, "a line that was left out counts under --strict"
     reason = (
-        "5 lines left out: line 2 is not JSON (Expecting value at column 1);"
-        " line 4 has no text column among: words (--text-column); line 5 is not a JSON object; and 2 more"
+        "4 lines left out: line 2 is not JSON (Expecting value at column 1);"
+        " line 5 is not a JSON object; line 6 is not JSON (Expecting value at column 1); and 1 more"
     )
     assert f"some.jsonl: {reason}" in done.stderr and "Read in part: 1." in done.stderr
     listed = json.loads(cdesearch("status", "--index", docs, "--files", "--skipped", "--json").stdout)["files"]
     assert listed == [{"path": "some.jsonl", "outcome": "indexed", "reason": reason}]
     ids = Index.open(docs).chunks.search().where("path = 'some.jsonl'").to_arrow()["document_id"].to_pylist()
-    assert sorted(ids) == ["some.jsonl#1", "some.jsonl#3"], "a row keeps its number when a line before it is mended"
+    assert sorted(ids) == [f"some.jsonl#{number}" for number in (1, 3, 4)], (
+        "a row keeps its number when a line before it is mended"
+    )
 
 
 def test_files_that_leave_the_index_are_named_with_the_reason(docs, tiny_checkpoint):

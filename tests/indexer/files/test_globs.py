@@ -53,11 +53,60 @@ def test_a_name_without_wildcards_or_a_negated_glob_includes_what_a_program_has_
     assert "package-lock.json" not in found(folder, include=["*.json"])
 
 
-def test_globs_include_neither_hidden_nor_ignored_files(tmp_path):
-    names = [".secret.md", ".git", "b.md"]
-    put(tmp_path, ".secret.md", ".git/HEAD", "b.md")
+def test_globs_include_neither_repositories_nor_ignored_files(tmp_path):
+    names = [".git", "b.md"]
+    put(tmp_path, ".git/HEAD", "b.md")
     put(tmp_path, ".gitignore", text="b.md\n")
     assert found(tmp_path, include=names, exclude=[f"!{name}" for name in names]) == []
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "expected"),
+    [
+        ([], ["!.github/"], [".github/a/b.md", "c.md", "d/.github/e.md"]),
+        ([], ["!/.github"], [".github/a/b.md", "c.md"]),
+        ([".github/**"], [], [".github/a/b.md"]),
+        (["**/.github/*.md"], [], ["d/.github/e.md"]),
+        (["d/.github/e.md"], [], ["d/.github/e.md"]),
+        (["*.md"], [], ["c.md"]),
+    ],
+)
+def test_a_glob_that_names_a_hidden_folder_includes_it(tmp_path, include, exclude, expected):
+    put(tmp_path, ".github/a/b.md", "c.md", "d/.github/e.md", ".vault/f.md")
+    assert found(tmp_path, include=include, exclude=exclude) == expected
+
+
+SECRETS = """.env .env.local prod.env .envrc .aws/credentials .ssh/config .gnupg/a.txt .netrc .npmrc .pypirc
+    .docker/config.json .kube/config id_ed25519 a.p12 b.kdbx token.json credentials.json secrets.yaml .git-credentials
+    gh/hosts.yml""".split()  # noqa: SIM905 (a list would be twenty lines)
+
+
+def test_credentials_stay_out_of_hidden_folders_that_are_included_unless_a_glob_names_them(tmp_path):
+    put(tmp_path, *SECRETS, *(f".ci/{name}" for name in SECRETS), ".ci/.env.example", ".ci/.docker/nginx.conf", "a.md")
+    hidden = ["!.ci/", "!.ci/**", "!.docker/", "!.kube/", "!.env.example"]
+    assert found(tmp_path, exclude=hidden) == [".ci/.docker/nginx.conf", ".ci/.env.example", "a.md"]
+    rules = left_out(tmp_path, exclude=hidden)
+    assert all(rules[path].startswith("credentials or private key (") for path in rules), rules
+    assert {*rules} == {
+        one.replace("aws/credentials", "aws/").replace("ssh/config", "ssh/").replace("gnupg/a.txt", "gnupg/")
+        for name in SECRETS
+        for one in (name, f".ci/{name}")
+    }
+    assert found(tmp_path, exclude=["!.env", "!.aws/", "!credentials"]) == [".aws/credentials", ".env", "a.md"]
+
+
+def test_an_ignore_file_includes_credentials_only_by_their_name(tmp_path):
+    put(tmp_path, ".a/.env", ".b/.env", ".a/.npmrc")
+    put(tmp_path, ".cdesearchignore", text="!.*\n")
+    assert found(tmp_path) == [".cdesearchignore"]
+    put(tmp_path, ".a/.cdesearchignore", text="!.env\n")
+    assert found(tmp_path) == [".a/.cdesearchignore", ".a/.env", ".cdesearchignore"]
+
+
+def test_accents_in_globs_match_names_whose_accents_are_characters_of_their_own(tmp_path):
+    put(tmp_path, "U\u0308bersicht.md", "b.md")
+    for glob in ("Übersicht*", "U\u0308bersicht*", "?bersicht.md"):
+        assert found(tmp_path, include=[glob]) == ["U\u0308bersicht.md"]
 
 
 def test_a_file_that_the_user_names_is_read_even_if_the_globs_exclude_it(folder):

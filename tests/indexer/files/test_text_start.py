@@ -12,6 +12,7 @@ from walked import found, items, left_out
 
 from cdesearch.builders import UnreadFile
 from indexer.files.outcome import MOST_BYTES, Source, reads_as_text
+from indexer.formats.format import GeneratedError
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
 CODE = 'sub greet {\n    my ($name) = @_;\n    print "Hello, $name\\n" if defined $name;\n}\n' * 40
@@ -32,6 +33,7 @@ def is_read(name, data):
         ("tutor.utf-8", "Ça va très bien, merci à vous.\n" * 400),
         ("notes.ja", "猫は夜に鳴きます。犬は昼に吠えます。\n" * 99),
         ("notes.foo", "\ufeff" + PROSE),
+        ("colours.out", "\x1b[31mred words\x1b[0m and so on\n" * 99),
         ("one.line", "one line without an end"),
         ("manifesto.gz", gzip.compress(PROSE.encode())),
         ("README.tun.gz", gzip.compress(PROSE.encode())),
@@ -56,7 +58,6 @@ RANDOM = random.Random(0)
         ("rsa.pem", PROSE),
         ("unknown.lock", PROSE),
         ("legacy.cp1250", "Příliš žluťoučký kůň\n".encode("cp1250")),
-        ("colours.out", "\x1b[31mred words\x1b[0m and so on\n" * 99),
         ("base.enc", "aGVsbG8gd29ybGQgdGhpcyBpcyBhIHRlc3Qgb2Y\n" * 99),
         ("program.bin", b"\x7fELF\0\0words of text here\n"),
         ("empty.foo", ""),
@@ -75,9 +76,33 @@ def test_the_walk_finds_texts_with_an_unknown_suffix_and_names_what_it_leaves_ou
     (tmp_path / "README.examples").write_text(PROSE)
     (tmp_path / "CHANGES.gz").write_bytes(gzip.compress(PROSE.encode()))
     (tmp_path / "table.dat").write_text(NUMBERS)
-    (tmp_path / "id_rsa").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n")
+    for name in ("server_key", "server.pem"):
+        (tmp_path / name).write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n")
     assert found(tmp_path) == ["CHANGES.gz", "README.examples"]
-    assert left_out(tmp_path) == {"id_rsa": "key or certificate", "table.dat": "unknown format .dat"}
+    keys = dict.fromkeys(["server.pem", "server_key"], "key or certificate")
+    assert left_out(tmp_path) == keys | {"table.dat": "unknown format .dat"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("key.txt", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"),
+        ("key.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n"),
+        ("account.json", '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nMIIE"}'),
+    ],
+)
+def test_a_private_key_in_a_text_file_is_ignored(name, data):
+    with pytest.raises(GeneratedError, match="private key"):
+        [*read_bytes(name, data.encode())]
+    assert [*read_bytes(name, data.encode(), is_wanted=True)]
+
+
+def test_a_log_without_suffix_may_contain_nuls_but_no_program_does(tmp_path):
+    (tmp_path / "syslog").write_bytes(b"the kiln was started\n" * 9 + bytes(512) + b"the kiln has stopped\n")
+    for name, start in {"ls": b"\x7fELF\x02\x01\x01" + bytes(9), "db": b"SQLite format 3\0\x10\0\x01\x01"}.items():
+        (tmp_path / name).write_bytes(start + b"words of text\n" * 9 + random.Random(1).randbytes(9999))
+    assert found(tmp_path) == ["syslog"]
+    assert {*left_out(tmp_path).values()} == {"binary file without suffix"}
 
 
 def test_the_contents_of_such_files_are_plain_text_or_a_script():

@@ -1,5 +1,10 @@
 # ruff: noqa: RUF001 (letters of other scripts are what is tested)
+import importlib.util
+import marshal
+import pathlib
 import random
+import sys
+import zlib
 from base64 import b64encode
 
 import pytest
@@ -104,6 +109,47 @@ def test_a_late_accent_in_a_long_table_is_read():
     )
     *_, last = read_bytes("a.csv", data)
     assert last.text == "Das Café öffnet früh"
+
+
+LOG = "2024-03-01 INFO Übergabe an Lager Böblingen bestätigt\n"
+LATIN = "2024-03-29 WARN Sonde Göttingen antwortet nicht\n"
+CYRILLIC = "2024-03-29 WARN Датчик температуры не отвечает\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "codec"), [(LATIN * 4, "latin-1"), (CYRILLIC * 4, "cp1251"), ("ÄÖÜ\n", "cp1252"), (LATIN * 40, "cp1252")]
+)
+def test_each_line_of_a_log_of_several_programs_has_its_own_encoding(others, codec):
+    data = (LOG * 5).encode() + others.encode(codec) + LOG.encode()
+    assert decode(data) == LOG * 5 + others + LOG
+    (document,) = read_bytes("a.csv", b'id,text\n1,"' + data + b'"\n')
+    assert document.text == LOG * 5 + others + LOG
+
+
+def test_a_line_that_is_cut_within_a_character_stays_utf8():
+    assert decode((CHINESE * 9).encode() + CHINESE[:9].encode()[:-1] + b"\nend\n").endswith(
+        CHINESE[:8] + "\ufffd\nend\n"
+    )
+
+
+@pytest.mark.parametrize("data", [bytes(4096) + LOG.encode() * 9, LOG.encode() * 9 + bytes(64) + LOG.encode() * 9])
+def test_a_log_with_a_block_of_nuls_is_read(data):
+    assert text_of("power.log", data).split() == (LOG * (data.count(b"\n"))).split()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pathlib.Path(sys.executable).read_bytes()[:99_999],
+        importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile("def f(x):\n    return x", "a.py", "exec")),
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0\0\0\1\0\x08\x06" + zlib.compress(random.Random(0).randbytes(999)),
+        b"notes/a.md" + bytes(90) + b"0000644\x000001750\x000001750\x0000000000123\0" + LOG.encode() * 9,
+    ],
+    ids=["program", "pyc", "png", "tar"],
+)
+def test_a_binary_file_is_not_text(data):
+    with pytest.raises(UnreadableError, match="binary"):
+        decode(data)
 
 
 PIXELS = b64encode(random.Random(0).randbytes(15_000)).decode()

@@ -99,14 +99,11 @@ def test_the_records_of_an_attachment_have_ids_of_their_own():
     assert [one.record, two.record, prices.record] == ["a.csv#1", "a.csv#2", "a.xlsx#Prices"]
 
 
-def test_an_attached_table_without_a_column_of_texts_is_read_as_a_sheet():
+def test_the_rows_of_an_attached_table_are_read():
     data = message(attachment("prices.csv", b'food;price\nhoney;3\n;\n"wild\nsalmon";12\n'))
-    _, prices = documents("a.eml", data)
-    assert (prices.id, prices.record, prices.title) == ("a.eml#prices.csv", "prices.csv", "Bears: prices.csv")
-    assert prices.text.split("\n") == ["food | price", "honey | 3", "", "", "wild salmon | 12"]
-    assert [one.title for one in prices.headings] == ["food | price"]
-    with pytest.raises(UnreadableError, match="no text column among: food, price"):
-        documents("prices.csv", b"food;price\nhoney;3\n")
+    _, honey, salmon = documents("a.eml", data)
+    assert (honey.id, honey.record, honey.title) == ("a.eml#prices.csv#1", "prices.csv", "Bears: prices.csv")
+    assert (honey.text, salmon.text) == ("food: honey - price: 3", "food: wild salmon - price: 12")
 
 
 @pytest.mark.parametrize(

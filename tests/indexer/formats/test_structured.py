@@ -34,6 +34,7 @@ def chunks(name, data, size=16):
 
 def test_json_is_read_as_lines_with_the_line_numbers_of_the_file():
     assert lines("a.json", FILES["a.json"]) == [
+        (1, "// tsconfig and others have comments"),
         (3, "name: bears"),
         (4, "scripts:"),
         (4, "  build: tsc -p ."),
@@ -75,8 +76,17 @@ def test_what_is_not_json_is_read_as_it_is(text):
 
 
 def test_several_values_comments_and_last_commas_are_read_and_the_rest_of_json5_as_it_is():
-    text = '{"a": "//x,}", // one\n "b": -Infinity, /* two */ "c": -5e3,}\n{"a": true}'
-    assert lines("a.jsonc", text) == [(1, "a: //x,}"), (2, "b: -Infinity"), (2, "c: -5e3"), (3, "a: true")]
+    text = '{"a": "//x,}", // one\n "b": -Infinity, /* two\nthree */ "c": -5e3,}\n{"a": true} // four'
+    assert lines("a.jsonc", text) == [
+        (1, "a: //x,}"),
+        (1, "// one"),
+        (2, "b: -Infinity"),
+        (2, "/* two"),
+        (3, "three */"),
+        (3, "c: -5e3"),
+        (4, "a: true"),
+        (4, "// four"),
+    ]
     assert document("a.json5", "{a: 'x'}").text == "{a: 'x'}"
 
 
