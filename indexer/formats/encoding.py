@@ -215,7 +215,7 @@ def _known(name: bytes) -> str | None:
     """The codec of a declared name; None if there is none or it cannot be that of a file that begins in ASCII."""
     try:
         codec = codecs.lookup(name.decode("ascii", "replace")).name
-    except LookupError:
+    except (LookupError, ValueError):
         return None
     codec = MEANT.get(codec.replace("iso8859_", "iso8859-"), codec)
     return codec if KNOWN.fullmatch(codec) else None
