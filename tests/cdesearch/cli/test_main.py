@@ -28,7 +28,7 @@ def test_a_hit_shows_location_and_passage(indexed):
 
 
 def test_bare_words_are_a_query(indexed):
-    assert cdesearch("cat", "-k", "1", cwd=indexed).stdout.startswith(" 1 pets.md:1")
+    assert cdesearch("cat", "-k", "1", cwd=indexed).stdout.startswith(" 1 pets.md:3")
 
 
 def test_options_may_precede_the_words_and_the_name_of_a_command(indexed):
@@ -93,7 +93,7 @@ def test_a_query_that_nothing_answers_says_so_and_shows_the_nearest_hits(indexed
     assert run.stderr.startswith("Nothing here seems to answer that; the nearest passages are:\n")
     assert run.stdout.startswith(" 1 ")
     lines = cdesearch("query", "visa for Japan", "--format", "grep", cwd=indexed)
-    assert lines.stderr == run.stderr and "pets.md:1:" in lines.stdout
+    assert lines.stderr == run.stderr and "pets.md:3:" in lines.stdout
     none = cdesearch("query", "visa", "--format", "grep", "--mode", "text", cwd=indexed, code=1)
     assert (none.stdout, none.stderr) == ("", "No hits.\n")
     answered = cdesearch("query", "dog barks", "--json", cwd=indexed)

@@ -84,7 +84,7 @@ def test_an_error_during_the_start_is_shown_in_one_line(docs, runtime, tmp_path)
 def test_a_server_without_requests_stops(docs, runtime, start):
     start("--idle-exit", "2s")
     time.sleep(1.5)
-    assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
+    assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:3")
     asked = time.monotonic()
     wait_until(lambda: not record_of(docs / ".cdesearch").exists())
     assert time.monotonic() - asked > 1.5
@@ -134,4 +134,4 @@ def test_the_token_of_a_server_is_not_visible_in_the_list_of_processes(docs, run
     start("--token", "a-secret-of-sixteen-letters")
     pid = running_server(docs / ".cdesearch").pid
     assert b"a-secret-of-sixteen-letters" not in Path(f"/proc/{pid}/cmdline").read_bytes()
-    assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
+    assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:3")

@@ -132,11 +132,11 @@ def test_a_long_query_is_reported(agent):
     assert "longer than 512 tokens" in text_of(result) and result.structured_content["notes"]
 
 
-def test_control_and_hidden_characters_are_shown_as_escapes(agent):
+def test_control_and_hidden_characters_are_not_shown(agent):
     result = search(agent, "red alert", mode="text", k=1)
     for form in (text_of(result), passages(result)[0]["text"]):
         assert "\x1b" not in form and "\u202e" not in form and "\U000e0041" not in form
-        assert "\\x1b[31malert\\u202e" in form and "\n\tA tab stays." in form
+        assert "Red alert and " in form and "\n\tA tab stays." in form
 
 
 def test_a_question_that_nothing_answers_gets_a_note(agent):
