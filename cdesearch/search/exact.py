@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from cdesearch.languages.known import ENGLISH
 from cdesearch.languages.stop_words import STOP_WORDS
+from cdesearch.search.word_forms import UNSPACED
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
 MAX_SEARCH_WORDS = 12  # of a query whose quotation marks demand a phrase; in a longer text they quote or emphasise
+_APOSTROPHES, _HYPHENS = "'\u2019\u02bc", "\u2010\u2011"  # which people type as ' and -
 MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
@@ -96,7 +98,7 @@ class ExactTerm:
     @property
     def condition(self) -> str:
         """The SQL condition on the column `text` for the chunks that may contain the term."""
-        expression = ("(?i)" if self._flags else "") + r"\s+".join(map(re.escape, self.text.split()))
+        expression = ("(?i)" if self._flags else "") + self._words
         return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
 
     def count(self, text: str) -> int:
@@ -129,8 +131,19 @@ class ExactTerm:
     @property
     def _whole(self) -> str:
         around = r"[\w-]" if self.text.startswith("-") else r"\w"
+        # Scripts without blanks have no ends of words, and a phrase may be a part of a run of letters.
+        before = "" if UNSPACED.match(self.text[0]) else rf"(?<!{around})"
+        after = "" if UNSPACED.match(self.text[-1]) else rf"(?!{around})"
+        return f"{before}{self._words}{after}"
+
+    @property
+    def _words(self) -> str:
+        """The words with any white space between them, and with any apostrophe or hyphen for another one."""
         words = r"\s+".join(map(re.escape, self.text.split()))
-        return rf"(?<!{around}){words}(?!{around})"
+        if self.is_phrase:
+            words = re.sub(f"[{_APOSTROPHES}]", f"[{_APOSTROPHES}]", words)
+            words = re.sub(rf"\\-|[{_HYPHENS}]", f"[-{_HYPHENS}]", words)
+        return words
 
     @property
     def _flags(self) -> re.RegexFlag:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cdesearch.search.documents import NOTHING, Surroundings
-from cdesearch.search.readable import heading_of, is_answer, is_field_of_mail
+from cdesearch.search.readable import heading_of, is_answer, is_field
 from cdesearch.search.word_forms import UNSPACED, piece_spans, pieces, without_accents, without_article, word_stem
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
@@ -20,6 +20,7 @@ _STOP_WORDS = frozenset(
     while who whom whose why will with would you your""".split()  # noqa: SIM905 (a list would be a page)
 )
 
+MAX_FOUND = 200  # words of a query in a line that are compared
 _TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 
 
@@ -55,13 +56,19 @@ def word_spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     yield from sorted(spans)
 
 
-def first_position(text: str, words: Sequence[str]) -> int:
-    """The position of the first of the stems `words` in a text, also inside of words; 0 if there is none."""
-    for token in _TOKEN.finditer(text):
-        found = [at for word in words if (at := _folded(token[0]).find(word)) >= 0]
-        if found:
-            return token.start() + min(found)
-    return 0
+def best_position(text: str, words: Sequence[str], size: int) -> int:
+    """Where the part of `size` characters begins that has most of the stems `words`, also inside of words; 0 if none.
+
+    It begins with the first of these words.
+    """
+    tokens = ((token.start(), _folded(token[0])) for token in _TOKEN.finditer(text))
+    found = [(start + at, word) for start, token in tokens for word in words if (at := token.find(word)) >= 0]
+    found = found[:MAX_FOUND]
+
+    def n_words(start: int) -> int:
+        return len({word for at, word in found if start <= at < start + size})
+
+    return max((at for at, _ in found), key=lambda at: (n_words(at), -at), default=0)
 
 
 def count_words(text: str, words: Sequence[str]) -> int:
@@ -111,7 +118,7 @@ def shown_lines(
 
 
 def _may_answer(line: str, words: Sequence[str], chunk: Chunk) -> bool:
-    return is_answer(line, chunk) and (not is_field_of_mail(line) or count_words(line, words) > 0)
+    return is_answer(line, chunk) and (not is_field(line) or count_words(line, words) > 0)
 
 
 def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
@@ -145,10 +152,13 @@ def _passage(lines: Sequence[str], words: Sequence[str], first: int | None) -> r
         return len(frozenset().union(*inside)), sum(map(len, inside)), -start
 
     best = max(starts, key=quality)
-    end = best + PASSAGE_LINES
-    if end < len(lines) and heading_of(lines[end - 1]) is not None:  # what follows a heading belongs to it
-        best, end = (end - 1, min(len(lines), end - 1 + PASSAGE_LINES)) if found[end - 1] else (best, end - 1)
-    return range(best, end)
+    shown = range(best, best + PASSAGE_LINES)
+    for at in shown[1:]:
+        if heading_of(lines[at]) is not None and at + 1 < len(lines):  # what follows a heading belongs to it
+            if found[at]:
+                return range(at, min(len(lines), at + PASSAGE_LINES))
+            return range(best, at)
+    return shown
 
 
 def _contained(text: str, words: Sequence[str]) -> frozenset[str]:

@@ -10,10 +10,14 @@ _MARKED_UP = frozenset(".md .markdown .mdx .html .htm .xhtml .docx .odt .rtf .ep
 
 _HEADING = re.compile(r"\s*#{1,6}\s+(.*?)[\s#]*")
 _FENCE = re.compile(r"\s*(```|~~~).*")
-_MAIL = re.compile(r"(From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID): .*")
+_FIELD = re.compile(
+    r"(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|"  # of a mail
+    r"subtitle|description|summary|alias|aliases|tags?|keywords|categories|authors?|source): .*"  # of front matter
+)
 _MARKUP = (
     (re.compile(r"!?\[\[([^\]|]*\|)?([^\]|]+)\]\]"), r"\2"),  # [[page]] and [[page|its name]]
-    (re.compile(r"!?\[([^\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)"), r"\1"),
+    (re.compile(r"!?\[([^\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\]]*\])"), r"\1"),
+    (re.compile(r"(~~|==)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
     (re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*"), r"\1"),
     (re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]+?)(?<=[^\s*])\*(?![\w*])"), r"\1"),
 )
@@ -46,6 +50,6 @@ def is_answer(line: str, chunk: Chunk) -> bool:
     return heading_of(line) not in (chunk.title, *chunk.trail)
 
 
-def is_field_of_mail(line: str) -> bool:
-    """Whether a line is a field in the head of a mail."""
-    return _MAIL.fullmatch(line) is not None
+def is_field(line: str) -> bool:
+    """Whether a line is a field in the head of a mail, or of front matter."""
+    return _FIELD.fullmatch(line) is not None

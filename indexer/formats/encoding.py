@@ -55,6 +55,10 @@ _NULS = re.compile(rb"\0{8,}")  # what a crash leaves in a log
 _CONTROL = re.compile(rb"\0+|[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
 ENCODED = 1000  # letters of Base64 without a blank are no text
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
+# The same in lines of Base64, which the files of some programs and mails have.
+_WRAPPED = re.compile(
+    r"data:[\w.+-]{1,99}/[\w.+;=-]{1,199},[A-Za-z0-9+/]{0,999}(?:\n[A-Za-z0-9+/]{40,999})+(?:\n?[A-Za-z0-9+/]{0,99}=?=?(?=[)\"'>]))?"
+)
 _LETTER = r"[A-Za-z0-9+/_=\\-]"  # and the backslash, which JSON may write before a slash
 _HALF_ENCODED = re.compile(rf"{_LETTER}{{{ENCODED // 2}}}")
 _ENCODED = re.compile(rf"(?<!{_LETTER}){_LETTER}{{{ENCODED - 1},}}[\w+/=-]")
@@ -128,6 +132,7 @@ def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
 def without_data(text: str) -> str:
     """The text with "…" for each picture that is written into it, and for other data in Base64."""
     text = _PICTURE.sub("…", text)
+    text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
     # An expression that looks at each letter would take as long as the rest of reading.
     if any(_HALF_ENCODED.match(text, start) for start in range(0, len(text), ENCODED // 2)):
         return _ENCODED.sub("…", text)

@@ -10,7 +10,21 @@ from indexer.formats.format import Document
 
 MAX_MATTER = 20_000  # characters
 # What is searched and shown in a line at the start of the text; other keys are settings of programs, or typed fields.
-TEXTS = ("title", "subtitle", "description", "summary", "alias", "aliases", "tag", "tags", "keywords", "categories")
+TEXTS = (
+    "title",
+    "subtitle",
+    "description",
+    "summary",
+    "alias",
+    "aliases",
+    "tag",
+    "tags",
+    "keywords",
+    "categories",
+    "author",
+    "authors",
+    "source",
+)
 _MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"^([A-Za-z][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
 

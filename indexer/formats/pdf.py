@@ -147,7 +147,7 @@ def _page(pdf: Any, number: int, file: OpenFile, *, is_reversed: bool) -> _Page:
             page = pdf[number]
         rotation = page.get_rotation()
         page.set_rotation(0)  # else pdfium mixes the lines
-        segments = segments_of(page, is_reversed=is_reversed)
+        segments = segments_of(page, is_reversed=is_reversed, is_turned=rotation % 180 != 0)
         if file.has_ocr and not segments and any(True for _ in page.get_objects(max_depth=1)):
             page.set_rotation(rotation)
             segments = _recognised(page, file)

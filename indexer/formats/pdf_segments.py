@@ -34,15 +34,19 @@ class Segment(NamedTuple):
     begins: bool = False  # whether a paragraph begins here
 
 
-def segments_of(page: Any, *, is_reversed: bool) -> list[Segment]:
+def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> list[Segment]:
     """The segments of a page in the order of its content. Text outside the page is left out.
 
-    pdfium returns the words of all lines in reverse if `is_reversed`, else only those of lines from right to left.
+    pdfium returns the words of all lines in reverse if `is_reversed`, else only those of lines from right to left. Of a
+    page that is shown `is_turned`, width and height may be exchanged, as by ReportLab.
     """
     text_page = page.get_textpage()  # which is closed with the page
     text = text_page.get_text_range()
     direction = Direction.of(text, is_reversed=is_reversed)
-    places = _Places(text_page, text, page.get_bbox())
+    left, bottom, right, top = page.get_bbox()
+    if is_turned:
+        right, top = left + max(right - left, top - bottom), bottom + max(right - left, top - bottom)
+    places = _Places(text_page, text, (left, bottom, right, top))
     lines = [found.span() for found in _LINE.finditer(text)]
     sampled = lines[:: 1 + len(lines) // N_SAMPLED] if direction is None else []
     has_gaps = sum(len(places.runs(line)) > 1 for line in sampled) >= MIN_GAPS

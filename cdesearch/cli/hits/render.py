@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.search.documents import NOTHING, Surroundings
-from cdesearch.search.passage_lines import Line, best_line, best_row, query_words, shown_lines
+from cdesearch.search.passage_lines import Line, best_line, best_position, best_row, query_words, shown_lines
 from cdesearch.search.readable import is_marked_up, without_markup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
@@ -66,9 +66,13 @@ class Shown:
         return best_row(hit, query_words(self.query))
 
 
-def shortened(line: Line, *, full: bool) -> str:
-    """The text of a line without tabs, cut after MAX_LINE characters unless `full`."""
-    text = line.text if full or len(line.text) <= MAX_LINE else line.text[:MAX_LINE] + CUT
+def shortened(line: Line, shown: Shown) -> str:
+    """The text of a line without tabs. Of a long one, the MAX_LINE characters with most words, unless all is shown."""
+    text = line.text
+    if not shown.full and len(text) > MAX_LINE:
+        first = best_position(text, query_words(shown.query), MAX_LINE)
+        start = 0 if first < MAX_LINE // 2 else text.rfind(" ", 0, first - MAX_LINE // 4) + 1
+        text = f"{CUT} " * (start > 0) + text[start : start + MAX_LINE] + CUT * (start + MAX_LINE < len(text))
     return text.expandtabs(TAB)
 
 
@@ -228,7 +232,7 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     yield "".join(heading(shown, rank, group.best))
     below = (
         *trail(shown, group.best),
-        *(printable(shortened(readable(line, group.best), full=shown.full)) for line in shown.lines(group.best)),
+        *(printable(shortened(readable(line, group.best), shown)) for line in shown.lines(group.best)),
         *further(shown, group),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)
@@ -251,7 +255,7 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
         for line in kept:
             mark = ":" if line is best else "-"
             place = _grep_place(hit.chunk, line, shown.root_of(hit), mark)
-            sys.stdout.write(f"{place}{printable(shortened(line, full=shown.full).rstrip())}\n")
+            sys.stdout.write(f"{place}{printable(shortened(line, shown).rstrip())}\n")
 
 
 def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, readable, trail
 from cdesearch.cli.pager import page
-from cdesearch.search.passage_lines import Line, count_words, first_position, query_words, word_spans
+from cdesearch.search.passage_lines import Line, best_position, count_words, query_words, word_spans
 from cdesearch.terminal import open_console, printable
 
 # Colours that can be read on light and on dark terminals
@@ -85,7 +85,7 @@ def excerpt(text: str, words: Sequence[str], cells: int) -> str:
     """At most `cells` cells of a line, from before the first word of the query on, with CUT where it is cut."""
     if cell_len(text) <= cells:
         return text
-    first = first_position(text, words)
+    first = best_position(text, words, cells)
     if cell_len(text[:first]) < cells * 2 // 3:
         return fitted(text, cells)
     start = max(0, first - cells // 3)

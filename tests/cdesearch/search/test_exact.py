@@ -97,3 +97,18 @@ def test_a_chunk_made_to_confuse_the_patterns_is_examined_quickly():
 
 def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
     assert [term.text for term in exact_terms(f"{'x' * 100_000} get_item {'A' + 'a' * 100_000}")] == ["get_item"]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [
+        ("don't paint", "said don\u2019t paint the pergola"),
+        ("well-known it's", "a well\u2011known it\u02bcs"),
+        ("don\u2019t", "I don't."),
+        ("東京タワー", "新幹線は速いです。東京タワーに行きました。"),
+        ("北京吃烤鸭", "我们在北京吃烤鸭。"),
+    ],
+)
+def test_a_phrase_is_found_with_other_apostrophes_and_hyphens_and_within_unspaced_text(phrase, text):
+    (term,) = exact_terms(f'"{phrase}"')
+    assert term.count(text) == 1

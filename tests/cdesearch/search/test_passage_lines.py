@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cdesearch.search.documents import Surroundings, surroundings_of
-from cdesearch.search.passage_lines import best_line, first_position, query_words, shown_lines, word_spans
+from cdesearch.search.passage_lines import best_line, best_position, query_words, shown_lines, word_spans
 from cdesearch.store.schema import Chunk, Hit
 
 FILE = [f"line {n}" if n % 7 else "" for n in range(1, 41)]  # lines 7, 14, ... are blank
@@ -79,7 +79,7 @@ def test_the_line_with_a_word_is_shown_whatever_its_accents(query, form):
     lines = shown_lines(hit_of(chunk), words, full=False)
     assert best_line(lines, words).text == form
     (span,) = word_spans(form, words)
-    assert form[slice(*span)] in form.rstrip(".").split() and first_position(form, words) == span[0]
+    assert form[slice(*span)] in form.rstrip(".").split() and best_position(form, words, 10) == span[0]
 
 
 def test_a_word_of_two_letters_counts_if_one_has_an_accent():
@@ -91,3 +91,9 @@ def test_the_passage_is_the_section_with_all_words_not_one_that_repeats_a_word()
     text = ["# Branches", *(f"git {name}" for name in "abcd"), "# Reset", "", "A commit is undone by git reset.", "."]
     words = query_words("how is a commit undone in git")
     assert best_line(shown_lines(hit_of(chunk_with(*text)), words, full=False), words).text == text[7]
+
+
+def test_the_part_of_a_long_line_with_most_words_is_shown():
+    line = "The spare key. " + "Something else. " * 40 + "The key of the cellar hangs there."
+    at = best_position(line, query_words("where does the cellar key hang"), 100)
+    assert line[at:].startswith("key of the cellar") and best_position(line, ["zebra"], 100) == 0

@@ -19,6 +19,7 @@ def passage(body, query, title="", trail=(), path="a.md"):
         ("## How to **bake** *bread*", "How to bake bread"),
         ("See [the recipe](bread.md#dough) and ![a loaf](loaf.png \"Loaf\").", "See the recipe and a loaf."),
         ("Ask [[people/Ann|Ann]] about [[Sourdough]].", "Ask Ann about Sourdough."),
+        ("~~old~~ ==new== [by][1]", "old new by"),
         ("def f(*args, **kwargs): return 2 ** 3 ** 2", "def f(*args, **kwargs): return 2 ** 3 ** 2"),
         ("a * b * c and snake_case_name and `code`", "a * b * c and snake_case_name and `code`"),
     ],
@@ -51,3 +52,4 @@ def test_a_passage_does_not_end_at_the_heading_above_its_answer():
     body = ["One.", "Two.", "Three.", "## The rent", "It is 800 a month.", "Paid on the first.", "By transfer."]
     assert passage(body, "rent") == body[3:]
     assert passage(body, "two") == body[:3]
+    assert passage(["One.", "## The rent", *body[4:]], "rent") == ["## The rent", *body[4:]]
