@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from io import BufferedIOBase
+from dataclasses import asdict, dataclass, field, replace
+from io import BufferedIOBase, BytesIO
 from pathlib import PurePosixPath
 from typing import ClassVar, Literal, Protocol
 
@@ -135,6 +135,29 @@ class Format(Protocol):
         Raises UnreadableError with the reason that the user will see. Any other exception is reported as a failure of
         the parser; the file is skipped in both cases. GeneratedError names the rule that ignores the file.
         """
+
+
+def documents_inside(
+    file: OpenFile, name: str, data: Callable[[], bytes], read: Callable[[OpenFile], Iterator[Document]]
+) -> Iterator[Document]:
+    """The documents of a file that another one has attached, whose name follows "#" in their ids.
+
+    A part of it that cannot be read is left out of `file` and counted.
+    """
+    last = name.rpartition("/")[2]
+    inside = replace(file, path=last, left_out=LeftOut(), chosen=set())
+    try:
+        for document in read(replace(inside, stream=BytesIO(data()))):
+            below = document.id.removeprefix(last)  # of a record in the attachment
+            record = name if document.record is None else f"{name}#{document.record}"
+            yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=record)
+    except MemoryError:
+        raise
+    except Exception as error:  # parsers raise many errors; only this part is lost
+        file.left_out.add(name, f"cannot be read: {error}", "part")
+    else:
+        if inside.left_out.n_lines:
+            file.left_out.add(name, f"has {inside.left_out}", "part")
 
 
 def suffix_of(name: str) -> str:
