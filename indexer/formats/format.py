@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from io import BufferedIOBase, BytesIO
 from pathlib import PurePosixPath
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
@@ -59,6 +59,12 @@ class Document:
     has_lines: bool = False  # whether lines of `text` are lines of the file, or rows of a sheet
     line_numbers: tuple[int, ...] = ()  # of the lines of `text`, unless they are 1, 2, 3 and so on
     record: str | None = None  # the id of a record, which may be one of several chunks of its document
+
+    @classmethod
+    def of(cls, file: "OpenFile", title: str, text: str, layout: Layout = "text", **fields: Any) -> Self:
+        """The document of a file, or of its `record`. Without a title of its own it has the name of the file."""
+        below = f"#{fields['record']}" if fields.get("record") else ""
+        return cls(file.path + below, file.path, title or file.name, text, layout, **fields)
 
 
 @dataclass(frozen=True, slots=True)

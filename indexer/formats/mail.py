@@ -78,8 +78,7 @@ class _WithAttachments(Format):
             texts.append(f"Attachments: {', '.join(files)}")
         title = _header(message, "Subject")[:MAX_TITLE] or file.name
         text = "\n\n".join(text for text in texts if text.strip())
-        identity = f"{file.path}#{record}" if record else file.path
-        yield Document(identity, file.path, title, text, "text", record=record or None)
+        yield Document.of(file, title, text, record=record or None)
         left = MAX_ATTACHED
         read = [(name, part, found) for name, part in files.items() if (found := self._attached(name)) is not None]
         for number, (name, part, found) in enumerate(read):
