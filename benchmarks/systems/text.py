@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.system import DEPTH, Embedding, Run, ranked
 from cdesearch.context.vectors import Floats
-from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates
+from cdesearch.search.fusion import FUSION, Candidates, EvidenceFusion, ZScoreFusion
 
 NULL_SIZE = 512
 
@@ -55,10 +55,10 @@ class Bm25:
 class Fused:
     """A dense system fused with BM25."""
 
-    def __init__(self, dense: Embedding, fusion: str = DEFAULT_FUSION) -> None:
+    def __init__(self, dense: Embedding, fusion: EvidenceFusion | ZScoreFusion = FUSION) -> None:
         self.name = f"{dense.name} + BM25"
         self._dense = dense
-        self._fusion = FUSIONS[fusion]
+        self._fusion = fusion
 
     def retrieve(self, dataset: Dataset) -> Run:
         """Rank as cdesearch does, but without its rule for documents that consist of several records."""

@@ -6,6 +6,7 @@ The anchor of a row names its cells.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
+from typing import Any
 
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile, UnreadableError
 
@@ -78,7 +79,7 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
         if size > MAX_CHARACTERS:
             raise UnreadableError(f"sheet of more than {MAX_CHARACTERS:,} characters")
     headings = Heading(BEFORE_TEXT, 1, sheet), *_header(first_rows)
-    places = {"anchors": tuple(anchors), "has_lines": True, "line_numbers": tuple(numbers)}
+    places: dict[str, Any] = {"anchors": tuple(anchors), "has_lines": True, "line_numbers": tuple(numbers)}
     return Document.of(file, title, "\n".join(lines), headings=headings, record=sheet, **places)
 
 
