@@ -160,7 +160,8 @@ def documents_inside(
     except MemoryError:
         raise
     except Exception as error:  # parsers raise many errors; only this part is lost
-        file.left_out.add(name, f"cannot be read: {error}", "part")
+        reason = error if isinstance(error, UnreadableError) else f"its parser failed ({type(error).__name__})"
+        file.left_out.add(name, f"cannot be read: {reason}", "part")
     else:
         if inside.left_out.n_lines:
             file.left_out.add(name, f"has {inside.left_out}", "part")
