@@ -26,7 +26,6 @@ def commands() -> "typer.Typer":
     from benchmarks.figures import analyse
     from benchmarks.folders.command import folders
     from benchmarks.quality.beir import beir
-    from benchmarks.quality.choose import choose
     from benchmarks.quality.confidence import confidence
     from benchmarks.speed.command import speed
     from benchmarks.speed.peers import peers
@@ -34,7 +33,7 @@ def commands() -> "typer.Typer":
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, analyse, beir, choose, confidence, folders, peers, scale, speed):
+    for one in (ablation, analyse, beir, confidence, folders, peers, scale, speed):
         app.command()(one)
     return app
 

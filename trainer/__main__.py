@@ -15,7 +15,6 @@ import signal
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while modules are imported, Ctrl-C shows no traceback
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,20 +24,14 @@ from cdesearch.progress import PlainLines
 from trainer.reporting import Parser, check_torch, reported
 
 
+@reported
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: _train(_parser().parse_args(arguments)))
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m trainer", description="Train a contextual model from pairs of query and document.")
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("--resume", action="store_true", help="continue from the state in run.out, if there is one")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")
-    return parser
-
-
-def _train(options: argparse.Namespace) -> int:
+    options = parser.parse_args(arguments)
     check_torch()  # before torch is imported, which warns if numpy is missing
     with exit_when_stopped("Nothing was written."):
         from trainer.execution import say

@@ -8,7 +8,6 @@ learned the pairs, so their queries are as hard as those of a new corpus. The he
 The head is written into the config.json of CHECKPOINT.
 """
 
-import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -196,15 +195,10 @@ def ndcg(scores: Tensor, own: Tensor) -> float:
     return float(((ranks < 10) / (ranks + 2.0).log2()).mean())
 
 
+@reported
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train a head and write it; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: _write_head(arguments))
-
-
-def _write_head(arguments: Sequence[str] | None) -> int:
-    parser = Parser(
-        prog="python -m trainer.head", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="python -m trainer.head", description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="folder of the checkpoint that gets the head")
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes/head.toml")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")

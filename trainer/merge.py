@@ -136,15 +136,10 @@ def _share(text: str) -> tuple[Path, float]:
     raise argparse.ArgumentTypeError(f"{text} is not FOLDER=SHARE")
 
 
+@reported
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the merged checkpoint; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: _write_merged(arguments))
-
-
-def _write_merged(arguments: Sequence[str] | None) -> int:
-    parser = Parser(
-        prog="python -m trainer.merge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="python -m trainer.merge", description=__doc__)
     parser.add_argument("out", type=Path, help="folder of the merged checkpoint")
     parser.add_argument("shares", type=_share, nargs="+", metavar="FOLDER=SHARE", help="a checkpoint and its share")
     parser.add_argument("--slerp", action="store_true", help="merge two checkpoints along an arc")

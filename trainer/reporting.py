@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib.util import find_spec
 
 from cdesearch.cli.exits import BAD_INPUT, print_error, report
@@ -30,20 +31,28 @@ def exit_without_torch() -> None:
         sys.exit(print_error(str(error), error.exit_code))
 
 
-def reported(program: Callable[[], int]) -> int:
-    """Run a program; returns its exit code. Every error is one line on stderr."""
-    try:
-        return program()
-    except ModuleNotFoundError as error:
-        module = str(error.name).partition(".")[0]
-        package = PACKAGES.get(module, module)
-        return print_error(f"{package} is not installed. Run `pip install {package}`.", BAD_INPUT)
-    except BaseException as error:
-        return report(error)
+def reported(program: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
+    """The program, which returns its exit code, with each error as one line on stderr."""
+
+    @wraps(program)
+    def run(arguments: Sequence[str] | None = None) -> int:
+        try:
+            return program(arguments)
+        except ModuleNotFoundError as error:
+            module = str(error.name).partition(".")[0]
+            package = PACKAGES.get(module, module)
+            return print_error(f"{package} is not installed. Run `pip install {package}`.", BAD_INPUT)
+        except BaseException as error:
+            return report(error)
+
+    return run
 
 
 class Parser(argparse.ArgumentParser):
     """Reports wrong options in one line, without the usage that argparse prints before it."""
+
+    def __init__(self, prog: str, description: str | None) -> None:
+        super().__init__(prog, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def error(self, message: str) -> None:  # type: ignore[override] # raises, as the original exits
         raise InputError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")

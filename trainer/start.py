@@ -5,7 +5,6 @@
 Its vectors are those of the biencoder, whitened by the statistics of a corpus. Training changes the gates.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -151,15 +150,10 @@ def _span_tokens(source: Path) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
+@reported
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the start checkpoint; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: _write_start(arguments))
-
-
-def _write_start(arguments: Sequence[str] | None) -> int:
-    parser = Parser(
-        prog="python -m trainer.start", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="python -m trainer.start", description=__doc__)
     parser.add_argument("source", type=Path, help="sentence-transformers folder of a BERT biencoder")
     parser.add_argument("out", type=Path, help="folder of the start checkpoint")
     writing_options(parser, "int8")

@@ -33,6 +33,7 @@ from benchmarks.systems.text import Fused
 from cdesearch.errors import InputError
 from cdesearch.evaluation.measures import bootstrap_interval
 from cdesearch.progress import Silent
+from cdesearch.search.fusion import ZScoreFusion
 from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -62,7 +63,7 @@ def by_product(searcher: Searcher, name: str = "cdesearch") -> Mapping[str, Find
 def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[str, Finder]:
     """All systems by name; OURS is the first. Vectors are stored in `work`."""
     passages = [Passage(chunk.path, chunk.text) for chunk in chunks]
-    minilm = Fused(Biencoder(installed_minilm(), work, "all-MiniLM-L6-v2"), "z-score")
+    minilm = Fused(Biencoder(installed_minilm(), work, "all-MiniLM-L6-v2"), ZScoreFusion())
     return {**by_product(searcher), minilm.name: partial(_by_vectors_and_words, minilm, passages)}
 
 

@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from benchmarks.datasets.dataset import HALVES, Dataset, Half
-from benchmarks.folders.archives import FOLDERS, rebuilt
+from benchmarks.datasets.dataset import HALVES, Half
 from cdesearch.errors import SourceError
 from cdesearch.evaluation.questions import Answer, plain
-from cdesearch.progress import Silent
 from cdesearch.search.documents import DocumentReader
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
-from indexer.build import build
 from indexer.documents.chunk import CHUNK_TOKENS
-from indexer.formats.records import PART
-from indexer.settings import Options
 
 QUESTIONS = Path(__file__).parent / "questions"
 DEPTH = 10
@@ -102,28 +97,3 @@ def all_chunks(index: Index) -> list[Chunk]:
     reader = DocumentReader(index)
     paths = index.chunks.search().select(["path"]).limit(index.chunks.count_rows()).to_arrow()["path"].to_pylist()
     return [chunk for path in sorted(set(paths)) for chunk in reader.file(path)]
-
-
-def development_set(name: str, data: Path) -> Dataset:
-    """The chunks of a folder of the benchmark, and its questions of the half to choose by."""
-    files = rebuilt(name, FOLDERS[name], data)
-    build([files], Options(index=data / name / "index"), Silent())
-    chunks = all_chunks(Index(data / name / "index"))
-    return judged_chunks(name, chunks, read_questions(QUESTIONS / f"{name}.jsonl", "choose"))
-
-
-def judged_chunks(name: str, chunks: Sequence[Chunk], questions: Sequence[Question]) -> Dataset:
-    """A data set of chunks, each a part of its file. Every chunk that answers a question is relevant to it."""
-    ids = tuple(f"{chunk.path}{PART}{row}" for row, chunk in enumerate(chunks))
-
-    def right(question: Question) -> dict[str, int]:
-        return {
-            id_: 1
-            for id_, chunk in zip(ids, chunks, strict=True)
-            if any(answer.is_in(chunk.path, chunk.text) for answer in question.answers)
-        }
-
-    asked = {f"question-{row}": question for row, question in enumerate(questions)}
-    texts = {query: question.text for query, question in asked.items()}
-    judged = {query: right(question) for query, question in asked.items()}
-    return Dataset(f"folder {name}", Path(), ids, tuple(chunk.text for chunk in chunks), texts, judged, ())

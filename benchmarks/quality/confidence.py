@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from benchmarks.datasets.dataset import Dataset, read_dataset
-from benchmarks.datasets.samples import read_domain
 from benchmarks.measurement import RESULTS, Measurement, command, make_results_folder, measure
 from benchmarks.systems.product import index_texts
 from cdesearch.encode.encoder import Encoder
@@ -21,6 +20,7 @@ from cdesearch.errors import InputError
 from cdesearch.search.options import Mode
 from cdesearch.search.result import ANSWERABLE
 from cdesearch.search.searcher import Searcher
+from trainer.data.pairs.reading import domain_name, read_pairs
 
 Kind = Literal["own", "removed", "foreign"]
 WEIGHTS: Mapping[Kind, float] = {"own": 1.0, "removed": 0.5, "foreign": 0.5}  # of a question of each kind
@@ -118,6 +118,25 @@ def confidence(settings: ConfidenceSettings) -> None:
         }
         name = f"{mode}-{sets[0].name}"
         measure("confidence", {name: partial(measurements, asked)}, {"data": list(asked), **size}, settings.out)
+
+
+def read_domain(file: Path, documents: int, characters: int, queries: int) -> Dataset:
+    """A sample of the documents of a pair file, each cut to `characters`, with one query for some of them.
+
+    The sample is the same in every run.
+    """
+    asked: dict[str, str] = {}
+    for pair in read_pairs(file):
+        asked.setdefault(pair.document[:characters], pair.query)
+    random = np.random.default_rng(0)
+    every = list(asked)
+    texts = [every[row] for row in random.permutation(len(every))[:documents]]
+    name = domain_name(file)
+    ids = tuple(f"{name}-{row}" for row in range(len(texts)))
+    rows = random.permutation(len(texts))[:queries].tolist()
+    questions = {f"query-{row}": asked[texts[row]] for row in rows}
+    judged = {f"query-{row}": {ids[row]: 1} for row in rows}
+    return Dataset(name, file, ids, tuple(texts), questions, judged, ())
 
 
 def measurements(asked: Mapping[str, Sequence[Asked]]) -> list[Measurement]:

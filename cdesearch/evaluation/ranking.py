@@ -28,7 +28,7 @@ from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
 from cdesearch.search.first_stage import first_stage_of, is_kept
-from cdesearch.search.fusion import Candidates, EvidenceFusion
+from cdesearch.search.fusion import FUSION, Candidates
 from cdesearch.search.lexical import text_search
 from cdesearch.search.nearest import RowIds
 from cdesearch.search.neighbours import Scores
@@ -43,7 +43,6 @@ from cdesearch.store.schema import Chunk, Hit
 MAX_DOCUMENT = 5_000  # chunks of a document whose vectors are read
 
 _WORD = re.compile(r"[^\W_]+")
-FUSION = EvidenceFusion()
 MAX_PLAIN = 100_000  # chunks whose vectors fit into memory
 
 Rank = int | None  # from 1; None if no answer is among the first DEPTH hits
@@ -163,7 +162,7 @@ class Asking:
 
     def __init__(self, index: Index, models: ModelLoader, executor: ThreadPoolExecutor) -> None:
         self.index = index
-        self.reader = GenerationReader(index, models.encoder_for, executor, FUSION)
+        self.reader = GenerationReader(index, models.encoder_for, executor)
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Asked]:
         """Read the candidates of all questions. `advance` is called with 1 after each; raises IndexStateError."""

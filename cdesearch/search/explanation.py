@@ -11,7 +11,7 @@ from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.first_stage import own_cosine
-from cdesearch.search.fusion import Evidence, EvidenceFusion
+from cdesearch.search.fusion import FUSION, Evidence
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
 from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
@@ -92,7 +92,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         found = _Found.of(reader, chunk_id)
         vector = encoder.encode([query.text], "query", index.context_for(encoder))[0]
         rows, candidates = reader.candidates(query, vector)
-        evidence = EvidenceFusion().evidence(candidates)
+        evidence = FUSION.evidence(candidates)
         positions = np.flatnonzero(rows == found.row)
         if not len(positions):
             raise QueryError("This chunk is not a hit of the query.", "Pass the same k and path as the search.")

@@ -1,11 +1,7 @@
-"""Fusion combines dense and lexical scores into one ranking.
-
-To add a fusion method, write a class that implements the protocol `Fusion`, and register it in `FUSIONS`.
-"""
+"""Fusion combines dense and lexical scores into one ranking."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -69,22 +65,8 @@ class Evidence:
         return fused
 
 
-class Fusion(Protocol):
-    """A method that combines dense and lexical scores."""
-
-    def dense_depth(self, k: int) -> int:
-        """How many of the nearest chunks must be candidates for `k` hits."""
-
-    def text_depth(self, k: int) -> int:
-        """How many of the chunks with the highest BM25 scores must be candidates for `k` hits."""
-
-    def scores(self, candidates: Candidates) -> Scores:
-        """The fused scores (n,); higher is better."""
-
-
-@dataclass(frozen=True, slots=True)
 class EvidenceFusion:
-    """The default method: the sum of the dense and the lexical evidence that a candidate matches better than chance.
+    """The method of hybrid search: the sum of the dense and the lexical evidence that a match is better than chance.
 
     The dense evidence is the cosine in standard deviations from the mean of `null`, the query's cosines with the
     context chunks. These chunks were sampled without regard to any query. The lexical evidence is the logarithm of
@@ -102,8 +84,6 @@ class EvidenceFusion:
     A part of the dense evidence of each of the best candidates is that of the nearest ones among them, see
     `cdesearch.search.neighbours`.
     """
-
-    text_weight: float = TEXT_WEIGHT
 
     def dense_depth(self, k: int) -> int:
         """A multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest.
@@ -134,7 +114,7 @@ class EvidenceFusion:
         most_text = own.max(initial=0.0)
         combined = own if best is None else (own + best) / 2
         dense_z = np.where(known, dense_z, combined * (most_dense / max(most_text, 1e-9)))
-        text_weight = self.text_weight * (most_text / most_dense)
+        text_weight = TEXT_WEIGHT * (most_text / most_dense)
         dense_weight = 1 - (1 - BLIND_WEIGHT) * candidates.blindness
         found = Evidence(dense_z, mean, spread, own, best, noise, text_weight, dense_weight)
         if candidates.vectors is None:
@@ -166,8 +146,7 @@ class ZScoreFusion:
         return _z(dense) + _z(np.nan_to_num(candidates.text, nan=0.0))
 
 
-FUSIONS: dict[str, Fusion] = {"evidence": EvidenceFusion(), "z-score": ZScoreFusion()}
-DEFAULT_FUSION = "evidence"
+FUSION = EvidenceFusion()
 
 
 def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:

@@ -17,7 +17,7 @@ from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.file_filter import FileConditions
-from cdesearch.search.fusion import Candidates, Fusion, noise_of
+from cdesearch.search.fusion import FUSION, Candidates, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.neighbours import Scores
@@ -65,12 +65,11 @@ class _Ranking:
 class GenerationReader:
     """Answers queries from one generation, which updates never change."""
 
-    def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
+    def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor) -> None:
         """`encoder` loads the model of an index; `executor` runs the parts of a search that can overlap."""
         self.index = index
         self._load = encoder
         self._executor = executor
-        self._fusion = fusion
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -209,7 +208,7 @@ class GenerationReader:
 
     def _fused(self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
-        scores = self._fusion.scores(candidates)
+        scores = FUSION.scores(candidates)
         return _Ranking.of(rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
 
     def candidates(self, query: SearchRequest, vector: Floats) -> tuple[RowIds, Candidates]:
@@ -261,11 +260,11 @@ class GenerationReader:
 
     def _dense_hits(self, vector: Floats, k: int, condition: str | None) -> Found:
         """The nearest chunks, as many as the fusion needs."""
-        return nearest_chunks(self.index, vector, self._fusion.dense_depth(k), condition, self._columns)
+        return nearest_chunks(self.index, vector, FUSION.dense_depth(k), condition, self._columns)
 
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""
-        limit = self._fusion.text_depth(query.k)
+        limit = FUSION.text_depth(query.k)
         hits = lexical_hits(self.index, query.text, condition, columns, limit)
         found = Found.from_table(self.index, hits.table, "_score")
         return replace(found, is_complete=hits.is_complete)

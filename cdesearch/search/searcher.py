@@ -25,7 +25,6 @@ from cdesearch.errors import (
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.search.documents import DocumentReader, Surroundings, surroundings_of
 from cdesearch.search.explanation import Explanation, explain
-from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import Searches, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
@@ -111,7 +110,7 @@ class Searcher(Searches):
 
     `close` or the end of a `with` block ends its threads. The model is loaded when a dense or hybrid query first needs
     it. `encoder` is a model that is already loaded, or a loader that several indexes share. Without it, a
-    `ModelLoader` is created from `device` and `model`. `fusion` is a name in `cdesearch.search.fusion.FUSIONS`.
+    `ModelLoader` is created from `device` and `model`.
     """
 
     def __init__(
@@ -120,12 +119,10 @@ class Searcher(Searches):
         encoder: Encoder | ModelLoader | None = None,
         device: Device = "auto",
         model: Model | None = None,
-        fusion: str = DEFAULT_FUSION,
     ) -> None:
         self.refused: RefusedGeneration | None = None  # the newer generation that the last `refresh` could not open
         self._given = encoder if isinstance(encoder, Encoder) else None
         self._models = encoder if isinstance(encoder, ModelLoader) else ModelLoader(device, model)
-        self._fusion = FUSIONS[fusion]
         self._is_closed = False
         self._opening = Lock()
         self._executor = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
@@ -282,7 +279,7 @@ class Searcher(Searches):
             return self._newest
 
     def _reader(self, index: Index) -> GenerationReader:
-        return GenerationReader(index, self._encoder_for, self._executor, self._fusion)
+        return GenerationReader(index, self._encoder_for, self._executor)
 
     def _encoder_for(self, index: Index) -> Encoder:
         if self._given is not None:

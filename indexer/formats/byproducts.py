@@ -22,8 +22,8 @@ BUILD_FOLDERS = {
     "zig-out": ("build.zig",),
     "zig-cache": ("build.zig",),
 }
+ALWAYS = {"__pycache__": "compiled code", "node_modules": "installed packages"}  # no other folder has these names
 INSTALLED = {
-    "node_modules": (),  # no other folder has this name
     "bower_components": ("bower.json", "package.json"),
     "elm-stuff": ("elm.json",),
     "vendor": ("composer.json", "go.mod"),
@@ -74,17 +74,11 @@ def marker_rule(names: frozenset[str]) -> str | None:
 
 
 def _folder_rule(name: str, names: frozenset[str]) -> str | None:
-    if name == "__pycache__":
-        return "compiled code (__pycache__)"
-    for folders, kind in ((BUILD_FOLDERS, "build folder"), (INSTALLED, "installed packages")):
-        beside = folders.get(name)
-        if beside is not None:
-            found = next((file for file in beside if file in names), None)
-            if found is not None:
-                return f"{kind} (beside {found})"
-            if not beside:
-                return f"{kind} ({name})"
-    return None
+    if name in ALWAYS:
+        return f"{ALWAYS[name]} ({name})"
+    kind = "build folder" if name in BUILD_FOLDERS else "installed packages"
+    found = next((file for file in (BUILD_FOLDERS | INSTALLED).get(name, ()) if file in names), None)
+    return found and f"{kind} (beside {found})"
 
 
 def _accompanying(name: str, names: frozenset[str]) -> str | None:

@@ -84,7 +84,7 @@ def code_document(file: OpenFile, text: str, language: str, headings: tuple[Head
     """The document of a file of code or settings; raises GeneratedError if its lines are too long for a person."""
     if not file.is_wanted and len(text) > MINIFIED * (text.count("\n") + 1):
         raise GeneratedError("minified or generated code")
-    return Document(file.path, file.path, file.name, text, "code", language=language, headings=headings, has_lines=True)
+    return Document.of(file, "", text, "code", language=language, headings=headings, has_lines=True)
 
 
 def check_written_by_hand(file: OpenFile, text: str) -> None:
@@ -138,4 +138,4 @@ class PlainText(Format):
             check_written_by_hand(file, text)
             yield code_document(file, text, language)
         else:
-            yield Document(file.path, file.path, file.name, text, "text", has_lines=True)
+            yield Document.of(file, "", text, has_lines=True)

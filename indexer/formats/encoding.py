@@ -100,7 +100,8 @@ def stream_encoding(stream: BufferedIOBase) -> tuple[str, str]:
                 decoder.decode(block)
             except UnicodeDecodeError:
                 is_utf8 = False
-        sample += _not_ascii(block)[: SAMPLE - len(sample)]
+        lines = b"\n".join(line for line in block.split(b"\n") if not line.isascii())
+        sample += lines[: SAMPLE - len(sample)]
     stream.seek(0)
     return _encoding(head, sample, None, is_utf8=is_utf8 and not decoder.getstate()[0])
 
@@ -244,11 +245,6 @@ def _unmarked_utf16(data: bytes) -> str | None:
     if odd or "\ufffd" in text or share < (0.9 if data.isascii() else 0.1) or 2 * min(high, low) > max(high, low):
         return None
     return "utf-16-be" if high > low else "utf-16-le"
-
-
-def _not_ascii(data: bytes) -> bytes:
-    """The lines of `data` that contain bytes outside ASCII."""
-    return b"\n".join(line for line in data.split(b"\n") if not line.isascii())
 
 
 def _detected(sample: bytes, *, is_sure: bool) -> str:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from io import BufferedIOBase
+from dataclasses import asdict, dataclass, field, replace
+from io import BufferedIOBase, BytesIO
 from pathlib import PurePosixPath
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
@@ -59,6 +59,12 @@ class Document:
     has_lines: bool = False  # whether lines of `text` are lines of the file, or rows of a sheet
     line_numbers: tuple[int, ...] = ()  # of the lines of `text`, unless they are 1, 2, 3 and so on
     record: str | None = None  # the id of a record, which may be one of several chunks of its document
+
+    @classmethod
+    def of(cls, file: "OpenFile", title: str, text: str, layout: Layout = "text", **fields: Any) -> Self:
+        """The document of a file, or of its `record`. Without a title of its own it has the name of the file."""
+        below = f"#{fields['record']}" if fields.get("record") else ""
+        return cls(file.path + below, file.path, title or file.name, text, layout, **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,30 @@ class Format(Protocol):
         Raises UnreadableError with the reason that the user will see. Any other exception is reported as a failure of
         the parser; the file is skipped in both cases. GeneratedError names the rule that ignores the file.
         """
+
+
+def documents_inside(
+    file: OpenFile, name: str, data: Callable[[], bytes], read: Callable[[OpenFile], Iterator[Document]]
+) -> Iterator[Document]:
+    """The documents of a file that another one has attached, whose name follows "#" in their ids.
+
+    A part of it that cannot be read is left out of `file` and counted.
+    """
+    last = name.rpartition("/")[2]
+    inside = replace(file, path=last, left_out=LeftOut(), chosen=set())
+    try:
+        for document in read(replace(inside, stream=BytesIO(data()))):
+            below = document.id.removeprefix(last)  # of a record in the attachment
+            record = name if document.record is None else f"{name}#{document.record}"
+            yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=record)
+    except MemoryError:
+        raise
+    except Exception as error:  # parsers raise many errors; only this part is lost
+        reason = error if isinstance(error, UnreadableError) else f"its parser failed ({type(error).__name__})"
+        file.left_out.add(name, f"cannot be read: {reason}", "part")
+    else:
+        if inside.left_out.n_lines:
+            file.left_out.add(name, f"has {inside.left_out}", "part")
 
 
 def suffix_of(name: str) -> str:

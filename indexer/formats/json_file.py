@@ -215,7 +215,7 @@ class JsonLines(Format):
             try:
                 row = _record(line)
                 found = find_columns(row, file)
-            except _LineError as error:
+            except ValueError as error:
                 file.left_out.add(number, str(error))
             except UnreadableError as error:
                 lacking, n_lacking = lacking or error, n_lacking + 1
@@ -229,21 +229,17 @@ class JsonLines(Format):
             raise UnreadableError(none + file.left_out.problems)
 
 
-class _LineError(Exception):
-    """A line is not a JSON object; the message completes a sentence that begins with the line's number."""
-
-
 def _record(line: bytes) -> dict[str, Any]:
-    """The object on a line; raises _LineError."""
+    """The object on a line; raises ValueError, whose message completes a sentence that begins with "line 7"."""
     try:
         # Without the end of the line, so that an error there has the number of this line, and without what a crash left
         row = parse_json(line.rstrip().strip(b"\0"))
     except json.JSONDecodeError as error:
-        raise _LineError(f"is not JSON ({error.msg} at column {error.colno})") from None
+        raise ValueError(f"is not JSON ({error.msg} at column {error.colno})") from None
     except ValueError as error:
-        raise _LineError(f"is not JSON ({error})") from None
+        raise ValueError(f"is not JSON ({error})") from None
     if not isinstance(row, dict):
-        raise _LineError("is not a JSON object")
+        raise ValueError("is not a JSON object")
     return row
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
-from io import BufferedIOBase, BytesIO
+from functools import partial
+from io import BufferedIOBase
 from pathlib import PurePosixPath, PureWindowsPath
 from quopri import decodestring
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Document, Format, LeftOut, OpenFile, UnreadableError
+from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, documents_inside
 from indexer.formats.html import to_markdown
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
@@ -77,15 +78,15 @@ class _WithAttachments(Format):
             texts.append(f"Attachments: {', '.join(files)}")
         title = _header(message, "Subject")[:MAX_TITLE] or file.name
         text = "\n\n".join(text for text in texts if text.strip())
-        identity = f"{file.path}#{record}" if record else file.path
-        yield Document(identity, file.path, title, text, "text", record=record or None)
+        yield Document.of(file, title, text, record=record or None)
         left = MAX_ATTACHED
-        for number, name in enumerate(name for name in files if self._attached(name) is not None):
+        read = [(name, part, found) for name, part in files.items() if (found := self._attached(name)) is not None]
+        for number, (name, part, found) in enumerate(read):
             whole = f"{record}/{name}" if record else name
             if number >= MAX_FILES:
                 file.left_out.add(whole, f"is not one of the first {MAX_FILES} attachments", "part")
                 continue
-            for document in self._attachment(file, whole, name, files[name]):
+            for document in documents_inside(file, whole, partial(_bytes, part), found.read):
                 left -= len(document.text)
                 if left < 0:
                     left += len(document.text)
@@ -93,26 +94,6 @@ class _WithAttachments(Format):
                     file.left_out.add(whole, problem, "part")
                     break
                 yield replace(document, title=f"{title}: {document.title}"[:MAX_TITLE])
-
-    def _attachment(self, file: OpenFile, record: str, name: str, part: Message) -> Iterator[Document]:
-        """The documents of an attachment, if one of the formats reads it. One that is broken is left out and counted.
-
-        `record` names the attachment in the file.
-        """
-        found = self._attached(name)
-        if found is None:
-            return
-        opened = replace(file, path=name, stream=BytesIO(_bytes(part)), left_out=LeftOut(), chosen=set())
-        try:
-            for document in found.read(opened):
-                below = document.id.removeprefix(name)  # of a record in the attachment
-                inner = record if document.record is None else f"{record}#{document.record}"
-                yield replace(document, id=f"{file.path}#{record}{below}", path=file.path, record=inner)
-        except UnreadableError as error:
-            file.left_out.add(record, f"cannot be read: {error}", "part")
-        else:
-            if opened.left_out.n_lines:
-                file.left_out.add(record, f"has {opened.left_out}", "part")
 
 
 class Mail(_WithAttachments):

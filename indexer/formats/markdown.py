@@ -22,8 +22,8 @@ class Markdown(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
         headings = _headings(text)
-        title = headings[0].title if headings else file.name
-        yield Document(file.path, file.path, title, text, "markdown", headings=headings, has_lines=True)
+        title = headings[0].title if headings else ""
+        yield Document.of(file, title, text, "markdown", headings=headings, has_lines=True)
 
 
 def converted_document(path: str, title: str, markdown: str, anchors: tuple[Anchor, ...] = ()) -> Document:

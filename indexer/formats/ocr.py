@@ -29,7 +29,7 @@ class Image(Format):
         if not file.has_ocr:
             raise UnreadableError("image; `cdesearch index --ocr` reads the text in images")
         text = text_of(rows_of(recognise(_pixels(file.stream), 1.0)))
-        yield Document(file.path, file.path, file.name, text, "text")
+        yield Document.of(file, "", text)
 
 
 def is_installed() -> bool:

@@ -45,16 +45,9 @@ class Outline:
 
     def document(self, file: OpenFile, title: str = "") -> Document:
         """The document of all lines."""
-        return Document(
-            file.path,
-            file.path,
-            title or file.name,
-            "\n".join(self._lines),
-            "text",
-            headings=tuple(self._headings),
-            has_lines=True,
-            line_numbers=tuple(self._numbers),
-        )
+        headings, numbers = tuple(self._headings), tuple(self._numbers)
+        text = "\n".join(self._lines)
+        return Document.of(file, title, text, headings=headings, has_lines=True, line_numbers=numbers)
 
 
 def check_depth(depth: int, kind: str) -> None:

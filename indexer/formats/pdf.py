@@ -98,8 +98,7 @@ class _Text:
         end = self.starts[1] if len(self.starts) > 1 else self.size
         on_first_page = [heading for heading in headings if heading.offset < end]
         title = title or min(on_first_page, key=lambda heading: heading.level, default=Heading(0, 1, file.name)).title
-        text, starts = "".join(self.parts), tuple(self.starts)
-        return Document(file.path, file.path, title, text, "text", headings=headings, pages=starts)
+        return Document.of(file, title, "".join(self.parts), headings=headings, pages=tuple(self.starts))
 
     def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:
         blocks = found_headings(rows_of(segments), body_size, self.outline, len(self.starts) - 1)

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from ctypes import POINTER, c_ushort, cast, create_string_buffer
-from dataclasses import replace
-from io import BytesIO
 from typing import Any
 
-from indexer.formats.format import Document, Format, LeftOut, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, documents_inside
 
 MAX_NOTES = 2_000  # of a page
 MAX_FILES = 100
@@ -61,17 +59,11 @@ def _string(read: Callable[..., int], *arguments: Any) -> str:
 def files_in(pdf: Any, file: OpenFile, find_format: Callable[[str], Format | None]) -> Iterator[Document]:
     """The documents in the files that are embedded in a PDF."""
     for number in range(min(MAX_FILES, pdf.count_attachments())):
-        name = str(number)
         try:
             attachment = pdf.get_attachment(number)
             name = attachment.get_name().replace("\\", "/").rpartition("/")[2]
-            found = find_format(name)
-            if found is None:
-                continue
-            stream = BytesIO(bytes(attachment.get_data()))
-            for document in found.read(replace(file, path=name, stream=stream, left_out=LeftOut(), chosen=set())):
-                yield replace(document, id=f"{file.path}#{document.id}", path=file.path, record=document.id)
-        except MemoryError:
-            raise
-        except Exception as error:  # parsers raise many errors; only this part is lost
-            file.left_out.add(name, f"cannot be read: {error}", "part")
+        except Exception as error:  # pdfium and the name may raise many; only this part is lost
+            file.left_out.add(str(number), f"cannot be read: {error}", "part")
+            continue
+        if (found := find_format(name)) is not None:
+            yield from documents_inside(file, name, attachment.get_data, found.read)

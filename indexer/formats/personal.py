@@ -76,21 +76,10 @@ def _record(file: OpenFile, number: int, properties: list[Property]) -> Document
     """The document of an event or a contact, with the lines of its properties."""
     said = [(line, name, _said(name, parameters, value)) for line, name, parameters, value in properties]
     titles = {name: " ".join(text.split()) for _, name, text in reversed(said)}
-    shown = [
-        (line, part)
-        for line, name, text in said
-        for part in (f"{LABELS[name]}: {text}" if LABELS[name] else text).split("\n")
-    ]
-    return Document(
-        f"{file.path}#{number}",
-        file.path,
-        next((titles[name] for name in TITLES if titles.get(name)), file.name),
-        "\n".join(part for _, part in shown),
-        "text",
-        has_lines=True,
-        line_numbers=tuple(line for line, _ in shown),
-        record=str(number),
-    )
+    title = next((titles[name] for name in TITLES if titles.get(name)), "")
+    shown = [f"{LABELS[name]}: {text}" if LABELS[name] else text for _, name, text in said]
+    lines = tuple(line for (line, *_), text in zip(said, shown, strict=True) for _ in text.split("\n"))
+    return Document.of(file, title, "\n".join(shown), has_lines=True, line_numbers=lines, record=str(number))
 
 
 def _said(name: str, parameters: str, value: str) -> str:

@@ -27,12 +27,4 @@ def slides_document(file: OpenFile, title: str, slides: Sequence[Slide]) -> Docu
         texts.append(text)
         offset += len(text) + 2
     first = next((slide.title for slide in slides if slide.title), "")
-    return Document(
-        file.path,
-        file.path,
-        title or first or file.name,
-        "\n\n".join(texts),
-        "text",
-        headings=tuple(headings),
-        pages=tuple(pages),
-    )
+    return Document.of(file, title or first, "\n\n".join(texts), headings=tuple(headings), pages=tuple(pages))

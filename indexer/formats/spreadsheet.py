@@ -6,6 +6,7 @@ The anchor of a row names its cells.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
+from typing import Any
 
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile, UnreadableError
 
@@ -77,18 +78,9 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
         last = number
         if size > MAX_CHARACTERS:
             raise UnreadableError(f"sheet of more than {MAX_CHARACTERS:,} characters")
-    return Document(
-        f"{file.path}#{sheet}",
-        file.path,
-        title or file.name,
-        "\n".join(lines),
-        "text",
-        headings=(Heading(BEFORE_TEXT, 1, sheet), *_header(first_rows)),
-        anchors=tuple(anchors),
-        has_lines=True,
-        line_numbers=tuple(numbers),
-        record=sheet,
-    )
+    headings = Heading(BEFORE_TEXT, 1, sheet), *_header(first_rows)
+    places: dict[str, Any] = {"anchors": tuple(anchors), "has_lines": True, "line_numbers": tuple(numbers)}
+    return Document.of(file, title, "\n".join(lines), headings=headings, record=sheet, **places)
 
 
 def note_cell(column: int, text: str) -> Cell:

@@ -53,7 +53,7 @@ class Subtitles(Format):
                     outline.line(part, line)
         document = outline.document(file)
         if not document.text.strip():
-            document = Document(file.path, file.path, file.name, text, "text", has_lines=True)
+            document = Document.of(file, "", text, has_lines=True)
         yield document
 
 

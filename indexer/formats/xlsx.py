@@ -53,7 +53,8 @@ class Xlsx(Format):
         shared = _part(package, targets, "sharedStrings")
         items = iterate_xml(package.read(shared, is_streamed=True), KIND, "si") if shared else ()
         texts = [_rich_text(item) for event, item in items if event == "end"]
-        values = Values(texts, _date_styles(package, targets), is_1904=_is_1904(workbook))
+        is_1904 = any(attribute(one, "date1904") in ("1", "true") for one in workbook.iterfind("{*}workbookPr"))
+        values = Values(texts, _date_styles(package, targets), is_1904=is_1904)
         listed = list(workbook.iter("{*}sheet"))
         if len(listed) > MAX_SHEETS:
             raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
@@ -92,11 +93,6 @@ def date_styles(codes: dict[str, str], used: Iterable[str]) -> set[int]:
     dates = {number for number, code in codes.items() if re.search(r"[dmyhs]", _LITERALS.sub("", code), re.IGNORECASE)}
     dates |= {str(number) for number in BUILT_IN_DATES} - codes.keys()
     return {number for number, one in enumerate(used) if one in dates}
-
-
-def _is_1904(workbook: Any) -> bool:
-    settings = workbook.find("{*}workbookPr")
-    return settings is not None and attribute(settings, "date1904") in ("1", "true")
 
 
 class Values:

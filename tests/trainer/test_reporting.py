@@ -20,10 +20,10 @@ def project_packages():
 
 @pytest.mark.parametrize("module", ["faiss", "flash_attn", "pyarrow"])
 def test_a_missing_module_is_named_as_pip_knows_it(capsys, module):
-    def fail():
+    def fail(_):
         raise ModuleNotFoundError(name=module)
 
-    assert reported(fail) == 2
+    assert reported(fail)() == 2
     package = re.search(r"`pip install ([^`]*)`", capsys.readouterr().err).group(1)
     assert package == PACKAGES.get(module, module) and package in project_packages()
 

@@ -9,7 +9,6 @@ from benchmarks.folders.questions import (
     QUESTIONS,
     Passage,
     Question,
-    judged_chunks,
     measure_question,
     read_questions,
 )
@@ -17,7 +16,6 @@ from benchmarks.systems.biencoder import installed_minilm
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer
 from cdesearch.store.index import Index
-from cdesearch.store.schema import Chunk
 
 QUESTION = Question("q", "why", (Answer("a", "the moon is far"),))
 
@@ -66,15 +64,6 @@ def test_the_questions_that_ship_can_be_read():
     for file in QUESTIONS.glob("*.jsonl"):
         assert file.stem in FOLDERS
         assert all(question.answers for question in read_questions(file))
-
-
-def test_every_chunk_that_answers_is_relevant_and_a_part_of_its_file():
-    paths_and_texts = [("a", "cheese"), ("a", "the moon is far"), ("b", "the moon is far"), ("a", "the moon\nis far")]
-    chunks = [Chunk("", path, None, 0, path, "", (), text, 0, 1, 1, None) for path, text in paths_and_texts]
-    dataset = judged_chunks("sky", chunks, [QUESTION])
-    assert dataset.documents == [[0, 1, 3], [2]]
-    (judged,) = dataset.judgements.values()
-    assert set(judged) == {dataset.ids[1], dataset.ids[3]}
 
 
 def test_every_measure_has_an_interval_and_its_difference_from_ours(capsys):

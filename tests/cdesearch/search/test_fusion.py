@@ -10,8 +10,7 @@ from scipy.stats import zscore
 
 from cdesearch.search import fusion
 from cdesearch.search.fusion import (
-    DEFAULT_FUSION,
-    FUSIONS,
+    FUSION,
     MIN_DENSE_Z,
     MIN_NULL_SIZE,
     MIN_RATIO,
@@ -19,11 +18,12 @@ from cdesearch.search.fusion import (
     RARITY,
     TEXT_WEIGHT,
     Candidates,
+    ZScoreFusion,
 )
 
 
 def fuse(dense, text, null, documents=None):
-    return FUSIONS[DEFAULT_FUSION].scores(Candidates(dense, text, null, documents))
+    return FUSION.scores(Candidates(dense, text, null, documents))
 
 
 NULL = np.linspace(-0.1, 0.1, 21)
@@ -116,7 +116,7 @@ def test_words_that_many_chunks_share_do_not_change_the_dense_ranking():
 
 
 def test_the_evidence_names_the_null_distribution_and_the_noise_on_which_it_rests():
-    method = FUSIONS["evidence"]
+    method = FUSION
     found = method.evidence(Candidates(np.array([0.5, 0.2]), np.array([9.0, np.nan]), NULL + 0.25))
     assert (found.null_mean, found.null_spread) == (pytest.approx(0.25), pytest.approx(pstdev(NULL)))
     assert found.noise == pytest.approx(9.0 / MIN_RATIO / NOISE_RANK**RARITY)
@@ -138,10 +138,10 @@ def test_z_score_fusion_adds_the_z_scores_of_both_sides_of_each_query(n_queries,
     dense, text = random.normal(0.3, 0.2, (n_queries, n)), random.uniform(1, 20, (n_queries, n))
     missing = random.random(text.shape) < 0.3
     missing[:, 0] = False  # scores that are all equal have no z-scores
-    found = FUSIONS["z-score"].scores(Candidates(dense, np.where(missing, np.nan, text), np.empty(0)))
+    found = ZScoreFusion().scores(Candidates(dense, np.where(missing, np.nan, text), np.empty(0)))
     expected = zscore(dense, axis=1) + zscore(np.where(missing, 0.0, text), axis=1)
     np.testing.assert_allclose(found, expected, atol=1e-9)
-    of_first = FUSIONS["z-score"].scores(Candidates(dense[0], text[0], np.empty(0)))
+    of_first = ZScoreFusion().scores(Candidates(dense[0], text[0], np.empty(0)))
     np.testing.assert_allclose(of_first, zscore(dense[0]) + zscore(text[0]), atol=1e-9)
 
 

@@ -10,7 +10,7 @@ import cdesearch
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
-from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates
+from cdesearch.search.fusion import FUSION, Candidates
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -83,7 +83,7 @@ def test_hybrid_fuses_the_scores_of_both_sides(searcher):
     vectors = dict(zip(table["path"].to_pylist(), searcher.index.vectors_in(table), strict=True))
     near = np.stack([vectors[path] for path in dense])
     candidates = Candidates(np.array(list(dense.values())), scores, null, vectors=near)
-    fused = FUSIONS[DEFAULT_FUSION].scores(candidates)
+    fused = FUSION.scores(candidates)
     hits = searcher.search("rising dough")
     assert {hit.chunk.path: hit.score for hit in hits} == pytest.approx(dict(zip(dense, fused, strict=True)), abs=1e-6)
     assert {hit.chunk.path: hit.text_score for hit in hits if hit.text_score} == pytest.approx(text)
