@@ -155,9 +155,11 @@ def _passage(lines: Sequence[str], words: Sequence[str], first: int | None) -> r
     shown = range(best, best + PASSAGE_LINES)
     for at in shown[1:]:
         if heading_of(lines[at]) is not None and at + 1 < len(lines):  # what follows a heading belongs to it
-            if found[at]:
-                return range(at, min(len(lines), at + PASSAGE_LINES))
-            return range(best, at)
+            below = range(at, min(len(lines), at + PASSAGE_LINES))
+            n_above, n_below = (
+                len(frozenset().union(*found[part.start : part.stop])) for part in (range(best, at), below)
+            )
+            return below if n_below >= n_above else range(best, at)
     return shown
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any, BinaryIO, cast
 
 from indexer.formats.byproducts import byproduct_rule, secret_rule
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import Document, Format, GeneratedError, LeftOut, OpenFile, UnreadableError
+from indexer.formats.format import SHOWN_LINES, Document, Format, GeneratedError, LeftOut, OpenFile, UnreadableError
 from indexer.formats.package import BROKEN
 
 MAX_MEMBER = 64_000_000  # bytes of one file
@@ -40,11 +40,16 @@ class Archive(Format):
         if file.is_in_archive:
             raise UnreadableError("an archive in an archive")
         n_members, left, is_read, name = 0, MAX_UNPACKED, False, ""
+        others: list[str] = []  # the first files that a walk leaves out, or whose names no format lists
         try:
             for given, unpack in self.members(file):
                 name = without_surrogates(given).replace("\\", "/").removeprefix("./")
                 read = None if _is_ignored(name) else self._reader_of(name.rpartition("/")[2])
+                if secret := secret_rule(name, is_folder=False):
+                    file.left_out.add(name, f"is not read: {secret}", "file")
+                    continue
                 if read is None:
+                    others += [name] if len(others) < SHOWN_LINES else []
                     continue
                 n_members += 1
                 if left < 0 or n_members > MAX_MEMBERS:
@@ -66,6 +71,8 @@ class Archive(Format):
             file.left_out.add(name, "is followed by a broken part", "file")
         if file.left_out.n_lines and not is_read:
             raise UnreadableError(f"none of its files can be read: {file.left_out.problems}")
+        if others and not is_read:
+            raise UnreadableError(f"none of its files is of a kind that is read, such as {', '.join(others)}")
 
 
 def _documents(file: OpenFile, name: str, data: bytes, read: ReadFile) -> Iterator[Document]:
@@ -89,12 +96,7 @@ def _is_ignored(name: str) -> bool:
     *folders, last = name.split("/")
     rules = (byproduct_rule(folder, frozenset(), is_folder=True) for folder in folders)
     is_hidden = any(part.startswith(".") or not part for part in (*folders, last))
-    return (
-        is_hidden
-        or "__MACOSX" in folders
-        or any(rules)
-        or bool(byproduct_rule(last, frozenset(), is_folder=False) or secret_rule(name, is_folder=False))
-    )
+    return is_hidden or "__MACOSX" in folders or any(rules) or bool(byproduct_rule(last, frozenset(), is_folder=False))
 
 
 class Zip(Archive):
@@ -117,6 +119,8 @@ class Tar(Archive):
         with tarfile.open(fileobj=file.stream, mode="r|*") as archive:
             while one := archive.next():
                 cast(Any, archive).members.clear()  # of which an archive may have very many
+                if one.size > MAX_UNPACKED:  # to skip so much of a forged archive would not end
+                    raise tarfile.ReadError("its size is impossible")
                 if one.isreg():
                     yield one.name, partial(_unpacked, partial(archive.extractfile, one))
 

@@ -40,10 +40,14 @@ SECRETS = re.compile(
     r"(?:[^/]*/)?(?:"
     r"(?P<folder>\.(?:aws|azure|gnupg|ssh|password-store)/?)"
     r"|\.envrc|\.env(?:[._-](?!example|sample|template|tmpl|dist|defaults?$).*)?|(?!example|sample|template)[^/.]*\.env"
-    r"|[^/]*\.(?:p12|pfx|ppk|jks|keystore|kdbx?|token|tfstate)|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
-    r"|[._](?:netrc|npmrc|pypirc|pgpass|htpasswd|my\.cnf|s3cfg|boto|dockercfg|git-credentials|vault-token|token)"
-    r"|token|(?:tokens?|credentials|client_secrets?|service[-_]account|secrets)\.(?:json|ya?ml|toml)|credentials"
-    r"|\.docker/config\.json|\.kube/config|kubeconfig|\.cargo/credentials\.toml|gh/hosts\.yml|rclone\.conf"
+    r"|env\.(?:local|prod(?:uction)?|dev(?:elopment)?|staging)"
+    r"|[^/]*\.(?:p12|pfx|ppk|jks|keystore|kdbx?|token|tfstate(?:\.backup)?)|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
+    r"|(?:client_secret|service[-_]?account)[^/]*\.json|application_default_credentials\.json|pgpass\.conf|logins\.json"
+    r"|(?:credentials|accesskeys|rootkey)[^/]*\.csv|[^/]*passwords?\.csv|(?:lastpass|bitwarden|1password)[^/]*export[^/]*"
+    r"|[._]?(?:netrc|npmrc|pypirc|pgpass|htpasswd|my\.cnf|s3cfg|boto|dockercfg|git-credentials|vault-token|token)"
+    r"|(?:access_)?token"
+    r"|(?:(?:access_)?token|credentials(?: \(\d+\))?|secrets?)\.(?:json|ya?ml|toml|txt|ini|properties)"
+    r"|credentials|\.?docker/config\.json|\.?kube/config|[^/]*kubeconfig(?:\.ya?ml)?|\.cargo/credentials\.toml|gh/hosts\.yml|rclone\.conf"
     r")",
     re.IGNORECASE | re.DOTALL,
 )

@@ -18,7 +18,11 @@ _GENERATED = re.compile(
     r"generated (?:by|from|with|using|automatically)\b",
     re.IGNORECASE,
 )
-_PRIVATE_KEY = re.compile(r"\s*(?:\{[^-]*\"private_key\"\s*:\s*\")?-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+_PRIVATE_KEY = re.compile(
+    r"\s*(?:[\[{].*?\"(?:private_?key|key)\"\s*:\s*\")?"  # also of an account, in JSON
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\s)",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def _by_language(names: dict[str, str]) -> dict[str, str]:

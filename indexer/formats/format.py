@@ -7,6 +7,8 @@ from io import BufferedIOBase, BytesIO
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, Protocol, Self
 
+from indexer.formats.byproducts import secret_rule
+
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
 
@@ -151,6 +153,9 @@ def documents_inside(
     A part of it that cannot be read is left out of `file` and counted.
     """
     last = name.rpartition("/")[2]
+    if rule := secret_rule(name, is_folder=False):
+        file.left_out.add(name, f"is not read: {rule}", "part")
+        return
     inside = replace(file, path=last, left_out=LeftOut(), chosen=set())
     try:
         for document in read(replace(inside, stream=BytesIO(data()))):

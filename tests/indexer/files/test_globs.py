@@ -78,13 +78,22 @@ def test_a_glob_that_names_a_hidden_folder_includes_it(tmp_path, include, exclud
 
 SECRETS = """.env .env.local prod.env .envrc .aws/credentials .ssh/config .gnupg/a.txt .netrc .npmrc .pypirc
     .docker/config.json .kube/config id_ed25519 a.p12 b.kdbx token.json credentials.json secrets.yaml .git-credentials
-    gh/hosts.yml""".split()  # noqa: SIM905 (a list would be twenty lines)
+    gh/hosts.yml env.production client_secret_1.apps.googleusercontent.com.json serviceAccountKey.json rootkey.csv
+    netrc prod.kubeconfig""".split()  # noqa: SIM905 (a list would be twenty lines)
 
 
 def test_credentials_stay_out_of_hidden_folders_that_are_included_unless_a_glob_names_them(tmp_path):
-    put(tmp_path, *SECRETS, *(f".ci/{name}" for name in SECRETS), ".ci/.env.example", ".ci/.docker/nginx.conf", "a.md")
+    put(
+        tmp_path,
+        *SECRETS,
+        *(f".ci/{name}" for name in SECRETS),
+        ".ci/.env.example",
+        ".ci/.docker/nginx.conf",
+        "a.md",
+        "tokens.json",
+    )
     hidden = ["!.ci/", "!.ci/**", "!.docker/", "!.kube/", "!.env.example"]
-    assert found(tmp_path, exclude=hidden) == [".ci/.docker/nginx.conf", ".ci/.env.example", "a.md"]
+    assert found(tmp_path, exclude=hidden) == [".ci/.docker/nginx.conf", ".ci/.env.example", "a.md", "tokens.json"]
     rules = left_out(tmp_path, exclude=hidden)
     assert all(rules[path].startswith("credentials or private key (") for path in rules), rules
     assert {*rules} == {
@@ -92,7 +101,12 @@ def test_credentials_stay_out_of_hidden_folders_that_are_included_unless_a_glob_
         for name in SECRETS
         for one in (name, f".ci/{name}")
     }
-    assert found(tmp_path, exclude=["!.env", "!.aws/", "!credentials"]) == [".aws/credentials", ".env", "a.md"]
+    assert found(tmp_path, exclude=["!.env", "!.aws/", "!credentials"]) == [
+        ".aws/credentials",
+        ".env",
+        "a.md",
+        "tokens.json",
+    ]
 
 
 def test_an_ignore_file_includes_credentials_only_by_their_name(tmp_path):

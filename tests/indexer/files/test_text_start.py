@@ -89,6 +89,7 @@ def test_the_walk_finds_texts_with_an_unknown_suffix_and_names_what_it_leaves_ou
         ("key.txt", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"),
         ("key.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n"),
         ("account.json", '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nMIIE"}'),
+        ("list.json", '[{"project_id": "my-shop-1", "privateKey": "-----BEGIN PRIVATE KEY-----\\nMIIE"}]'),
     ],
 )
 def test_a_private_key_in_a_text_file_is_ignored(name, data):

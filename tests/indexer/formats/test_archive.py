@@ -1,6 +1,7 @@
 """Archives: the paths of the files in them, and what is left out and counted."""
 
 import struct
+import tarfile
 
 import pytest
 from old_office_files import excel
@@ -56,6 +57,25 @@ def test_what_cannot_be_read_is_counted():
     assert left_out == (
         "2 files left out: file b.docx cannot be read: broken DOCX; file c.zip cannot be read: an archive in an archive"
     )
+
+
+def test_an_archive_of_which_nothing_is_read_says_so_and_credentials_are_named():
+    with pytest.raises(
+        UnreadableError, match=r"none of its files is of a kind that is read, such as a\.png, \.b/c\.md"
+    ):
+        documents("a.zip", zipped({"a.png": b"x", ".b/c.md": b"the cat"}))
+    found, left_out = documents("a.zip", zipped({"a.md": b"the cat", "key/id_rsa": b"x"}))
+    assert (
+        len(found) == 1
+        and left_out == "1 file left out: file key/id_rsa is not read: credentials or private key (id_rsa)"
+    )
+
+
+def test_a_member_of_an_impossible_size_ends_an_archive_of_tar():
+    member = tarfile.TarInfo("c.txt")
+    member.size = 10**12
+    with pytest.raises(UnreadableError, match="broken archive"):
+        documents("a.tar", member.tobuf(tarfile.GNU_FORMAT) + bytes(512))
 
 
 def test_an_encrypted_archive_is_said_to_be_encrypted():
