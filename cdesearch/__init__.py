@@ -4,7 +4,7 @@ import cdesearch
 
 with cdesearch.build("docs") as index:  # or cdesearch.open("docs"), which does not check for changed files
     for hit in index.search("how do I reset a password", k=5):
-        print(hit.score, hit.location, hit.chunk.body)
+        print(hit.score, hit.chunk.location, hit.chunk.body)
     index.search_many(["a question", "another one"])  # faster than one by one
     index.update()  # after files have changed
 

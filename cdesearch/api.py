@@ -42,11 +42,14 @@ class _Opened(Searches):
         self._searched.close()
 
     def _answers(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """The results of the newest generation, in which each hit has the row of the best line of its passage."""
+        """The results of the newest generation. The location of a hit is that of the best line of its passage."""
         self._bring_up_to_date()
         found = zip(self._searched.search_many(requests), map(query_words, (one.text for one in requests)), strict=True)
         return [
-            replace(result, hits=tuple(replace(hit, row=best_row(hit, words)) for hit in result.hits))
+            replace(
+                result,
+                hits=tuple(replace(hit, chunk=replace(hit.chunk, row=best_row(hit, words))) for hit in result.hits),
+            )
             for result, words in found
         ]
 

@@ -16,7 +16,7 @@ async def ask_at_once(index: cdesearch.OpenIndex, questions: list[str]) -> None:
     """Print the best passage for each question. The event loop can do other work meanwhile."""
     results = await asyncio.gather(*(index.asearch(question, k=1) for question in questions))
     for question, result in zip(questions, results, strict=True):
-        print(f"{question}: {result[0].location if result else 'nothing'}")
+        print(f"{question}: {result[0].chunk.location if result else 'nothing'}")
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
         if index.report:
             print(f"{index.report.documents} documents, {len(index.report.skipped)} files skipped")
         for question, result in zip(questions, index.search_many(questions, k=1), strict=True):
-            print(f"{question}: {result[0].location if result else 'nothing'}")
+            print(f"{question}: {result[0].chunk.location if result else 'nothing'}")
         asyncio.run(ask_at_once(index, questions))
         print("updated" if index.update().changed else "up to date")
 

@@ -42,7 +42,7 @@ class CdesearchRetriever(BaseRetriever):
                 id=hit.chunk.id,
                 page_content=hit.chunk.body,
                 metadata={
-                    "source": hit.location,
+                    "source": hit.chunk.location,
                     "title": hit.chunk.title,
                     "trail": list(hit.chunk.trail),
                     "score": hit.score,

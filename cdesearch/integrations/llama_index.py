@@ -28,7 +28,7 @@ class CdesearchRetriever(BaseRetriever):
                     id_=hit.chunk.id,
                     text=hit.chunk.body,
                     metadata={
-                        "source": hit.location,
+                        "source": hit.chunk.location,
                         "title": hit.chunk.title,
                         "trail": " > ".join(hit.chunk.trail),
                     },

@@ -159,7 +159,11 @@ def _passage(lines: Sequence[str], words: Sequence[str], first: int | None) -> r
             n_above, n_below = (
                 len(frozenset().union(*found[part.start : part.stop])) for part in (range(best, at), below)
             )
-            return below if n_below >= n_above else range(best, at)
+            is_last = at == shown[-1]
+            if n_below > n_above or (is_last and found[at]):
+                return below
+            if is_last:
+                return range(best, at)
     return shown
 
 

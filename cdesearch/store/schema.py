@@ -1,7 +1,7 @@
 """Chunks and hits, and the Arrow columns in which an index stores chunks and documents."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +38,8 @@ class Chunk:
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
     indent: str = ""  # of its first line of code; `text` begins with the first visible character
     places: LinePlaces = NO_PLACES  # of its other lines, as far as they differ
+    # The line, counted from 0, of `location`: in the Python API, that of a hit with most words of the query.
+    row: int = field(default=0, compare=False)
 
     @property
     def content_hash(self) -> str:
@@ -52,7 +54,7 @@ class Chunk:
     @property
     def location(self) -> str:
         """`path:line`, `path#page=n`, `path#anchor`, or the path alone."""
-        return self.location_at(0)
+        return self.location_at(self.row)
 
     def location_at(self, n: int) -> str:
         """The location of the line that is `n` lines below the first line of the body."""
@@ -113,12 +115,6 @@ class Hit:
     index: str | None = None  # the name of the index, in a search of several
     # The hits of other files with the same text, see `cdesearch.search.copies`.
     copies: tuple["Hit", ...] = ()
-    row: int = 0  # of a hit of the Python API: the line of the chunk, counted from 0, with most words of the query
-
-    @property
-    def location(self) -> str:
-        """`path:line`, `path#page=n`, `path#anchor`, or the path alone, of the line `row`."""
-        return self.chunk.location_at(self.row)
 
 
 class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

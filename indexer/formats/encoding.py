@@ -55,6 +55,8 @@ _NULS = re.compile(rb"\0{8,}")  # what a crash leaves in a log
 _CONTROL = re.compile(rb"\0+|[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
 ENCODED = 1000  # letters of Base64 without a blank are no text
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
+_DRAWING = re.compile(r"data:image/svg\+xml[\w;=-]{0,99},[ ]?(?:<|%3C)svg\b", re.IGNORECASE)
+_DRAWING_END = re.compile(r"(?:</|%3C/)svg(?:>|%3E)", re.IGNORECASE)
 # The same in lines of Base64, which the files of some programs and mails have.
 _WRAPPED = re.compile(
     r"data:[\w.+-]{1,99}/[\w.+;=-]{1,199},[A-Za-z0-9+/]{0,999}(?:\n[A-Za-z0-9+/]{40,999})+(?:\n?[A-Za-z0-9+/]{0,99}=?=?(?=[)\"'>]))?"
@@ -133,11 +135,21 @@ def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
 def without_data(text: str) -> str:
     """The text with "…" for each picture that is written into it, and for other data in Base64."""
     text = _PICTURE.sub("…", text)
+    text = _without_drawings(text)
     text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
     # An expression that looks at each letter would take as long as the rest of reading.
     if any(_HALF_ENCODED.match(text, start) for start in range(0, len(text), ENCODED // 2)):
         return _ENCODED.sub("…", text)
     return text
+
+
+def _without_drawings(text: str) -> str:
+    """The text without pictures in SVG that are written into an address as they are."""
+    kept, position = "", 0
+    while (start := _DRAWING.search(text, position)) and (end := _DRAWING_END.search(text, start.end())):
+        kept += text[position : start.start()] + "…" + "\n" * text.count("\n", start.start(), end.end())
+        position = end.end()
+    return kept + text[position:]
 
 
 def without_surrogates(text: str) -> str:

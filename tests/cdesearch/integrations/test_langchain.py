@@ -13,7 +13,7 @@ def test_the_documents_are_the_hits_of_a_search_in_their_order(docs, mode):
         (hit.chunk.id, hit.chunk.body) for hit in hits
     ]
     assert [document.metadata for document in found] == [
-        {"source": hit.location, "title": hit.chunk.title, "trail": list(hit.chunk.trail), "score": hit.score}
+        {"source": hit.chunk.location, "title": hit.chunk.title, "trail": list(hit.chunk.trail), "score": hit.score}
         for hit in hits
     ]
 

@@ -19,7 +19,7 @@ def test_the_nodes_are_the_hits_of_a_search_in_their_order(docs, mode):
         (hit.chunk.id, hit.chunk.body, hit.score) for hit in hits
     ]
     assert [one.node.metadata for one in found] == [
-        {"source": hit.location, "title": hit.chunk.title, "trail": " > ".join(hit.chunk.trail)} for hit in hits
+        {"source": hit.chunk.location, "title": hit.chunk.title, "trail": " > ".join(hit.chunk.trail)} for hit in hits
     ]
 
 

@@ -168,6 +168,12 @@ IMAGE = f"data:image/png;base64,{PIXELS}"
         ("a.csv", f"text\nsee {IMAGE} there\n", "see … there"),
         ("a.txt", f"key {PIXELS[:1000]}\nend {PIXELS[:900]}", f"key …\nend {PIXELS[:900]}"),
         ("a.txt", "data:text/plain;base64,aG9uZXk=", "data:text/plain;base64,aG9uZXk="),
+        (
+            "a.md",
+            f"![a](data:image/png;base64,\n{'iVBORw0KGgoA' * 5}\n{'iVBO' * 19}\niVBO=) b\nc",
+            "![a](…\n\n\n) b\nc",
+        ),
+        ("a.md", f'<img src="data:image/svg+xml;utf8,<svg>{"<p d=1>" * 99}</svg>"> b', '<img src="…"> b'),
         ("a.md", f"![den](data:image/svg+xml,{'%3Csvg%20x%3D%22' * 40})", "![den](…)"),
     ],
 )
