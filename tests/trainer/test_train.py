@@ -185,6 +185,7 @@ def test_without_held_out_losses_there_is_no_best_checkpoint(recipe_file, tmp_pa
     assert last.is_dir() and not last.with_name("best").exists()
 
 
+@pytest.mark.slow
 def test_a_second_process_with_the_same_folder_is_refused_in_one_line(recipe_file, tmp_path, monkeypatch):
     monkeypatch.setattr("trainer.run.folder.LOCK_SECONDS", 0.1)
     changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "1"}

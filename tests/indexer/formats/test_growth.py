@@ -82,6 +82,7 @@ def test_a_repetition_is_read_in_time(suffix):
 TABLE = "|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n" + ("|" + "xy|" * 300 + "\n") * 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "text"),
     [

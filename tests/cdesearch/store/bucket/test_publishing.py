@@ -81,6 +81,7 @@ def test_another_computer_continues_the_index(store, run, docs, tmp_path, monkey
     assert_same(contents(store), before)
 
 
+@pytest.mark.slow
 def test_of_two_writers_one_wins_and_the_other_says_so(store, run, docs, tiny_checkpoint, tmp_path, monkeypatch):
     run()
 
