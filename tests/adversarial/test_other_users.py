@@ -77,6 +77,7 @@ def test_no_command_uses_an_index_of_another_user_that_it_has_found(shared, tiny
     assert content(shared / ".cdesearch") == before
 
 
+@pytest.mark.slow
 def test_a_confirmed_index_of_another_user_is_read_and_never_written(shared, tiny_checkpoint):
     before = content(shared / ".cdesearch")
     named = ["--index", shared, "--model", tiny_checkpoint]

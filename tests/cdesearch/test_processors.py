@@ -22,6 +22,7 @@ def test_only_processors_that_the_process_may_use_count():
 
 
 @pytest.mark.parametrize("given", [None, pytest.param("3", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_lancedb_compares_vectors_on_all_processors_unless_the_user_decides_otherwise(given, tmp_path):
     (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n")
     cdesearch.build(tmp_path)

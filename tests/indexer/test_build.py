@@ -156,6 +156,7 @@ def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, clos
 
 
 @pytest.mark.parametrize("window", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.slow
 def test_a_large_corpus_and_its_updates_are_embedded_in_windows(docs, run, monkeypatch, window):
     words, found = list(enumerate(WORDS)), []
     for size in (spool.WINDOW, window):

@@ -143,6 +143,7 @@ def test_a_build_of_int8_vectors_that_was_stopped_at_its_end_is_continued(docs, 
 
 
 @pytest.mark.parametrize("joins", [False, True])
+@pytest.mark.slow
 def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, closed_checkpoint, joins, monkeypatch):
     monkeypatch.setattr(embedding_cache, "MOST_FILES", 3)
     model = window_checkpoint(tmp_path_factory) if joins else closed_checkpoint

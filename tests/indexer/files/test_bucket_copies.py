@@ -52,6 +52,7 @@ def downloads(store):
     return [one for one in store.requests if one.startswith("GET") and "/files/" in one]
 
 
+@pytest.mark.slow
 def test_files_in_a_bucket_are_indexed_and_updates_download_only_what_has_changed(store, files, run):
     source = copies_of(files)
     assert address_of_copies(source) == files

@@ -65,6 +65,7 @@ LONGEST = ("tex", "adoc", "org", "rst")  # they take half a minute together
 @pytest.mark.parametrize(
     "suffix", [pytest.param(suffix, marks=[pytest.mark.slow] * (suffix in LONGEST)) for suffix in STARTS]
 )
+@pytest.mark.slow
 def test_a_repetition_is_read_in_time(suffix):
     slow = {}
     for start in STARTS[suffix]:
@@ -91,6 +92,7 @@ TABLE = "|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n" + ("|" + "xy|" * 300 + "\n"
         ("text", "a\n" * 400_000),
     ],
 )
+@pytest.mark.slow
 def test_a_text_of_many_small_parts_is_split_in_time(layout, text):
     chunker = Chunker(make_tokenizer(), 256)
     started = time.thread_time()

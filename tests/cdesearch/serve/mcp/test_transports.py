@@ -49,6 +49,7 @@ def http_server(corpus, notes):
 
 
 @pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_every_transport_gives_the_same_answers(agent, http_server, corpus, notes, mode):
     expected = same(in_session(agent, question))
     assert [is_error for _, (_, is_error) in expected[1]] == [False, False, False, True]
