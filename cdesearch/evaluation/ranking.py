@@ -94,8 +94,6 @@ class _DocumentVectors:
     def replaced(self, chunk: Chunk, text: str, encoder: Encoder, context: Context) -> Floats:
         """The vector (d,) of a chunk in its document after its text was replaced."""
         own = context.whitening.apply(encoder.encode([text], "document", context.sample))
-        if encoder.reads_context:
-            own = encoder.encode([text], "document", context)
         if chunk.id in self.ids:  # not of a very long document, where one chunk hardly changes the mean
             vectors, at = self.vectors.copy(), self.ids.index(chunk.id)
             vectors[at] = own

@@ -118,7 +118,7 @@ def shown_lines(
 
 
 def _may_answer(line: str, words: Sequence[str], chunk: Chunk) -> bool:
-    return is_answer(line, chunk) and (not is_field(line) or count_words(line, words) > 0)
+    return is_answer(line, chunk) and (not is_field(line, chunk) or count_words(line, words) > 0)
 
 
 def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:

@@ -6,13 +6,15 @@ from pathlib import PurePath
 from cdesearch.store.schema import Chunk
 
 # Formats that are Markdown, or that are converted to it
-_MARKED_UP = frozenset(".md .markdown .mdx .html .htm .xhtml .docx .odt .rtf .epub .ipynb .pptx .odp".split())  # noqa: SIM905
+_MARKED_UP = {
+    ".docx", ".epub", ".htm", ".html", ".ipynb", ".markdown", ".md", ".mdx", ".odp", ".odt", ".pptx", ".rtf", ".xhtml"
+}  # fmt: skip
 
 _HEADING = re.compile(r"\s*#{1,6}\s+(.*?)[\s#]*")
 _FENCE = re.compile(r"\s*(```|~~~).*")
-_FIELD = re.compile(
-    r"(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|"  # of a mail
-    r"subtitle|description|summary|alias|aliases|tags?|keywords|categories|authors?|source): .*"  # of front matter
+_MAIL = re.compile(r"(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID): .*")
+_FRONT_MATTER = re.compile(
+    r"(?:subtitle|description|summary|alias|aliases|tags?|keywords|categories|authors?|source): .*"
 )
 _MARKUP = (
     (re.compile(r"!?\[\[([^\]|]*\|)?([^\]|]+)\]\]"), r"\2"),  # [[page]] and [[page|its name]]
@@ -50,6 +52,7 @@ def is_answer(line: str, chunk: Chunk) -> bool:
     return heading_of(line) not in (chunk.title, *chunk.trail)
 
 
-def is_field(line: str) -> bool:
-    """Whether a line is a field in the head of a mail, or of front matter."""
-    return _FIELD.fullmatch(line) is not None
+def is_field(line: str, chunk: Chunk) -> bool:
+    """Whether a line is a field in the head of a mail, or of the front matter of Markdown."""
+    fields = (_MAIL, _FRONT_MATTER) if is_marked_up(chunk.path) else (_MAIL,)
+    return any(field.fullmatch(line) for field in fields)

@@ -48,6 +48,11 @@ def test_lines_that_cannot_answer_are_left_out(body, query, shown):
     assert passage(body, query, title="Plan", trail=["Rent"]) == shown
 
 
+def test_fields_of_front_matter_are_left_out_in_markdown_alone():
+    body = ["tags: house", "The boiler leaks."]
+    assert passage(body, "boiler") == body[1:] and passage(body, "boiler", path="api.yaml") == body
+
+
 def test_a_passage_does_not_end_at_the_heading_above_its_answer():
     body = ["One.", "Two.", "Three.", "## The rent", "It is 800 a month.", "Paid on the first.", "By transfer."]
     assert passage(body, "rent") == body[3:]
