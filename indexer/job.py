@@ -15,7 +15,6 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.encode.remote import is_same_model
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
-from cdesearch.languages.compounds import JOINING
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
@@ -27,6 +26,7 @@ from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import FIRST_STAGE
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
+from cdesearch.words.compounds import JOINING
 from indexer.description import BuildInputs
 from indexer.embedding.context import (
     draw_sample,

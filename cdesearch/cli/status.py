@@ -9,7 +9,6 @@ from typing import Any
 
 from cdesearch.builders import BUILDER
 from cdesearch.errors import ModelError
-from cdesearch.languages.detection import described
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.search.second_stage import describe_second_stage
@@ -19,6 +18,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress
 from cdesearch.store.trust import unconfirmed
 from cdesearch.terminal import print_json, print_rows, printable
+from cdesearch.words.detection import described
 
 PREFIXES = ("query_prefix", "document_prefix")
 

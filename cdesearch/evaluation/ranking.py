@@ -36,9 +36,9 @@ from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.searcher import ModelLoader
-from cdesearch.search.word_forms import is_form_of, without_accents
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
+from cdesearch.words.word_forms import is_form_of, without_accents
 
 MAX_DOCUMENT = 5_000  # chunks of a document whose vectors are read
 

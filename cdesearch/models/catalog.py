@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
-from cdesearch.languages.known import ENGLISH
 from cdesearch.models.added_context import fingerprint_with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import EndpointModel, Model
@@ -15,6 +14,7 @@ from cdesearch.models.hub import KNOWN_MODELS, KnownModel, cached_folder, cached
 from cdesearch.models.model_card import read_card
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of
+from cdesearch.words.known import ENGLISH
 
 DEFAULT = KnownModel(
     "(default)",

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
-from cdesearch.languages.known import ENGLISH, LANGUAGES
 from cdesearch.models.family import TOKENIZER
 from cdesearch.models.published_fields import read_fields
+from cdesearch.words.known import ENGLISH, LANGUAGES
 
 V2_TOKENIZER = "answerdotai/ModernBERT-base"  # cde-small-v2 is published without one
 FILES = [

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from cdesearch.errors import ModelError
-from cdesearch.languages.known import MOST_LANGUAGES
 from cdesearch.models.checkpoint_files import read_fields_text
+from cdesearch.words.known import MOST_LANGUAGES
 
 CARD = "README.md"
 SHOWN_LANGUAGES = 3

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from cdesearch.search.word_forms import shingles_of
 from cdesearch.store.schema import Hit
+from cdesearch.words.word_forms import shingles_of
 
 SAME = 0.9  # two texts are the same if they share at least this part of all their shingles
 

@@ -4,7 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdesearch.languages.detection import (
+from cdesearch.models.endpoint_model import SHORT_NAMES
+from cdesearch.store.index import Index
+from cdesearch.store.layout import rebuild_command
+from cdesearch.store.manifest import Manifest
+from cdesearch.store.place import Place
+from cdesearch.words.detection import (
     described,
     function_words,
     ignored_words,
@@ -14,12 +19,7 @@ from cdesearch.languages.detection import (
     unread,
     words_by_script,
 )
-from cdesearch.languages.known import ENGLISH, LANGUAGES, LATIN, names_of
-from cdesearch.models.endpoint_model import SHORT_NAMES
-from cdesearch.store.index import Index
-from cdesearch.store.layout import rebuild_command
-from cdesearch.store.manifest import Manifest
-from cdesearch.store.place import Place
+from cdesearch.words.known import ENGLISH, LANGUAGES, LATIN, names_of
 
 JUDGED = 10  # the chunks with the highest BM25 scores, whose languages are detected
 CORPUS_WORDS = 1.0  # the languages of these chunks count as so many words of the query

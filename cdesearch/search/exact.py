@@ -14,9 +14,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.languages.known import ENGLISH
-from cdesearch.languages.stop_words import STOP_WORDS
-from cdesearch.search.word_forms import UNSPACED
+from cdesearch.words.known import ENGLISH
+from cdesearch.words.stop_words import STOP_WORDS
+from cdesearch.words.word_forms import UNSPACED
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term

@@ -18,8 +18,8 @@ from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.second_stage import ContextEvidence, context_evidence
-from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces, without_accents
 from cdesearch.store.schema import text_hash
+from cdesearch.words.word_forms import UNSPACED, is_form_of, piece_spans, pieces, without_accents
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdesearch.languages.compounds import JOINING
-from cdesearch.languages.detection import ignored_words
-from cdesearch.languages.known import ARABIC, ENGLISH
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.neighbours import Scores
-from cdesearch.search.word_forms import with_arabic_forms, with_other_spellings
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
+from cdesearch.words.compounds import JOINING
+from cdesearch.words.detection import ignored_words
+from cdesearch.words.known import ARABIC, ENGLISH
+from cdesearch.words.word_forms import with_arabic_forms, with_other_spellings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,9 +13,9 @@ from tokenizers import Tokenizer
 
 from cdesearch.search.documents import gap_between, lines_between
 from cdesearch.search.sentences import split_sentences
-from cdesearch.search.word_forms import shingles_of
 from cdesearch.store.line_places import NO_PLACES, LinePlaces, value_at
 from cdesearch.store.schema import Chunk, Hit
+from cdesearch.words.word_forms import shingles_of
 
 OMISSION = " …"
 # For some tokenizers, a word of many letters, such as a base64-encoded image, is one token. The number of tokens of a

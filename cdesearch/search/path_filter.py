@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from cdesearch.errors import QueryError
-from cdesearch.languages.characters import spellings
 from cdesearch.search.documents import quoted
 from cdesearch.store.filesystem import with_slashes
 from cdesearch.store.place import absolute
 from cdesearch.store.trust import real
+from cdesearch.words.characters import spellings
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index

@@ -7,11 +7,11 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
-from cdesearch.languages.characters import normal
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
 from cdesearch.search.result import SearchResult
+from cdesearch.words.characters import normal
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index

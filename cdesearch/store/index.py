@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cdesearch.context.context import Context
     from cdesearch.context.vectors import Floats
     from cdesearch.encode.encoder import Encoder
-    from cdesearch.languages.compounds import Vocabulary
+    from cdesearch.words.compounds import Vocabulary
 
 
 CONTEXT = "context.safetensors"

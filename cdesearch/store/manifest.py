@@ -16,13 +16,13 @@ import msgspec
 from msgspec import Meta
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
-from cdesearch.languages.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
 from cdesearch.models.endpoint_model import EndpointModel, Model, is_url
 from cdesearch.store.folder import repair_remedy, write_new
 from cdesearch.store.guard import read_small
 from cdesearch.store.layout import FORMAT, index_of, lost_settings_remedy
 from cdesearch.store.place import Place
 from cdesearch.store.vector_format import VectorFormat, VectorKind
+from cdesearch.words.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
 
 if TYPE_CHECKING:
     from cdesearch.context.vectors import Floats

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.languages.compounds import Vocabulary
 from cdesearch.store.folder import write_new
 from cdesearch.store.guard import read_small, unreadable
 from cdesearch.store.layout import index_of, rebuild_remedy
 from cdesearch.store.place import Place
+from cdesearch.words.compounds import Vocabulary
 
 VOCABULARY = "vocabulary.json"
 MAX_BYTES = 52_000_000  # of 200,000 words of 64 letters

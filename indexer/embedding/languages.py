@@ -5,9 +5,9 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
 
-from cdesearch.languages.compounds import LEAST_PART, Vocabulary
-from cdesearch.languages.detection import joined_shares, language_shares, text_language
 from cdesearch.store.manifest import Manifest
+from cdesearch.words.compounds import LEAST_PART, Vocabulary
+from cdesearch.words.detection import joined_shares, language_shares, text_language
 from indexer.embedding.spool import Spool
 
 MAX_SAMPLED = 1_000  # chunks whose language is detected, which takes about a tenth of a second

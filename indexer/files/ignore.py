@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cdesearch.languages.characters import spellings
+from cdesearch.words.characters import spellings
 
 POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",

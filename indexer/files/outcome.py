@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import median
 
 from cdesearch.builders import UnreadFile
-from cdesearch.languages.characters import normal
 from cdesearch.store.filesystem import relative_posix
 from cdesearch.terminal import counted
+from cdesearch.words.characters import normal
 from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.encoding import is_binary

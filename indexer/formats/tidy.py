@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
-from cdesearch.languages.characters import normal
+from cdesearch.words.characters import normal
 from indexer.formats.encoding import without_surrogates
 from indexer.formats.format import MAX_TITLE, Document
 from indexer.formats.front_matter import without_front_matter

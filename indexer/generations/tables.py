@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from cdesearch.languages.detection import ignored_words
-from cdesearch.languages.known import ENGLISH, LANGUAGES
 from cdesearch.search.nearest import chunks_per_part
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.storage import connect
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
+from cdesearch.words.detection import ignored_words
+from cdesearch.words.known import ENGLISH, LANGUAGES
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:

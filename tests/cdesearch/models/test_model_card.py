@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from cdesearch.languages.known import LANGUAGES, MOST_LANGUAGES
 from cdesearch.models.catalog import languages_of
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.models.model_card import ModelCard, read_card
+from cdesearch.words.known import LANGUAGES, MOST_LANGUAGES
 
 
 @pytest.mark.parametrize(

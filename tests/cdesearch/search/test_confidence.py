@@ -18,9 +18,9 @@ from cdesearch.search.confidence import (
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.search.result import ANSWERABLE
 from cdesearch.search.searcher import Searcher
-from cdesearch.search.word_forms import STEM, is_form_of
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
+from cdesearch.words.word_forms import STEM, is_form_of
 
 ANIMALS = ("cat", "dog", "horse", "cow", "hen", "goose", "sheep", "goat", "pig", "bee")
 HABITS = ("sleeps in the sun", "eats fresh grass", "runs away from thunder", "drinks cold water")

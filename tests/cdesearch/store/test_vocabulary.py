@@ -3,8 +3,8 @@ import os
 import pytest
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.languages.compounds import Vocabulary
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
+from cdesearch.words.compounds import Vocabulary
 
 
 def test_a_vocabulary_is_read_as_it_was_written(tmp_path):

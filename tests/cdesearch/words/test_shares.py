@@ -1,7 +1,7 @@
 import pytest
 
-from cdesearch.languages.detection import described, joined_shares, language_shares, text_language, unread
-from cdesearch.languages.known import LANGUAGES, names_of
+from cdesearch.words.detection import described, joined_shares, language_shares, text_language, unread
+from cdesearch.words.known import LANGUAGES, names_of
 
 ENGLISH = "The file is removed from the folder when the last user has closed it."
 GERMAN = "Die Datei wird aus dem Verzeichnis entfernt, wenn der letzte Benutzer sie geschlossen hat."

@@ -1,6 +1,6 @@
 import pytest
 
-from cdesearch.search.word_forms import is_form_of, piece_spans, pieces
+from cdesearch.words.word_forms import is_form_of, piece_spans, pieces
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.languages.characters import normal
+from cdesearch.words.characters import normal
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from cdesearch.languages.detection import language_of
+from cdesearch.words.detection import language_of
 
 TEXTS = {
     "en": "The file is removed from the folder when the last user has closed it, and nothing else is changed.",

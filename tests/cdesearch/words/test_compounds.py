@@ -1,6 +1,6 @@
 import pytest
 
-from cdesearch.languages.compounds import LEAST_VOCABULARY, MOST_COMPOUNDS, Vocabulary
+from cdesearch.words.compounds import LEAST_VOCABULARY, MOST_COMPOUNDS, Vocabulary
 
 WORDS = ["arbeitsspeicher", "speicherverwaltung", "verwaltung", "arbeit", "speicherte", "testwert", "zwischenspeichern"]
 

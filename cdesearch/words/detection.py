@@ -10,8 +10,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from cdesearch.languages.known import ENGLISH, HAN, KANA, LANGUAGES, LATIN, SCRIPTS, Script, names_of
-from cdesearch.languages.stop_words import STOP_WORDS
+from cdesearch.words.known import ENGLISH, HAN, KANA, LANGUAGES, LATIN, SCRIPTS, Script, names_of
+from cdesearch.words.stop_words import STOP_WORDS
 
 MIN_WORDS = 3.0  # of the main script; a text with fewer has no language
 # For a language in Latin letters: the least number of its function words, and their least share of all words, because

@@ -1,0 +1,1 @@
+"""How do texts and queries become searchable words, and in which languages are they written?"""
