@@ -86,6 +86,12 @@ OPTIONS = (
         "30% is the same.", default=0.0, metavar="P", is_search=True,
     ),
     Option(
+        "regex", "--regex", "text",
+        "Find only passages in which a line matches this regular expression, as in grep. Without words to search for,"
+        " they are in the order of their paths.",
+        most_remote=1_000, metavar="PATTERN", is_search=True,
+    ),
+    Option(
         "index", "--index", "place",
         "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward.",
         "Repeat it to search several indexes as one.", metavar="<path>", is_repeated=True,
