@@ -5,9 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cdesearch.search.confidence import asked_words, share_of_words
 from cdesearch.search.documents import NOTHING, Surroundings
-from cdesearch.search.exact import exact_terms
 from cdesearch.search.query_syntax import parse_query
 from cdesearch.search.readable import heading_of, is_answer, is_field
 from cdesearch.store.line_places import LinePlaces
@@ -140,6 +138,9 @@ def matching_lines(lines: Sequence[Line], hit: Hit, query: str) -> frozenset[int
     own = {at: line for at, line in enumerate(lines) if not line.is_context}
     if hit.matches:
         return frozenset(at for at, line in own.items() if line.row in hit.matches)
+    from cdesearch.search.confidence import asked_words, share_of_words  # they import NumPy
+    from cdesearch.search.exact import exact_terms
+
     words = parse_query(query).words
     phrases = [term for term in exact_terms(words) if term.is_phrase]
     quoting = frozenset(at for at, line in own.items() if any(term.count(line.text) for term in phrases))

@@ -22,6 +22,7 @@ from cdesearch.search.passage_lines import (
 from cdesearch.search.readable import is_marked_up, without_markup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
+from cdesearch.store.line_places import value_at
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import printable
 
@@ -276,6 +277,8 @@ def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
     """What precedes the text of a line in the form of grep."""
     row = max(0, line.row)
     number = chunk.line_at(row) if line.number is None else line.number
+    if number is None:  # a record has one number for all of its lines
+        number = value_at(chunk.places.numbers, row, None)
     parts = record_names(chunk, chunk.cells_at(row))
     if chunk.page is not None:
         parts.append(f"page {chunk.page}")

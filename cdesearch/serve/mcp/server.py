@@ -92,7 +92,7 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
         return CallToolResult(content=[TextContent(text=found.text)], structured_content=found.data)
 
     async def search(
-        query: Annotated[str, Field(description=QUERY, max_length=MAX_QUERY)] = "",
+        query: Annotated[str, Field(description=QUERY, max_length=MAX_QUERY)],
         index: Annotated[str | None, Field(description=any_index if several else one_index)] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
         offset: Rank = 0,
