@@ -107,8 +107,9 @@ OPTIONS = (
     Option("json", "--json", "flag", "Print one JSON object.", stands_for=("format", "json")),
     Option(
         "format", "--format", "choice",
-        "json is the same as --json. jsonl prints one JSON object for each hit. grep prints path:line:text, with line 1"
-        " if the format has no lines. llm prints compact passages for a language model.  [default: text]",
+        "json is the same as --json. jsonl prints one JSON object for each hit. grep prints the lines that contain most"
+        " words of the query, a phrase of it or the pattern, as path:line:text, with line 1 if the format has no lines."
+        " llm prints compact passages for a language model.  [default: text]",
         choices=get_args(Format),
     ),
     Option("group", "--group/--no-group", "flag", "Group the hits of one file.", "Default: only on a terminal."),

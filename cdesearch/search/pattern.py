@@ -39,7 +39,7 @@ def pattern_condition(index: Index, regex: str) -> str:
                 f" ({reason[1] if reason else 'it is too large'}).",
                 "Use a regular expression without look-around and references, and a backslash before literal signs.",
             ) from None
-    # The title and the headings before a chunk are lines of other chunks. All texts are compared first, which is faster.
+    # The title and the headings before a chunk are lines of others. All of its text is compared first, which is faster.
     return f"regexp_like(text, {pattern}) AND regexp_like({_BODY}, {pattern})"
 
 

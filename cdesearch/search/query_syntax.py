@@ -1,4 +1,4 @@
-"""The operators in the text of a query: `-word`, `-"a phrase"`, `path:GLOB` and `type:NAME`, also `-path:` and `-type:`.
+"""The operators in the text of a query: `-word`, `-"a phrase"`, `path:GLOB`, `type:NAME`, `-path:GLOB`, `-type:NAME`.
 
 An operator begins a word, and nothing within quotation marks is one. A single letter after a hyphen, and two hyphens,
 are options such as `-v` and `--dry-run`, which are searched for. A text of more than MAX_WORDS words was pasted: its
@@ -74,7 +74,7 @@ def parse_query(text: str) -> Query:
 
 
 def _whole(phrase: str) -> str:
-    """The regular expression of Rust's regex library for a phrase as a whole, with any white space between its words."""
+    """The regular expression of Rust's regex library for a whole phrase, with any white space between its words."""
     words = r"\s+".join(map(re.escape, phrase.split()))
     # Scripts without blanks have no ends of words.
     first, last = (r"\b" if re.match(r"\w", one) and not UNSPACED.match(one) else "" for one in (phrase[0], phrase[-1]))

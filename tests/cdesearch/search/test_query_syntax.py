@@ -46,11 +46,23 @@ def test_operators_are_separated_from_the_words(text, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        *("blue-green rollout", "a - b", "a -- b", "-v", "-v.", "--dry-run", "-9a", "-_a", "a\n-item", 'a -"', '-"" -" "'),
-        *("https://x", "std::path:", "C:path", "note: path: x", "path::join", "type::Name", "Path:x", "mytype:md", "path:"),
-        *('"a -word" b', '“path:src a”', '"type:md"', " ".join(["word"] * MAX_WORDS) + " -excluded path:src"),
+        *(
+            "blue-green rollout",
+            "a - b",
+            "a -- b",
+            "-v",
+            "-v.",
+            "--dry-run",
+            "-9a",
+            "-_a",
+            "a\n-item",
+            'a -"',
+            '-"" -" "',
+        ),
+        *("https://x", "std::path:", "C:path", "note: path: x", "path::join", "type::Name", "Path:x", "a:type:md"),
+        *("path:", '"a -word" b', "“path:src a”", '"type:md"', " ".join(["word"] * MAX_WORDS) + " -excluded path:src"),
     ],
-)  # fmt: skip
+)
 def test_other_texts_are_searched_for_as_they_are(text):
     assert parse_query(text) == Query(text) and not parse_query(text).has_operators
 
