@@ -15,7 +15,8 @@ import numpy as np
 from cdesearch.context.vectors import Floats
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.store.schema import Hit
-from cdesearch.words.word_forms import STEM, UNSPACED, pieces, without_accents, word_stem
+from cdesearch.words.scripts import UNSPACED
+from cdesearch.words.word_forms import STEM, pieces, without_accents, word_stem
 
 # Function words of English questions. They do not show what a question is about, and are rare in many documents.
 _QUESTION_WORDS = """
