@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.words.analyzer import runs_of
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.stop_words import STOP_WORDS
@@ -39,7 +40,6 @@ _CODE = re.compile(
     re.VERBOSE,
 )
 _TOO_LONG = re.compile(rf"\w{{{MAX_CHARACTERS + 1},}}")  # _CODE would take time that grows with its square
-_ONE_WORD = re.compile(r"\s*([^\W\d]\w+)(?:\(\))?\s*")
 _SEPARATOR = re.compile(r"\.|::|->")
 _BEFORE, _AFTER = 200, 600  # characters around a name that tell whether it is defined there
 _MODIFIERS = (
@@ -148,11 +148,22 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
     """The terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
     quoted = [ExactTerm(" ".join((one[1] or one[2]).split()), is_phrase=True) for one in _QUOTED.finditer(query)]
     rest = _TOO_LONG.sub(" ", _QUOTED.sub(" ", query))
-    only = _ONE_WORD.fullmatch(rest)
-    names = [only[1]] if only else [match[0] for match in _CODE.finditer(rest)]
+    only = _only_name(rest)
+    names = [only] if only else [match[0] for match in _CODE.finditer(rest)]
     terms = [*quoted, *(ExactTerm(name) for name in names)]
     kept = [term for term in dict.fromkeys(terms) if 1 < len(term.text) <= MAX_CHARACTERS]
     return tuple(kept[:MAX_TERMS])
+
+
+def _only_name(text: str) -> str | None:
+    """The text without blanks and parentheses if it is one word, name, number or address; otherwise None."""
+    name = text.strip().removesuffix("()")
+    return name if runs_of(name) == [name] and " " not in name else None
+
+
+def is_exact(query: str) -> bool:
+    """Whether a query consists of one name, or of quoted phrases only."""
+    return is_quoted(query) or _only_name(query) is not None
 
 
 def is_quoted(query: str) -> bool:
