@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cdesearch.search.documents import quoted
-from cdesearch.words.word_forms import UNSPACED
+from cdesearch.words.scripts import UNSPACED
 
 MAX_WORDS = 40
 _QUOTED = r"\"[^\S\n]*[^\s\"][^\"\n]*\"|“[^\S\n]*[^\s”][^”\n]*”"
