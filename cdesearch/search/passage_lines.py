@@ -39,8 +39,7 @@ class Line:
 def query_words(query: str) -> list[str]:
     """The stems of the query's words without accents, so that other forms of the words are found as well.
 
-    Operators are left out, and stop words if there are other words. Words in scripts without spaces are returned in
-    pieces.
+    Operators are left out, and stop words if there are others. Words in scripts without spaces are returned in pieces.
     """
     lower = unicodedata.normalize("NFC", parse_query(query).words.lower())
     found = re.findall(r"\w+", UNSPACED.sub(" ", lower))

@@ -42,11 +42,6 @@ class Query:
         return tuple(f"{name}{value}" for name, values in kinds.items() for value in values)
 
     @property
-    def has_operators(self) -> bool:
-        """Whether the text contains an operator."""
-        return bool(self.excluded or self.filters)
-
-    @property
     def condition(self) -> str | None:
         """The SQL condition on the column `text` for chunks without the excluded words; None without such words."""
         if not self.excluded:

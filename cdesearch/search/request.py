@@ -49,7 +49,7 @@ class SearchRequest:
         if self.regex == "":
             raise QueryError("The pattern is empty.", "Omit it to search for words alone.")
         if self.regex is None and not self.words.strip().strip('"“”').strip():
-            if self.query.has_operators:
+            if self.words != self.text:
                 raise QueryError(
                     "The query names only what to leave out or where to search.",
                     f'Add words to search for, or write "{self.text.strip():.40}" in quotation marks.',
