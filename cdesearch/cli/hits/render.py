@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.search.documents import NOTHING, Surroundings
 from cdesearch.search.passage_lines import Line, best_line, best_position, best_row, query_words, shown_lines
-from cdesearch.search.readable import is_marked_up, without_markup
+from cdesearch.search.readable import headings_as_text
 from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
 from cdesearch.store.schema import Chunk, Hit
@@ -66,19 +66,13 @@ class Shown:
         return best_row(hit, query_words(self.query))
 
 
-def shortened(line: Line, shown: Shown) -> str:
-    """The text of a line without tabs. Of a long one, the MAX_LINE characters with most words, unless all is shown."""
-    text = line.text
+def shortened(text: str, shown: Shown) -> str:
+    """A line without tabs. Of a long one, the MAX_LINE characters with most words, unless all is shown."""
     if not shown.full and len(text) > MAX_LINE:
         first = best_position(text, query_words(shown.query), MAX_LINE)
         start = 0 if first < MAX_LINE // 2 else text.rfind(" ", 0, first - MAX_LINE // 4) + 1
         text = f"{CUT} " * (start > 0) + text[start : start + MAX_LINE] + CUT * (start + MAX_LINE < len(text))
     return text.expandtabs(TAB)
-
-
-def readable(line: Line, hit: Hit) -> Line:
-    """The line without markup, if the text of the hit is Markdown."""
-    return replace(line, text=without_markup(line.text)) if is_marked_up(hit.chunk.path) else line
 
 
 def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
@@ -126,7 +120,7 @@ def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[st
         "page": hit.chunk.page,
         "anchor": hit.chunk.anchor_at(best.row),
         "title": hit.chunk.title,
-        "trail": list(hit.chunk.trail_at(best.row)),
+        "trail": headings_as_text(hit.chunk.path, hit.chunk.trail_at(best.row)),
         "text": hit.chunk.body,
         "copies": copies,
     }
@@ -192,7 +186,8 @@ def link(shown: Shown, hit: Hit) -> str:
 
 def trail(shown: Shown, hit: Hit) -> Iterator[str]:
     """Yield one line with the title and the headings above the passage, or no line if there are none."""
-    above = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail_at(shown.row(hit))) if part)
+    chunk = hit.chunk
+    above = " > ".join(headings_as_text(chunk.path, (chunk.title, *chunk.trail_at(shown.row(hit)))))
     if above:
         yield printable(above)
 
@@ -232,7 +227,7 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     yield "".join(heading(shown, rank, group.best))
     below = (
         *trail(shown, group.best),
-        *(printable(shortened(readable(line, group.best), shown)) for line in shown.lines(group.best)),
+        *(printable(shortened(line.text, shown)) for line in shown.lines(group.best)),
         *further(shown, group),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)
@@ -255,7 +250,7 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
         for line in kept:
             mark = ":" if line is best else "-"
             place = _grep_place(hit.chunk, line, shown.root_of(hit), mark)
-            sys.stdout.write(f"{place}{printable(shortened(line, shown).rstrip())}\n")
+            sys.stdout.write(f"{place}{printable(shortened(line.source, shown).rstrip())}\n")
 
 
 def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
