@@ -32,9 +32,9 @@ from cdesearch.terminal import printable
 
 # A project's file may come from somebody else. Of the options whose value is any text or path, it sets only these:
 # others could send texts to a server, open the computer to others, load a foreign model, or write outside the project.
-TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "max-file-size", "idle-exit"}) | {
-    f"{kind}-column" for kind in ("text", "id", "title", "document")
-}
+TEXTS_OF_PROJECTS = frozenset(
+    {"path", "type", "since", "before", "filter", "include", "exclude", "max-file-size", "idle-exit"}
+) | {f"{kind}-column" for kind in ("text", "id", "title", "document")}
 PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
 KEPT_OPTIONS = frozenset({"include", "exclude"})  # an index keeps their values until an empty value removes them

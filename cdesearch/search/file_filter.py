@@ -1,4 +1,4 @@
-"""Which files a search covers: those of certain paths, types and times of modification.
+"""Which texts a search covers: those of files of certain paths and types, and of certain times and fields.
 
 `FileFilter` says which, and `FileConditions` what that means in one generation of an index, as an SQL condition.
 """
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cdesearch.errors import QueryError
+from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.field_filter import FieldCondition, IndexedFields
 from cdesearch.search.path_filter import path_condition
 
 if TYPE_CHECKING:
@@ -62,16 +63,13 @@ INTERPRETERS = {
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
-    """Which files a search covers. Without a restriction, it covers all files."""
+    """Which texts a search covers. Without a restriction, it covers those of all files."""
 
     paths: tuple[str, ...] | None = None  # the path must match one of these globs; None allows every path
     suffixes: tuple[str, ...] | None = None  # the name must end with one of these, such as "py"; None allows every name
-    since: int | None = None  # only files that were modified then or later, in seconds since 1970
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the filter allows every file."""
-        return self.paths is None and self.suffixes is None and self.since is None
+    since: int | None = None  # only texts from then or later, in seconds since 1970
+    before: int | None = None  # only texts from before then
+    fields: tuple[FieldCondition, ...] = ()  # only texts of which all of these hold
 
     @property
     def script(self) -> re.Pattern[str] | None:
@@ -138,17 +136,23 @@ class FileConditions:
 
     def __init__(self, index: "Index") -> None:
         self._index = index
+        self._fields = IndexedFields(index)
 
     def of(self, files: FileFilter) -> str | None:
         """The condition for a filter; None if it allows every file. Raises QueryError and IndexStateError."""
         conditions = [*files.conditions(self._scripts(files))]
-        if files.since is not None:
-            conditions.append(self._modified_since(files.since))
+        conditions += map(self._fields.sql, files.fields)
+        if (files.since, files.before) != (None, None):
+            conditions.append(self._in_time(files.since, files.before))
         return " AND ".join(f"({condition})" for condition in conditions) or None
 
     def has_file(self, files: FileFilter) -> bool:
         """Whether the filter allows any indexed file; raises QueryError and IndexStateError."""
-        query = self._index.async_chunks.query().where(self.of(files) or "true").select(["path"]).limit(1)
+        try:
+            condition = self.of(files)
+        except NotIndexedError:  # a field that only another index has
+            return False
+        query = self._index.async_chunks.query().where(condition or "true").select(["path"]).limit(1)
         return bool(read_table(self._index, query).num_rows)
 
     def _scripts(self, files: FileFilter) -> list[str]:
@@ -163,17 +167,25 @@ class FileConditions:
         texts = read_table(self._index, chunks.take_row_ids(found["_rowid"].to_pylist()).select(["path", "text"]))
         return sorted({row["path"] for row in texts.to_pylist() if files.script.match(row["text"])})
 
-    def _modified_since(self, seconds: int) -> str:
-        """The condition for the files that were modified then or later.
+    def _in_time(self, since: int | None, before: int | None) -> str:
+        """The condition for the texts from a time or later, and from before a time.
 
-        The shorter list of paths is used: that of these files, or that of all others.
+        Of texts without a date, the shorter list of paths is used: that of their files, or that of all others.
         """
-        times = self._modified
-        newer = [path for path, mtime_ns in times if mtime_ns >= seconds * 10**9]
-        if len(newer) <= len(times) // 2:
-            return f"path IN ({', '.join(map(quoted, newer))})" if newer else "false"
-        older = [path for path, mtime_ns in times if mtime_ns < seconds * 10**9]
-        return f"path NOT IN ({', '.join(map(quoted, older))})" if older else "true"
+        from datetime import date
+
+        first = "" if since is None else date.fromtimestamp(since).isoformat()
+        end = "~" if before is None else date.fromtimestamp(before).isoformat()
+        least, most = (None if time is None else time * 10**9 for time in (since, before))
+        inside: list[str] = []
+        outside: list[str] = []
+        for path, mtime_ns in self._modified:
+            is_inside = (least is None or mtime_ns >= least) and (most is None or mtime_ns < most)
+            (inside if is_inside else outside).append(path)
+        by_file = f"path NOT IN ({', '.join(map(quoted, outside))})" if outside else "true"
+        if len(inside) <= len(outside):
+            by_file = f"path IN ({', '.join(map(quoted, inside))})" if inside else "false"
+        return self._fields.sql_of_days(lambda day: first <= day < end, by_file)
 
     @cached_property
     def _modified(self) -> list[tuple[str, int]]:

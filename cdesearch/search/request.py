@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
+from cdesearch.search.field_filter import FieldCondition, conditions_of
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
@@ -30,7 +31,9 @@ class SearchRequest:
     mode: Mode = "hybrid"
     path: tuple[str, ...] = ()  # globs of which the path of a file must match one; none allows every path
     type: tuple[str, ...] = ()  # types of files, such as "py", or suffixes with their dot; none allows every type
-    since: str | None = None  # only files that were modified then or later: an age or a date
+    since: str | None = None  # only texts from then or later: an age or a date
+    before: str | None = None  # only texts from before then
+    filter: str | None = None  # only texts of which these conditions on fields hold
     min_confidence: float = 0.0  # hits with a lower confidence are left out
     is_typed: bool = False  # whether `path` may also be absolute, or relative to the working directory
 
@@ -38,7 +41,8 @@ class SearchRequest:
         _check_kind("query", self.text, str, "a text", 'query="docs"')
         _check_kind("k", self.k, Integral, "a whole number", "k=10")
         _check_kind("min_confidence", self.min_confidence, Real, "a number", "min_confidence=0.3")
-        _check_kind("since", self.since, str | None, "a text", 'since="7d"')
+        for name, example in (("since", "7d"), ("before", "2026-01-01"), ("filter", "status=open")):
+            _check_kind(name, getattr(self, name), str | None, "a text", f'{name}="{example}"')
         for name, values in (("path", self.path), ("type", self.type)):
             for value in values if isinstance(values, tuple) else (values,):
                 _check_kind(name, value, str, "a text", f'{name}="docs"')
@@ -54,13 +58,21 @@ class SearchRequest:
         if not 0 <= self.min_confidence <= 1:
             raise QueryError(f"{self.min_confidence} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
         suffixes_of(self.type)
-        if self.since is not None:
-            time_of(self.since)
+        for text in (self.since, self.before):
+            self._time(text)
+        self._conditions()
 
     @property
     def has_filter(self) -> bool:
         """Whether the request restricts the files."""
-        return bool(self.path or self.type or self.since is not None)
+        return bool(self.path or self.type) or (self.since, self.before, self.filter) != (None, None, None)
+
+    @staticmethod
+    def _time(text: str | None) -> int | None:
+        return None if text is None else time_of(text)
+
+    def _conditions(self) -> tuple[FieldCondition, ...]:
+        return () if self.filter is None else conditions_of(self.filter)
 
     def files_of(self, index: "Index") -> FileFilter:
         """Which files of an index the search covers; raises QueryError."""
@@ -68,7 +80,9 @@ class SearchRequest:
         return FileFilter(
             globs if self.path else None,
             suffixes_of(self.type) if self.type else None,
-            None if self.since is None else time_of(self.since),
+            self._time(self.since),
+            self._time(self.before),
+            self._conditions(),
         )
 
     def for_hits(self, k: int) -> "SearchRequest":
@@ -81,6 +95,8 @@ class Filters(TypedDict, total=False):
 
     type: str | Sequence[str] | None
     since: str | None
+    before: str | None
+    filter: str | None
     min_confidence: float
 
 
@@ -113,7 +129,8 @@ class Searches(ABC):
         `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
         then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
         one of several, are searched. A glob is relative to the indexed folder, like `chunk.path`. `type` is a type of
-        files such as "md", or several, and `since` an age or a date. Hits whose `confidence`, the estimated probability
+        files such as "md", or several; `since` and `before` are ages or dates, and `filter` has conditions on fields,
+        such as "status=open and date>=2026-01-01". Hits whose `confidence`, the estimated probability
         that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for an invalid argument,
         and IndexStateError for an index that cannot be used.
         """

@@ -38,6 +38,7 @@ class Chunk:
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
     indent: str = ""  # of its first line of code; `text` begins with the first visible character
     places: LinePlaces = NO_PLACES  # of its other lines, as far as they differ
+    fields: tuple[tuple[str, str], ...] = ()  # of its document or record, such as ("status", "open"); names may repeat
     # The line, counted from 0, of `location`: in the Python API, that of a hit with most words of the query.
     row: int = field(default=0, compare=False)
 
@@ -50,6 +51,11 @@ class Chunk:
     def body(self) -> str:
         """The chunk's own words, without the title and headings."""
         return self.indent + self.text[self.body_start :]
+
+    @property
+    def fields_text(self) -> str:
+        """The names and values of its fields as words, without the values that are in its text."""
+        return " ".join(f"{name} {value}" for name, value in self.fields if value not in self.text)
 
     @property
     def location(self) -> str:
@@ -133,7 +139,7 @@ class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     places: LinePlaces = NO_PLACES
 
 
-CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
+CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place", "fields"]
 _PLACES = msgspec.json.Decoder(_Place)
 
 
@@ -148,6 +154,7 @@ def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
         pa.field("text", pa.string(), nullable=False),
         pa.field("place", pa.string(), nullable=False),  # JSON
         pa.field("content_hash", pa.string(), nullable=False),
+        pa.field("fields", pa.list_(pa.string()), nullable=False),  # such as "status=open"
     ]
     return pa.schema([*columns, *(vectors.fields() if vectors else [])])
 
@@ -170,7 +177,7 @@ def document_schema() -> "pa.Schema":
     )
 
 
-def chunk_to_row(chunk: Chunk) -> dict[str, str]:
+def chunk_to_row(chunk: Chunk) -> dict[str, Any]:
     """The columns of a chunk, without its vector."""
     place = _Place(**{name: getattr(chunk, name) for name in _Place.__struct_fields__})
     return {
@@ -180,6 +187,7 @@ def chunk_to_row(chunk: Chunk) -> dict[str, str]:
         "text": chunk.text,
         "place": msgspec.json.encode(place).decode(),
         "content_hash": chunk.content_hash,
+        "fields": [f"{name}={value}" for name, value in chunk.fields],
     }
 
 
@@ -191,5 +199,12 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
         raise ValueError(f"the place of a chunk is impossible ({error})") from None
     if place.body_start > len(row["text"]):
         raise ValueError("a chunk begins after its text")
-    fields = {name: getattr(place, name) for name in _Place.__struct_fields__}
-    return Chunk(id=row["id"], document_id=row["document_id"], path=row["path"], text=row["text"], **fields)
+    own = {name: row[name] for name in ("id", "document_id", "path", "text")}
+    placed = {name: getattr(place, name) for name in _Place.__struct_fields__}
+    return Chunk(**own, **placed, fields=tuple(map(field_of, row["fields"])))
+
+
+def field_of(label: str) -> tuple[str, str]:
+    """The name and the value in an item of the column `fields`."""
+    name, _, value = label.partition("=")
+    return name, value

@@ -205,7 +205,7 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
     line, line_end = places.lines(offset, body)
     page = places.page(offset)
     return Chunk(
-        id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{line}\n{page}\n{text}"),
+        id=text_hash("\n".join(map(str, (document.id, document.record, ordinal, line, page, text, *document.fields)))),
         document_id=document.id,
         record=document.record,
         ordinal=ordinal,
@@ -220,4 +220,5 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
         anchor=places.anchor(offset),
         indent=_indent(document, offset),
         places=places.within(offset, body),
+        fields=document.fields,
     )

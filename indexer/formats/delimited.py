@@ -43,8 +43,7 @@ def _records(file: OpenFile) -> Iterator[Row]:
     header = _header([row for _, row in first]) if found.text is None else 0
     chosen: dict[str, int] = {}
     if found.text is not None:
-        last = {name: column for column, name in enumerate(names)}
-        chosen = {name: last[name] for name in found.names() if name in last}
+        chosen = {name: column for column, name in enumerate(names)}
     elif header is not None:
         names = first[header][1]
     for number, (line, row) in enumerate(chain(first, rows)):

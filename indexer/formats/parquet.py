@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.fields import MAX_FIELDS
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.records import Row, find_columns, listed, row_documents
 
@@ -32,7 +33,10 @@ def _rows(file: OpenFile) -> Iterator[Row]:
         raise UnreadableError("broken Parquet file") from None
     names = [str(name) for name in schema.names]
     found = find_columns(names, file)
-    wanted = names if found.text is None else [name for name in found.names() if name in names]
+    wanted = names
+    if found.text is not None:
+        fields = [name for name, kind in zip(names, schema.types, strict=True) if _is_field(kind)][:MAX_FIELDS]
+        wanted = [*dict.fromkeys(name for name in (*found.names(), *fields) if name in names)]
     type_of_text = None if found.text is None else schema.types[names.index(found.text)]
     if type_of_text is not None and pa.types.is_nested(type_of_text):
         raise UnreadableError(f"column {listed([found.text])} has no text but {listed([type_of_text])}")
@@ -49,6 +53,15 @@ def _rows(file: OpenFile) -> Iterator[Row]:
         raise UnreadableError("broken Parquet file") from None
     if n_read != table.metadata.num_rows:  # pages or row groups are missing, or the footer is forged
         raise UnreadableError(f"broken Parquet file: {n_read:,} rows instead of {table.metadata.num_rows:,}")
+
+
+def _is_field(kind: Any) -> bool:
+    """Whether the values of a type are fields: plain ones, and lists of texts."""
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_list(kind) or types.is_dictionary(kind) else kind
+    tests = (types.is_string, types.is_large_string, types.is_boolean, types.is_temporal, types.is_decimal)
+    return types.is_integer(kind) or types.is_floating(kind) or any(test(kind) for test in tests)
 
 
 def _values(column: Any, name: str) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from cdesearch.store.schema import text_hash
 from indexer.formats.encoding import without_data, without_surrogates
+from indexer.formats.fields import MOST_NUMBERS, fields_of
 from indexer.formats.format import Document, OpenFile, UnreadableError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
@@ -20,7 +21,6 @@ MAX_ID = 1000  # characters
 _WORD = re.compile(r"[^\W\d_]{2}")
 SHOWN_NAMES, SHOWN_CHARACTERS = 10, 200
 MOST_WITHOUT_WORDS = 10_000  # rows of a file, which may be millions of measurements
-MOST_NUMBERS = 16  # in a list; a longer one is a vector or a curve, and is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
     n_without_words = 0
     for number, line, found, columns in rows:
         row = dict(columns)
-        record = record_document(file.path, row, found, number)
+        used = (found.text, found.id, found.title, found.document, "")
+        fields = tuple(fields_of((name, value) for name, value in columns if name not in used))
+        record = replace(record_document(file.path, row, found, number), fields=fields)
         if found.text is not None:
             yield record
             continue

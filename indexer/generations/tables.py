@@ -123,9 +123,16 @@ class Tables:
         # New indexes come last, because a compaction after them would build them a second time.
         indexes = {index.name: index for index in self.chunks.list_indices()}
         self._index_words(indexes.get("text_idx"))
+        if "fields_idx" not in indexes:
+            self._index_fields()
         if lacks_vectors:
             self._index_vectors(n_chunks)
         self.chunks.checkout_latest()
+
+    def _index_fields(self) -> None:
+        from lancedb.index import LabelList
+
+        self.chunks.create_index("fields", config=LabelList(), name="fields_idx")
 
     def _index_vectors(self, n_chunks: int) -> None:
         """Build a graph of the vectors, or divide them into parts: LanceDB cannot update a graph of signs."""

@@ -158,7 +158,7 @@ class _Outbox:
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers = answers
-        self._chunks: list[dict[str, str]] = []
+        self._chunks: list[dict[str, Any]] = []
         self._documents: list[dict[str, Any]] = []
         self._characters = 0
         self._last_sent = time.monotonic()

@@ -122,9 +122,15 @@ def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[st
         "title": hit.chunk.title,
         "trail": headings_as_text(hit.chunk.path, hit.chunk.trail_at(best.row)),
         "text": hit.chunk.body,
+        "fields": fields_as_json(hit.chunk),
         "copies": copies,
     }
     return _index_as_json(hit) | fields | _url_as_json(hit, root_of(hit))
+
+
+def fields_as_json(chunk: Chunk) -> dict[str, list[str]]:
+    """The values of each field of a chunk."""
+    return {name: [value for one, value in chunk.fields if one == name] for name, _ in chunk.fields}
 
 
 def _index_as_json(hit: Hit) -> dict[str, Any]:

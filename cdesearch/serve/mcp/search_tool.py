@@ -6,6 +6,7 @@ from typing import Any
 
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
 from cdesearch.errors import InputError
+from cdesearch.search.options import FILTERS
 from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.passages import Fence, fit_passages, tokens_of
 from cdesearch.search.request import SearchRequest
@@ -59,9 +60,8 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
 
 def _filters(request: SearchRequest) -> str:
     """The filters as part of a sentence."""
-    given = [("path", one) for one in request.path] + [("type", one) for one in request.type]
-    given += [] if request.since is None else [("time", request.since)]
-    return ", ".join(f"the {noun} {value:.200}" for noun, value in given)
+    given = [(one.field, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field))]
+    return ", ".join(f"{name} {value:.200}" for name, value in given)
 
 
 def _roots(chosen: Selection) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
+from cdesearch.cli.hits.render import fields_as_json
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.readable import headings_as_text, lines_as_text
@@ -66,6 +67,7 @@ def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
         "page": chunk.page,
         "anchor": chunk.anchor,
         "record": chunk.record,
+        "fields": fields_as_json(chunk),
         "places": places_as_json(chunk),
         "is_hit": is_hit,
     }
