@@ -126,7 +126,7 @@ class IndexedFields:
     def described(self) -> Iterator[dict[str, Any]]:
         """The name and type of each field, how many different values it has, and some of them."""
         for name, values in sorted(self.values.items()):
-            examples = [value[:SHOWN_CHARACTERS] for value in values[:SHOWN_VALUES]]
+            examples = [value[:SHOWN_CHARACTERS] for value in sorted(values)[:SHOWN_VALUES]]
             yield {"name": name, "type": _type_of(values[:JUDGED]), "values": len(values), "examples": examples}
 
     def _of(self, name: str) -> Iterator[tuple[str, str]]:

@@ -59,7 +59,9 @@ def _is_field(kind: Any) -> bool:
     """Whether the values of a type are fields: plain ones, and lists of texts."""
     from pyarrow import types
 
-    kind = kind.value_type if types.is_list(kind) or types.is_dictionary(kind) else kind
+    if types.is_list(kind):
+        return types.is_string(kind.value_type)
+    kind = kind.value_type if types.is_dictionary(kind) else kind
     tests = (types.is_string, types.is_large_string, types.is_boolean, types.is_temporal, types.is_decimal)
     return types.is_integer(kind) or types.is_floating(kind) or any(test(kind) for test in tests)
 
