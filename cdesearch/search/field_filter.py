@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 MAX_CONDITIONS = 20  # in one filter
 SHOWN_NAMES, SHOWN_VALUES, SHOWN_CHARACTERS = 10, 3, 60  # of the fields of an index
-JUDGED = 100  # values that show the type of a field
 DATE = "date"  # the field whose value is the time of a document
 
 _CONDITION = re.compile(
@@ -73,10 +72,7 @@ def conditions_of(text: str) -> tuple[FieldCondition, ...]:
         name, sign, *values, _ = match.groups()
         value = next(filter(None, values)).casefold()
         if sign in _RANGES and not (_DATE.fullmatch(value) or _NUMBER.fullmatch(value)):
-            raise QueryError(
-                f"{value[:40]!r} is neither a date nor a number.",
-                f"Examples are {name}{sign}2026-01-31 and {name}{sign}5.",
-            )
+            raise QueryError(f"{value[:40]!r} is neither a date nor a number.", "Examples are 2026-01-31 and 5.")
         found.append(FieldCondition(name.casefold(), sign, value))
         position = match.end()
     if len(found) > MAX_CONDITIONS:
@@ -126,8 +122,9 @@ class IndexedFields:
     def described(self) -> Iterator[dict[str, Any]]:
         """The name and type of each field, how many different values it has, and some of them."""
         for name, values in sorted(self.values.items()):
+            kinds = (kind for kind, one in (("date", _DAY), ("number", _NUMBER)) if all(map(one.fullmatch, values)))
             examples = [value[:SHOWN_CHARACTERS] for value in sorted(values)[:SHOWN_VALUES]]
-            yield {"name": name, "type": _type_of(values[:JUDGED]), "values": len(values), "examples": examples}
+            yield {"name": name, "type": next(kinds, "text"), "values": len(values), "examples": examples}
 
     def _of(self, name: str) -> Iterator[tuple[str, str]]:
         names = [one for one in dict.fromkeys((name, f"{name}s", name.removesuffix("s"))) if one in self.values]
@@ -143,10 +140,3 @@ class IndexedFields:
     def _any(fields: Iterable[tuple[str, str]]) -> str:
         labels = ", ".join(quoted(f"{name}={value}") for name, value in fields)
         return f"array_has_any(fields, [{labels}])" if labels else "false"
-
-
-def _type_of(values: list[str]) -> str:
-    for name, pattern in (("date", _DAY), ("number", _NUMBER)):
-        if all(map(pattern.fullmatch, values)):
-            return name
-    return "text"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
 _SECONDS = re.compile(r"@-?[0-9]{1,12}")
+_FIRST, _END = -(10**10), 10**11  # seconds since 1970: in the years 1653 and 5138
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 _COMPRESSED = r"(\.(gz|bz2|xz|zst))?"  # files of these compressions have the type of what they contain
 _SUFFIX = re.compile(r"\w{1,20}")
@@ -174,18 +175,15 @@ class FileConditions:
         """
         from datetime import date
 
-        first = "" if since is None else date.fromtimestamp(since).isoformat()
-        end = "~" if before is None else date.fromtimestamp(before).isoformat()
-        least, most = (None if time is None else time * 10**9 for time in (since, before))
-        inside: list[str] = []
-        outside: list[str] = []
+        first, end = (_FIRST if since is None else since), (_END if before is None else before)
+        days = [date.fromtimestamp(min(max(_FIRST, time), _END)).isoformat() for time in (first, end)]
+        inside, outside = list[str](), list[str]()
         for path, mtime_ns in self._modified:
-            is_inside = (least is None or mtime_ns >= least) and (most is None or mtime_ns < most)
-            (inside if is_inside else outside).append(path)
-        by_file = f"path NOT IN ({', '.join(map(quoted, outside))})" if outside else "true"
-        if len(inside) <= len(outside):
-            by_file = f"path IN ({', '.join(map(quoted, inside))})" if inside else "false"
-        return self._fields.sql_of_days(lambda day: first <= day < end, by_file)
+            (inside if first * 10**9 <= mtime_ns < end * 10**9 else outside).append(path)
+        is_short = len(inside) <= len(outside)
+        paths = ", ".join(map(quoted, inside if is_short else outside))
+        by_file = f"path {'' if is_short else 'NOT '}IN ({paths})" if paths else str(not is_short).lower()
+        return self._fields.sql_of_days(lambda day: days[0] <= day < days[1], by_file)
 
     @cached_property
     def _modified(self) -> list[tuple[str, int]]:

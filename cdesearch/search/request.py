@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
-from cdesearch.search.field_filter import FieldCondition, conditions_of
+from cdesearch.search.field_filter import conditions_of
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
@@ -57,33 +57,23 @@ class SearchRequest:
             raise QueryError(f"There is no mode {self.mode}.", f"Use one of {', '.join(get_args(Mode))}.")
         if not 0 <= self.min_confidence <= 1:
             raise QueryError(f"{self.min_confidence} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
-        suffixes_of(self.type)
-        for text in (self.since, self.before):
-            self._time(text)
-        self._conditions()
+        self._restrictions()
 
     @property
     def has_filter(self) -> bool:
         """Whether the request restricts the files."""
-        return bool(self.path or self.type) or (self.since, self.before, self.filter) != (None, None, None)
+        return bool(self.path or self._restrictions())
 
-    @staticmethod
-    def _time(text: str | None) -> int | None:
-        return None if text is None else time_of(text)
-
-    def _conditions(self) -> tuple[FieldCondition, ...]:
-        return () if self.filter is None else conditions_of(self.filter)
+    def _restrictions(self) -> dict[str, Any]:
+        """What is restricted besides the paths, as fields of `FileFilter`; raises QueryError."""
+        types = {"suffixes": suffixes_of(self.type)} if self.type else {}
+        times = {name: time_of(text) for name in ("since", "before") if (text := getattr(self, name)) is not None}
+        return types | times | ({} if self.filter is None else {"fields": conditions_of(self.filter)})
 
     def files_of(self, index: "Index") -> FileFilter:
         """Which files of an index the search covers; raises QueryError."""
         globs = globs_of_typed(self.path, index) if self.is_typed else self.path
-        return FileFilter(
-            globs if self.path else None,
-            suffixes_of(self.type) if self.type else None,
-            self._time(self.since),
-            self._time(self.before),
-            self._conditions(),
-        )
+        return FileFilter(globs if self.path else None, **self._restrictions())
 
     def for_hits(self, k: int) -> "SearchRequest":
         """This request for `k` hits of any confidence."""

@@ -19,9 +19,8 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office f
 
 MAX_PROPERTIES = 200
 PROPERTIES = {  # of a document, with the names of their fields
-    "title": "title", "creator": "author", "initial-creator": "author", "created": "created",
-    "creation-date": "created", "modified": "modified", "subject": "subject", "keywords": "keywords",
-    "keyword": "keywords", "category": "category",
+    "title": "title", "creator": "author", "initial-creator": "author", "created": "created", "category": "category",
+    "creation-date": "created", "subject": "subject", "keywords": "keywords", "keyword": "keywords",
 }  # fmt: skip
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)

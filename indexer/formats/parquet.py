@@ -1,5 +1,6 @@
 """Read Parquet files: a row is a record, whose values may have any type."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,11 @@ from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.records import Row, find_columns, listed, row_documents
 
 ROWS = 128  # at a time, because a value that is stored once may be unpacked in every row
+# The types of columns beside a text that are fields: plain ones, and lists of texts
+_FIELD = re.compile(
+    r"(?:large_)?string|bool|u?int\d+|halffloat|float|double|(?:date|timestamp|decimal).*|list<\w+: string.*"
+    r"|dictionary<values=string.*"
+)
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
@@ -35,7 +41,9 @@ def _rows(file: OpenFile) -> Iterator[Row]:
     found = find_columns(names, file)
     wanted = names
     if found.text is not None:
-        fields = [name for name, kind in zip(names, schema.types, strict=True) if _is_field(kind)][:MAX_FIELDS]
+        fields = [name for name, kind in zip(names, schema.types, strict=True) if _FIELD.fullmatch(str(kind))][
+            :MAX_FIELDS
+        ]
         wanted = [*dict.fromkeys(name for name in (*found.names(), *fields) if name in names)]
     type_of_text = None if found.text is None else schema.types[names.index(found.text)]
     if type_of_text is not None and pa.types.is_nested(type_of_text):
@@ -53,17 +61,6 @@ def _rows(file: OpenFile) -> Iterator[Row]:
         raise UnreadableError("broken Parquet file") from None
     if n_read != table.metadata.num_rows:  # pages or row groups are missing, or the footer is forged
         raise UnreadableError(f"broken Parquet file: {n_read:,} rows instead of {table.metadata.num_rows:,}")
-
-
-def _is_field(kind: Any) -> bool:
-    """Whether the values of a type are fields: plain ones, and lists of texts."""
-    from pyarrow import types
-
-    if types.is_list(kind):
-        return types.is_string(kind.value_type)
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    tests = (types.is_string, types.is_large_string, types.is_boolean, types.is_temporal, types.is_decimal)
-    return types.is_integer(kind) or types.is_floating(kind) or any(test(kind) for test in tests)
 
 
 def _values(column: Any, name: str) -> list[Any]:

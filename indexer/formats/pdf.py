@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
-from indexer.formats.fields import fields_of
 from indexer.formats.format import Document, Format, Heading, OpenFile, UnreadableError
 from indexer.formats.pdf_headings import LARGE, Found, Outline, found_headings, levelled, outline_of, rounded
 from indexer.formats.pdf_layout import COMPOUND, rows_of, text_of, without_repeated
@@ -19,10 +18,7 @@ MAX_PAGES = 50_000  # a forged file may claim any number
 WINDOW = 200  # pages that are compared with each other to find headers and footers
 PLACEHOLDERS = ("(anonymous)", "(unspecified)", "untitled")  # that programs write for a title that they do not know
 SCAN_DPI = 150  # dots per inch
-PROPERTIES = {  # with the names of their fields
-    "Title": "title", "Author": "author", "Subject": "subject", "Keywords": "keywords", "CreationDate": "created",
-    "ModDate": "modified",
-}  # fmt: skip
+PROPERTIES = {key: key for key in ("Title", "Author", "Subject", "Keywords")} | {"CreationDate": "created"}
 
 
 class _Page(NamedTuple):
@@ -56,7 +52,7 @@ class Pdf(Format):
                 text.add(window)
             found = pdf.get_metadata_dict()
             title = str(found.get("Title") or "").strip()
-            file.fields.extend(fields_of((name, found.get(key)) for key, name in PROPERTIES.items()))
+            file.fields.extend((name, str(found.get(key) or "")) for key, name in PROPERTIES.items())
             embedded = list(files_in(pdf, file, self._find_format))
         except pypdfium2.PdfiumError:
             raise UnreadableError("broken PDF") from None

@@ -86,11 +86,8 @@ def _places(hit: Hit, query: str) -> dict[str, Any]:
     row = best_line(lines, words).row
     return {
         "chunk": hit.chunk.id,
-        "passage": {
-            "text": "\n".join(line.text for line in lines),
-            "row": row,
-            "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *hit.chunk.trail_at(row))),
-        },
+        "passage": {"text": "\n".join(line.text for line in lines), "row": row},
+        "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *hit.chunk.trail_at(row))),
         "location": hit.chunk.location_at(row),
         "places": places_as_json(hit.chunk),
         "passage_line": hit.passage_line,
