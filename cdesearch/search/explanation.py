@@ -11,7 +11,7 @@ from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.first_stage import own_cosine
-from cdesearch.search.fusion import FUSION, Evidence
+from cdesearch.search.fusion import FUSION, TEXT_WEIGHT, Evidence
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search
 from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
@@ -55,15 +55,13 @@ class DenseEvidence:
 
 @dataclass(frozen=True, slots=True)
 class TextEvidence:
-    """The evidence of the words: the logarithm of the ratio of the BM25 score to the noise."""
+    """The evidence of the words: the BM25 score, in standard deviations from the mean of the best BM25 scores."""
 
-    bm25: float | None  # None if full text did not find the chunk
-    noise: float  # a BM25 score that many chunks reach with this query
-    own: float  # the logarithm; 0 for a score below the noise
+    bm25: float | None  # None if full text did not find the chunk, which then counts as the last of the best scores
+    own: float  # the deviation from the mean
     of_document: float | None  # the highest `own` in the chunk's document; None if documents are not made of records
-    document_share: float  # the share of `evidence` that comes from `of_document`
     evidence: float  # `own`, or the mean of `own` and `of_document`
-    weight: float  # the weight of text in this query
+    weight: float  # the weight of text relative to the vectors
     contribution: float  # weight * evidence, which is the part of the hybrid score
 
 
@@ -151,9 +149,7 @@ def _dense_evidence(
 def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:
     own, total = float(evidence.own[at]), float(evidence.text[at])
     best = None if evidence.of_document is None else float(evidence.of_document[at])
-    share = 0.0 if best is None or total == 0 else best / 2 / total
-    weight = evidence.text_weight
-    return TextEvidence(bm25, evidence.noise, own, best, share, total, weight, weight * total)
+    return TextEvidence(bm25, own, best, total, TEXT_WEIGHT, TEXT_WEIGHT * total)
 
 
 def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tuple[Word, ...]:
