@@ -104,10 +104,7 @@ class IndexedFields:
         return found
 
     def sql(self, condition: FieldCondition) -> str:
-        """The SQL condition for the chunks of which a condition holds; raises NotIndexedError for an unknown field.
-
-        It holds if it does for one of the values. `tag` and `tags` are the same field.
-        """
+        """The SQL condition for the chunks of which a condition holds; raises NotIndexedError for an unknown field."""
         chosen = self._any((name, value) for name, value in self._of(condition.name) if condition.holds(value))
         return f"NOT {chosen}" if condition.sign == "!=" else chosen
 
@@ -126,7 +123,7 @@ class IndexedFields:
             examples = [value[:SHOWN_CHARACTERS] for value in sorted(values)[:SHOWN_VALUES]]
             yield {"name": name, "type": next(kinds, "text"), "values": len(values), "examples": examples}
 
-    def _of(self, name: str) -> Iterator[tuple[str, str]]:
+    def _of(self, name: str) -> Iterator[tuple[str, str]]:  # `tag` is the same field as `tags`
         names = [one for one in dict.fromkeys((name, f"{name}s", name.removesuffix("s"))) if one in self.values]
         if not names:
             from difflib import get_close_matches

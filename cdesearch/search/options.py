@@ -124,7 +124,6 @@ OPTIONS = (
     Option("update", "--update", "flag", "Bring the index up to date first if that takes less than a second."),
 )  # fmt: skip
 PARAMETERS = tuple(option for option in OPTIONS if option.is_search)
-# Those that restrict the texts that are searched
 FILTERS = tuple(one for one in PARAMETERS if one.field in ("path", "type", "since", "before", "filter"))
 # The names of options with a value, and of those without. They may precede the words of a query.
 VALUED = {name: option for option in OPTIONS for name in option.names if option.kind != "flag"}

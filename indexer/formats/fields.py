@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import date
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -35,20 +37,16 @@ def fields_of(values: Iterable[tuple[str, Any]], depth: int = 0) -> Iterator[tup
 
 def _texts(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict | list):
-        if depth == MAX_DEPTH or (isinstance(value, list) and len(value) > MOST_NUMBERS and _is_number(value[0])):
+        is_long = isinstance(value, list) and len(value) > MOST_NUMBERS
+        if depth == MAX_DEPTH or (is_long and isinstance(value[0], int | float)):
             return
         items = [(name, one) for one in value]
         if isinstance(value, dict):
             items = [(f"{name}.{key}", one) for key, one in value.items()]
         yield from fields_of(items[: MAX_FIELDS + 1], depth + 1)
-    elif isinstance(value, bool):
-        yield name, str(value).lower()
     elif value is not None and not isinstance(value, bytes):
-        yield name, str(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
+        with suppress(ValueError):  # an integer of thousands of digits
+            yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def bounded(fields: Fields, problems: dict[str, str]) -> Fields:
@@ -59,7 +57,7 @@ def bounded(fields: Fields, problems: dict[str, str]) -> Fields:
     found: dict[str, dict[str, None]] = {}
     n_values = 0
     for given, value in fields:
-        name = _NO_NAME.sub("_", _clean(given)).strip("_.-").casefold()
+        name = _name(given)
         text = as_date(_clean(value))
         if not name or not text:
             continue
@@ -76,13 +74,18 @@ def bounded(fields: Fields, problems: dict[str, str]) -> Fields:
 
 def as_date(text: str) -> str:
     """A date in one of the usual forms, with or without a time, as YYYY-MM-DD; any other text as it is."""
-    for pattern in _DATES:
+    for pattern in _DATES if text[:1].isdigit() or text[:2] == "D:" else ():
         if match := pattern.fullmatch(text):
             try:
                 return date(int(match["year"]), int(match["month"]), int(match["day"])).isoformat()
             except ValueError:
                 return text
     return text
+
+
+@lru_cache(maxsize=1000)  # of columns, which all records have
+def _name(given: str) -> str:
+    return _NO_NAME.sub("_", _clean(given)).strip("_.-").casefold()
 
 
 def _clean(text: str) -> str:

@@ -174,10 +174,8 @@ def title_of(package: Package, part: str, file: OpenFile) -> str:
         elements = package.xml(part).iter(*(f"{{*}}{name}" for name in PROPERTIES)) if part in package.names else ()
     except UnreadableError:
         return ""
-    found: dict[str, str] = {}
     for element in islice(elements, MAX_PROPERTIES):
         name, text = PROPERTIES[local_name(element)], " ".join("".join(element.itertext()).split())
         if text:
             file.fields.append((name, text))
-            found.setdefault(name, text)
-    return found.get("title", "")
+    return next((text for name, text in file.fields if name == "title"), "")

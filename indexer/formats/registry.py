@@ -78,7 +78,9 @@ def read(file: OpenFile) -> Iterator[Document]:
     problems: dict[str, str] = {}
     try:
         for document in format_of(file.name, file.stream).read(file):
-            yield tidy(replace(document, fields=(*file.fields, *document.fields)), problems)
+            if file.fields:
+                document = replace(document, fields=(*file.fields, *document.fields))  # noqa: PLW2901
+            yield tidy(document, problems)
         for name, problem in problems.items():
             file.left_out.add(name, problem, "field")
     except (UnreadableError, MemoryError):
