@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from itertools import islice
@@ -45,8 +44,7 @@ def _texts(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
             items = [(f"{name}.{key}", one) for key, one in value.items()]
         yield from fields_of(items[: MAX_FIELDS + 1], depth + 1)
     elif value is not None and not isinstance(value, bytes):
-        with suppress(ValueError):  # an integer of thousands of digits
-            yield name, str(value).lower() if isinstance(value, bool) else str(value)
+        yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def bounded(fields: Fields, problems: dict[str, str]) -> Fields:
