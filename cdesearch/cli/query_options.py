@@ -75,4 +75,4 @@ class QueryOptions:
         """The options that restrict the files, as the user may have typed them."""
         request = self.request
         given = ((one, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field)))
-        return ", ".join(f"{one.flags} {text}" for one, text in given)
+        return ", ".join([*request.query.filters, *(f"{one.flags} {text}" for one, text in given)])

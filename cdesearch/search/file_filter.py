@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,12 @@ class FileFilter:
     since: int | None = None  # only texts from then or later, in seconds since 1970
     before: int | None = None  # only texts from before then
     fields: tuple[FieldCondition, ...] = ()  # only texts of which all of these hold
+    is_excluding: bool = False  # whether it allows all other files instead
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the filter restricts nothing."""
+        return replace(self, is_excluding=False) == FileFilter()
 
     @property
     def script(self) -> re.Pattern[str] | None:
@@ -91,6 +97,11 @@ class FileFilter:
         if self.suffixes is not None:
             has_suffix = rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)}){_COMPRESSED}$')"
             yield f"{has_suffix} OR path IN ({', '.join(map(quoted, scripts))})" if scripts else has_suffix
+
+
+def all_of(conditions: Sequence[str | None]) -> str | None:
+    """The SQL condition that all of several are true, of which None is true."""
+    return " AND ".join(f"({one})" for one in conditions if one is not None) or None
 
 
 WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
@@ -139,18 +150,22 @@ class FileConditions:
         self._index = index
         self._fields = IndexedFields(index)
 
-    def of(self, files: FileFilter) -> str | None:
-        """The condition for a filter; None if it allows every file. Raises QueryError and IndexStateError."""
+    def of(self, filters: Sequence[FileFilter]) -> str | None:
+        """The condition for several filters; None if they allow every file. Raises QueryError and IndexStateError."""
+        return all_of([self._of(one) for one in filters])
+
+    def _of(self, files: FileFilter) -> str | None:
         conditions = [*files.conditions(self._scripts(files))]
         conditions += map(self._fields.sql, files.fields)
         if (files.since, files.before) != (None, None):
             conditions.append(self._in_time(files.since, files.before))
-        return " AND ".join(f"({condition})" for condition in conditions) or None
+        condition = all_of(conditions)
+        return f"NOT ({condition})" if files.is_excluding else condition
 
-    def has_file(self, files: FileFilter) -> bool:
-        """Whether the filter allows any indexed file; raises QueryError and IndexStateError."""
+    def has_file(self, filters: Sequence[FileFilter]) -> bool:
+        """Whether the filters allow any indexed file; raises QueryError and IndexStateError."""
         try:
-            condition = self.of(files)
+            condition = self.of(filters)
         except NotIndexedError:  # a field that only another index has
             return False
         query = self._index.async_chunks.query().where(condition or "true").select(["path"]).limit(1)

@@ -204,8 +204,9 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
     text = header + body
     line, line_end = places.lines(offset, body)
     page = places.page(offset)
+    own = places.of_record or line
     return Chunk(
-        id=text_hash("\n".join(map(str, (document.id, document.record, ordinal, line, page, text, *document.fields)))),
+        id=text_hash("\n".join(map(str, (document.id, document.record, ordinal, own, page, text, *document.fields)))),
         document_id=document.id,
         record=document.record,
         ordinal=ordinal,

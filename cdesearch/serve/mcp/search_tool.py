@@ -60,7 +60,8 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
 
 def _filters(request: SearchRequest) -> str:
     """The filters as part of a sentence."""
-    given = [(one.field, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field))]
+    given = [("operator", one) for one in request.query.filters]
+    given += [(one.field, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field))]
     return ", ".join(f"{name} {value:.200}" for name, value in given)
 
 

@@ -92,9 +92,9 @@ def test_a_query_with_a_configuration_is_the_same_with_and_without_typer(indexed
 def test_an_option_of_the_command_line_replaces_the_other_form_of_the_same_option(indexed, project, user, words):
     user("[query]\njson = true\n")
     project('[query]\nmode = "text"\n')
-    assert cdesearch("query", "--format", "grep", *words, cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", "--format", "grep", *words, cwd=indexed).stdout.startswith("cats.md:1:")
     project('[query]\nmode = "text"\nformat = "grep"\n')
-    assert cdesearch("query", *words, cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", *words, cwd=indexed).stdout.startswith("cats.md:1:")
     assert json.loads(cdesearch("query", "--json", *words, cwd=indexed).stdout)["mode"] == "text"
 
 
