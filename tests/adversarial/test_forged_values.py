@@ -167,6 +167,7 @@ FORGED = {
         place(more=1),
         *(rows("chunks", place=text) for text in ("x", "", "[]", "null", "[" * 100_000, '{"a":' * 100_000)),
     ],
+    "fields of a chunk are impossible": [rows("chunks", fields=[None])],
     "not numbers": [
         rows("chunks", vector=lambda vector, number=number: [number] * len(vector))
         for number in (float("nan"), float("inf"))
