@@ -56,7 +56,7 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         _lift_files(lifted, order, paths)
         _lift_names(lifted, order, paths, query)
         share = float(is_code[np.argsort(-values, kind="stable")[:BEST]].mean())
-        excess = lifted[is_code].max() / max(float(values[is_code].max()), 1e-9)
+        excess = max(1.0, float(lifted[is_code].max()) / max(float(values[is_code].max()), 1e-9))
         lifted[is_code] /= excess ** min(1.0, max(0.0, 2 - 4 * share))
     if not _ASKS_FOR_TESTS.search(query):
         lifted[[at for at in order if _TESTS.search(paths[at])]] *= TEST_FACTOR

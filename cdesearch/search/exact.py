@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ _CODE = re.compile(
     r"""
       (?<![\w-])--?[a-zA-Z]\w*(?:-\w+)*                 # --dry-run
     | (?<![\w-])[A-Z]{1,9}-?\d{2,}(?:-\d+)*(?![\w-])    # ORA-00942, E1234
+    | (?<![\w-])\w+(?:-\w+)+\.[a-zA-Z]\w{0,5}(?!\w)    # shopping-list.md
     | (?<!\w)[^\W\d]\w+(?:(?:\.|::|->)\w+)+             # os.path.join
     | \w*[^\W_]_\w*[^\W_]\w* | __\w+__                  # should_strip_auth
     | (?<!\w)_*[a-z]+\d*[A-Z]\w* | (?<!\w)_*(?:[A-Z]\w*[a-z]\w*[A-Z]|[A-Z]{2,}\w*[a-z])\w*   # getItem, HTTPError
@@ -93,6 +95,11 @@ class ExactTerm:
         """The SQL condition on the column `text` for the chunks that may contain the term."""
         expression = ("(?i)" if self._flags else "") + self._words
         return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
+
+    def is_name_of(self, path: str) -> bool:
+        """Whether the term is the name of the file, with or without its suffix."""
+        name = normalize("NFC", path.rpartition("/")[2].casefold())
+        return not self.is_phrase and self.text.casefold() in (name, name.rpartition(".")[0])
 
     def count(self, text: str) -> int:
         """How often a text contains the term."""
@@ -176,18 +183,23 @@ def demands_phrases(query: str) -> bool:
     return len(query.split()) <= MAX_SEARCH_WORDS
 
 
-def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> NDArray[np.float64]:
+def exact_evidence(
+    term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int, named: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
     """The evidence (m,) of a term in texts that contain it, which is added to their BM25 scores.
 
-    A text is a pair of its headings and its body, of which only the body can define the term. The fewer of the
-    `n_chunks` chunks use or define it, the more each of them counts.
+    A text is a pair of its headings and its body, of which only the body can define the term. `named` says which texts
+    are in a file of this name, which counts as a definition. The fewer of the `n_chunks` chunks use or define the term,
+    the more each of them counts.
     """
     counts = [term.count(header) + term.count(body) for header, body in bodies]
     defined = [count > 0 and term.is_defined_in(body) for count, (_, body) in zip(counts, bodies, strict=True)]
+    named = np.zeros(len(bodies), bool) if named is None else named
     whole = 0.0 if term.is_one_word else idf(sum(count > 0 for count in counts), n_chunks)
     used = [whole * count * (SATURATION + 1) / (count + SATURATION) for count in counts]
     added: NDArray[np.float64] = np.array(used, np.float64)
-    return added + DEFINITION_WEIGHT * idf(sum(defined), n_chunks) * np.array(defined, np.float64)
+    weights = idf(sum(defined), n_chunks) * np.array(defined, np.float64) + idf(int(named.sum()), n_chunks) * named
+    return added + DEFINITION_WEIGHT * weights
 
 
 def idf(n_texts: int, n_chunks: int) -> float:

@@ -13,7 +13,7 @@ from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.first_stage import own_cosine
 from cdesearch.search.fusion import FUSION, Evidence
-from cdesearch.search.lexical import ExactHits, exact_hits, text_search
+from cdesearch.search.lexical import ExactHits, exact_hits, searched_words, text_search, unknown_words
 from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
@@ -165,18 +165,20 @@ def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tup
     exact = {term: exact_hits(reader.index, term, query.words, condition) for term in exact_terms(query.words)}
     asked = Counter(runs_of(query.words))
     searched = frozenset(runs_of(Languages.of(reader.index.manifest).searched(query.words)))
+    unknown = unknown_words(reader.index, query.words)
     words = [
-        _word(reader, word, times, found) if word in searched else Word(word, 0, 0.0, 0, 0.0)
+        _word(reader, word, times, found, unknown) if word in searched else Word(word, 0, 0.0, 0, 0.0)
         for word, times in list(asked.items())[:MAX_WORDS]
     ]
     return (*words, *_terms(exact, found, reader.index.manifest.n_chunks))
 
 
-def _word(reader: GenerationReader, word: str, times: int, chunk: _Found) -> Word:
+def _word(reader: GenerationReader, word: str, times: int, chunk: _Found, unknown: Collection[str]) -> Word:
     n_chunks = reader.index.manifest.n_chunks
-    search = text_search(reader.index, word).select(["_score"]).with_row_id()
+    unknown = [one for one in searched_words(reader.index, word) if one in unknown]
+    search = text_search(reader.index, word, unknown).select(["_score"]).with_row_id()
     n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
-    search = text_search(reader.index, word).select(["_score"])
+    search = text_search(reader.index, word, unknown).select(["_score"])
     scores = read_table(reader.index, search.where(f"id = {quoted(chunk.id)}").limit(1))["_score"].to_pylist()
     count = _count(word, chunk.text, reader.index.manifest.languages) if scores else 0
     return Word(word, n_found, idf(n_found, n_chunks), count, times * float(scores[0]) if scores else 0.0)

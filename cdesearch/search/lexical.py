@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ COMPOUND_WEIGHT = 0.25  # of their BM25 scores
 NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its text
 SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
 MOST_ALONE = 50  # words of a query that are searched for one by one
+LEAST_MISSPELLED, MOST_MISSPELLED = 5, 4  # letters of a stem that may be misspelled, and of how many in a query
+MISSPELLED_WEIGHT = 0.5  # of words that differ in one letter from a word that the corpus does not contain
 NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
 _WORD = re.compile(r"[^\W\d_]+")
@@ -60,8 +62,10 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     `condition` is SQL.
     """
     exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
-    search = text_search(index, query)
-    found = read_candidates(index, search, ["_score", *columns], limit, condition)
+    found = read_candidates(index, text_search(index, query), ["_score", "words", *columns], limit, condition)
+    if unknown := unknown_words(index, query, found["words"].to_pylist()):
+        found = read_candidates(index, text_search(index, query, unknown), ["_score", *columns], limit, condition)
+    found = found.select(["_rowid", "_score", *columns])
     phrases = [hits for term, hits in exact.items() if term.is_phrase]
     is_found = any(hits.table.num_rows for hits in phrases)
     if not is_quoted(query) and not (is_found and demands_phrases(query)):
@@ -70,14 +74,30 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     return LexicalHits(table, bool(phrases))
 
 
-def text_search(index: Index, query: str) -> Any:
-    """The search for the words of a query, in texts and in the names of their files."""
+def text_search(index: Index, query: str, unknown: Collection[str] = ()) -> Any:
+    """The search for the words of a query, in texts and in the names of their files.
+
+    For the `unknown` ones, which the corpus does not contain, it searches for words that differ in one letter.
+    """
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
-    return search.nearest_to_text(_any_of(searched_words(index, query)))
+    return search.nearest_to_text(_any_of(searched_words(index, query), unknown))
 
 
-def _any_of(words: Mapping[str, float]) -> Any:
-    """The query of LanceDB for chunks with any of these words, each with its weight.
+def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[str]:
+    """The long words of a query that the corpus does not contain. `found` are the words of some of its chunks."""
+    asked = searched_words(index, query).items()
+    long = {word for word, weight in asked if weight >= 1 and word.isalpha() and len(word) >= LEAST_MISSPELLED}
+    rest = long.difference(*(words.split(" ") for words in found)) if long else long
+    return [word for word in sorted(rest)[:MOST_MISSPELLED] if not _is_known(index, word)]
+
+
+def _is_known(index: Index, word: str) -> bool:
+    search = index.async_chunks.query().nearest_to_text(_any_of({word: 1.0}))
+    return read_candidates(index, search, ["_score"], 1, None).num_rows > 0
+
+
+def _any_of(words: Mapping[str, float], unknown: Collection[str] = ()) -> Any:
+    """The query of LanceDB for chunks with any of these words, each with its weight, or with one like the `unknown`.
 
     LanceDB computes several queries of one word each faster than one of many, up to a number of them.
     """
@@ -92,6 +112,7 @@ def _any_of(words: Mapping[str, float]) -> Any:
         parts = [(" ".join(word for word in words if words[word] == weight), weight) for weight in {*words.values()}]
     columns = {"words": 1.0, "names": NAMES_WEIGHT}
     each = [match(part, column, boost=weight * share) for part, weight in parts for column, share in columns.items()]
+    each += [match(one, "words", boost=MISSPELLED_WEIGHT, fuzziness=1, prefix_length=1) for one in unknown]
     return lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in each])
 
 
@@ -124,7 +145,7 @@ def exact_hits(
     """The chunks that contain a term of a query as a whole."""
     import pyarrow as pa
 
-    wanted = ["_score", *columns, "text", "place"]
+    wanted = list(dict.fromkeys(["_score", *columns, "text", "place", "path"]))
     if term.is_of_common_words:
         search = index.async_chunks.query()
         found = read_candidates(index, search, wanted[1:], MAX_EXACT, _both(condition, term.condition))
@@ -137,10 +158,11 @@ def exact_hits(
         bodies = [(text[:start], text[start:]) for text, start in zip(texts, starts, strict=True)]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise damaged(index.place, "a chunk's place has an impossible value") from None
-    kept = np.array([term.count(text) > 0 for text in texts], bool)
-    table = found.drop_columns(["text", "place"]).filter(pa.array(kept))
+    named = np.array([term.is_name_of(path) for path in found["path"].to_pylist()], bool)
+    kept = named | np.array([term.count(text) > 0 for text in texts], bool)
+    table = found.select(["_rowid", "_score", *columns]).filter(pa.array(kept))
     bodies = [body for body, is_kept in zip(bodies, kept, strict=True) if is_kept]
-    return ExactHits(table, exact_evidence(term, bodies, index.manifest.n_chunks))
+    return ExactHits(table, exact_evidence(term, bodies, index.manifest.n_chunks, named[kept]))
 
 
 def _with_all_words(
@@ -169,7 +191,12 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
 
     match: Any = lance.MatchQuery
     needed = [" ".join(searched_words(index, word)) for word in term.text.split()]
-    every = [(lance.Occur.MUST, match(words, "words", boost=0.0)) for words in needed if words]
+    columns = ("words",) if term.is_phrase else ("words", "names")
+    every = [
+        (lance.Occur.MUST, lance.BooleanQuery([(lance.Occur.SHOULD, match(words, one, boost=0.0)) for one in columns]))
+        for words in needed
+        if words
+    ]
     others = _any_of(searched_words(index, query))
     return search.nearest_to_text(lance.BooleanQuery([*every, (lance.Occur.SHOULD, others)]))
 

@@ -156,7 +156,7 @@ def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
         pa.field("path", pa.string(), nullable=False),
         pa.field("text", pa.string(), nullable=False),
         pa.field("words", pa.string(), nullable=False),  # of the text, for full text
-        pa.field("names", pa.string(), nullable=False),  # the words of its path, for full text
+        pa.field("names", pa.string(), nullable=False),  # the words of its path and fields, for full text
         pa.field("place", pa.string(), nullable=False),  # JSON
         pa.field("content_hash", pa.string(), nullable=False),
         pa.field("fields", pa.list_(pa.string()), nullable=False),  # such as "status=open"
@@ -191,7 +191,7 @@ def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:
         "path": chunk.path,
         "text": chunk.text,
         "words": text_words(chunk.text, language),
-        "names": path_words(chunk.path),
+        "names": f"{path_words(chunk.path)} {text_words(chunk.fields_text, language)}".rstrip(),
         "place": msgspec.json.encode(place).decode(),
         "content_hash": chunk.content_hash,
         "fields": [f"{name}={value}" for name, value in chunk.fields],

@@ -14,9 +14,10 @@ from cdesearch.words.known import ENGLISH, HAN, KANA, LATIN, SCRIPTS, Script, na
 from cdesearch.words.stop_words import STOP_WORDS
 
 MIN_WORDS = 3.0  # of the main script; a text with fewer has no language
-# For a language in Latin letters: the least number of its function words, and their least share of all words, because
-# a table or a program contains a few words that look like function words of some language.
-MIN_EVIDENCE, MIN_SHARE = 2.0, 0.08
+# For a language in Latin letters: the least number of its function words, of different ones in a longer text, and their
+# least share of all words, because a table, a formula or a program contains a few words that look like function words.
+MIN_EVIDENCE, MIN_DIFFERENT, MIN_SHARE = 2.0, 3, 0.08
+LONGER = 25.0  # words of a text
 KANA_SHARE = 0.1  # of Han and kana together, from which on a text is Japanese
 LEAST_SHARE = 0.01  # of the chunks; fewer may be tables or programs that were taken for another language
 
@@ -43,7 +44,8 @@ def language_of(text: str) -> str | None:
         return script.languages[0]
     code, evidence = max(function_words(text, script.languages).items(), key=lambda item: item[1], default=(None, 0.0))
     if script is LATIN:
-        return code if evidence >= max(MIN_EVIDENCE, MIN_SHARE * amount) else None
+        is_clear = code is not None and (amount < LONGER or n_different(text, code) >= MIN_DIFFERENT)
+        return code if is_clear and evidence >= max(MIN_EVIDENCE, MIN_SHARE * amount) else None
     return code or script.languages[0]
 
 
@@ -65,6 +67,12 @@ def function_words(text: str, among: Iterable[str]) -> dict[str, float]:
         for code in languages:
             found[code] = found.get(code, 0.0) + 1 / len(languages)
     return found
+
+
+def n_different(text: str, language: str) -> int:
+    """How many different function words of a language a text has."""
+    words = frozenset(_WORD.findall(unicodedata.normalize("NFC", text.lower())))
+    return len(words & STOP_WORDS[language])
 
 
 def language_shares(texts: Iterable[str]) -> dict[str, float]:

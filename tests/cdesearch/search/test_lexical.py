@@ -124,3 +124,43 @@ def test_a_large_index_reads_all_texts_only_for_a_phrase_that_the_best_lack(crow
     conditions = []
     monkeypatch.setattr(lexical.ExactTerm, "condition", property(lambda term: conditions.append(term) or "true"))
     assert paths(crowded, '"alpha beta"') == ["phrase.md"] and not conditions
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory, tiny_checkpoint):
+    root = tmp_path_factory.mktemp("named")
+    (root / "apollo").mkdir()
+    (root / "sourdough-troubleshooting.md").write_text("# Why is my bread flat?\n\nThe oven is cold.\n")
+    (root / "index.md").write_text("# Sourdough troubleshooting\n\n" + "See sourdough-troubleshooting.md. " * 5)
+    (root / "Einkommensteuerbescheid.txt").write_text("Nachzahlung 2023: 14 Euro\n")
+    (root / "apollo" / "minutes.md").write_text("We met on Tuesday.\n")
+    (root / "front.md").write_text("---\nstatus: postponed\nowner: Leopold\n---\nThe fence is broken.\n")
+    cdesearch.build(root, model=tiny_checkpoint)
+    with Searcher(Index.open(root), model=tiny_checkpoint) as searcher:
+        yield searcher
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("sourdough-troubleshooting.md", "sourdough-troubleshooting.md"),
+        ("Sourdough-Troubleshooting", "sourdough-troubleshooting.md"),
+        ("where is sourdough-troubleshooting.md", "sourdough-troubleshooting.md"),
+        ("Einkommensteuerbescheid", "Einkommensteuerbescheid.txt"),
+        ("apollo minutes", "apollo/minutes.md"),
+        ("Apollo", "apollo/minutes.md"),
+        ("postponed", "front.md"),
+    ],
+)
+def test_a_file_is_found_by_its_name_its_folder_and_its_fields(named, query, expected, mode):
+    assert paths(named, query, mode)[0] == expected
+
+
+def test_one_wrong_letter_in_a_long_word_finds_it_unless_the_corpus_has_the_word(named):
+    assert paths(named, "the fenke") == []  # a short word may be another word
+    assert paths(named, "bisode sourdugh") == ["index.md"]
+    assert paths(named, "postponed")[0] == "front.md"
+    (hit,) = named.search("sourdugh", mode="text")
+    explained = named.explain(hit.chunk.id, "sourdugh", mode="text")
+    assert sum(word.bm25 for word in explained.words) == pytest.approx(hit.text_score)

@@ -34,3 +34,8 @@ def test_programs_tables_and_single_words_have_no_language(text):
 def test_a_text_has_the_language_of_most_of_its_words():
     assert language_of(TEXTS["en"] * 3 + TEXTS["ja"]) == "en"
     assert language_of(TEXTS["ja"] * 3 + "The file is removed.") == "ja"
+
+
+def test_one_word_that_is_repeated_does_not_show_the_language_of_a_longer_text():
+    text = "num boundary layer heat transfer num flat plate num laminar flow wing pressure distribution num theory slender body"
+    assert language_of(f"{text} {text}") is None
