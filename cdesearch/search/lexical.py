@@ -93,7 +93,7 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
 
 def _is_known(index: Index, word: str) -> bool:
     search = index.async_chunks.query().nearest_to_text(_any_of({word: 1.0}))
-    return read_candidates(index, search, ["_score"], 1, None).num_rows > 0
+    return bool(read_candidates(index, search, ["_score"], 1, None).num_rows)
 
 
 def _any_of(words: Mapping[str, float], unknown: Collection[str] = ()) -> Any:
