@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
@@ -21,6 +22,7 @@ from cdesearch.serve.indexes import ALL, ServedIndexes
 from cdesearch.serve.mcp import outline_tool, read_tool, search_tool
 from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, Answer, Part
 from cdesearch.serve.mcp.documents import Unit
+from cdesearch.serve.mcp.messages import WholeLines
 from cdesearch.serve.options import parameters_of
 from cdesearch.serve.problems import sentence_of
 from cdesearch.store.copies import shown_source
@@ -144,7 +146,14 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
 
 
 class _Server(MCPServer[Any]):
-    """Checks the arguments of tools as models need it."""
+    """Reads messages and checks the arguments of tools as models need it."""
+
+    async def run_stdio_async(self) -> None:
+        """Answer the messages on stdin until it is closed."""
+        with open(0, encoding="utf-8", errors="replace", closefd=False) as stdin:
+            async with stdio_server(WholeLines(stdin)) as (incoming, outgoing):
+                server = self._lowlevel_server
+                await server.run(incoming, outgoing, server.create_initialization_options())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
