@@ -81,14 +81,18 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
         log_level="WARNING",
         subscriptions=False,
     )
-    names = indexes.names
+    names = indexes.names or ("the first one",)  # before `cdesearch index`, the names are not known
     several = f" Indexes: {', '.join(names)}." if len(names) > 1 else ""
     one_index = f"The name of the index. Default: {names[0]}."
     any_index = f"The name of the index, or {ALL} to search all of them as one. Default: {names[0]}."
 
     async def answer(find: Callable[[], Answer]) -> CallToolResult:
+        def find_when_open() -> Answer:
+            indexes.open_missing()
+            return find()
+
         try:
-            found = await admission.run(find)
+            found = await admission.run(find_when_open)
         except CdesearchError as error:
             return _failure(str(error))
         return CallToolResult(content=[TextContent(text=found.text)], structured_content=found.data)
