@@ -8,14 +8,14 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.mcp.messages import WholeBodies
 from cdesearch.serve.mcp.server import create_server
 from cdesearch.serve.problems import DESCRIBED, add_handlers
 from cdesearch.serve.routes import ask, documents, files, search, status
@@ -60,7 +60,9 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
     add_handlers(app)
     for module in MODULES:
         app.include_router(module.router, prefix=API)
-    app.router.routes.append(Route("/mcp", StreamableHTTPASGIApp(agents.session_manager), methods=["POST"]))
+    manager = agents.session_manager
+    bodies = RequestBodyLimitMiddleware(WholeBodies(manager), manager.max_request_body_size)
+    app.router.routes.append(Route("/mcp", bodies, methods=["POST"]))
     _add_page(app)
     return Guard(app, settings)
 

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from cdesearch.cli.status import read_status
@@ -15,6 +15,7 @@ from cdesearch.store.place import Place
 from cdesearch.store.trust import real
 
 REFRESH_SECONDS = 0.25  # the time between two readings of the file that names the newest generation
+Folders = Sequence[Place | None]
 ALL = "*"  # stands for all indexes where clients name one, unless a folder has this name
 
 _log = logging.getLogger(__name__)
@@ -55,21 +56,27 @@ class Selection:
 class ServedIndexes:
     """Open indexes by name, in the order in which they were given. `close` or the end of a `with` block closes them.
 
-    A thread looks for new generations and opens them.
+    A thread looks for new generations and opens them. If no index is open yet, `missing` returns what to open later.
     """
 
-    def __init__(self, indexes: Sequence[ServedIndex]) -> None:
+    def __init__(self, indexes: Sequence[ServedIndex], missing: Callable[[], Folders] | None = None) -> None:
         self._indexes = {index.name: index for index in indexes}
+        self._missing = missing
+        self._opening = threading.Lock()
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._refresh, name="cdesearch-refresh", daemon=True)
         self._watcher.start()
 
     @classmethod
-    def open(cls, folders: Sequence[Place | None], model: Model | None = None, *, warm: bool = True) -> Self:
+    def open(cls, folders: Folders, model: Model | None = None, *, warm: bool = True) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 
         With `warm`, the models are loaded now. Otherwise they are loaded when a search first needs them.
         """
+        return cls(cls._opened(folders, model, warm=warm))
+
+    @staticmethod
+    def _opened(folders: Folders, model: Model | None, *, warm: bool) -> list[ServedIndex]:
         models = ModelLoader("auto", model)
         opened: dict[Place, ServedIndex] = {}
         try:
@@ -84,7 +91,14 @@ class ServedIndexes:
             for served in opened.values():
                 served.searcher.close()
             raise
-        return cls(list(opened.values()))
+        return list(opened.values())
+
+    def open_missing(self) -> None:
+        """Open the indexes that were missing, unless they are open; raises CdesearchError."""
+        with self._opening:
+            if self._missing is not None:
+                self._indexes = {served.name: served for served in self._opened(self._missing(), None, warm=False)}
+                self._missing = None
 
     def __enter__(self) -> Self:
         return self

@@ -130,8 +130,8 @@ def mark_of(folder: Path) -> int | None:
 
 
 def _build_remedy(folder: Path) -> str:
-    named = "" if folder.name == FOLDER else f" --index {shlex.quote(str(folder))}"
-    return f"Run `cdesearch index FOLDER{named}`."
+    quoted = shlex.quote(str(folder.parent if folder.name == FOLDER else folder))
+    return f"Run `cdesearch index {'' if folder.name == FOLDER else 'FOLDER --index '}{quoted}`."
 
 
 def current_name(folder: Path) -> str | None:

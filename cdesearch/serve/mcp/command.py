@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 
 from cdesearch.cli.exits import INTERRUPTED
 from cdesearch.cli.named_index import IndexesArgument, named_index
-from cdesearch.errors import CdesearchError
+from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.serve.settings import ServeSettings, require_libraries
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.store.place import Place
+from cdesearch.store.place import BucketAddress, Place
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
 
-def mcp(
-    indexes: IndexesArgument = None,
-) -> None:
+def mcp(indexes: IndexesArgument = None) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
     require_libraries()
     shorten_cold_start()
@@ -27,8 +25,16 @@ def mcp(
 
     from cdesearch.serve.indexes import ServedIndexes
 
-    named: list[Place | None] = [named_index(folder, None) for folder in indexes or ()]
-    with ServedIndexes.open(named or [None], warm=False) as opened:
+    def named() -> list[Place | None]:
+        return [named_index(folder, None) for folder in indexes or ()] or [None]
+
+    try:
+        served = ServedIndexes.open(named(), warm=False)
+    except IndexNotFoundError:
+        if not all(isinstance(folder, BucketAddress) or folder.exists() for folder in indexes or ()):
+            raise
+        served = ServedIndexes([], named)  # every tool tells the agent which command makes the index
+    with served as opened:
         # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         try:

@@ -75,14 +75,8 @@ def _answer(index: str, document: NamedDocument, requested: range, offset: int, 
         shown = span_of(start, max(start, following - 1)) if positions else "none"
         text = readable("".join(line.text for line in document.lines[start:following]).removesuffix("\n"))
         heading = printable(f"{document.path}  {unit} {shown} of {document.total}  {title}".rstrip())
-        data = {
-            "index": index,
-            "path": document.path,
-            "title": title,
-            unit: shown,
-            "total": document.total,
-            "text": text,
-        }
+        place = {"index": index, "path": document.path, "title": title}
+        data = {**place, unit: shown, "total": document.total, "text": text}
         whole = f"{fence.rule}\n\n{fence.around(1, heading, text)}"
         if following == positions.stop:
             return Answer(whole, data)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
@@ -21,6 +22,7 @@ from cdesearch.serve.indexes import ALL, ServedIndexes
 from cdesearch.serve.mcp import outline_tool, read_tool, search_tool
 from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, Answer, Part
 from cdesearch.serve.mcp.documents import Unit
+from cdesearch.serve.mcp.messages import WholeLines
 from cdesearch.serve.options import parameters_of
 from cdesearch.serve.problems import sentence_of
 from cdesearch.store.copies import shown_source
@@ -79,14 +81,18 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
         log_level="WARNING",
         subscriptions=False,
     )
-    names = indexes.names
+    names = indexes.names or ("the first one",)  # before `cdesearch index`, the names are not known
     several = f" Indexes: {', '.join(names)}." if len(names) > 1 else ""
     one_index = f"The name of the index. Default: {names[0]}."
     any_index = f"The name of the index, or {ALL} to search all of them as one. Default: {names[0]}."
 
     async def answer(find: Callable[[], Answer]) -> CallToolResult:
+        def find_when_open() -> Answer:
+            indexes.open_missing()
+            return find()
+
         try:
-            found = await admission.run(find)
+            found = await admission.run(find_when_open)
         except CdesearchError as error:
             return _failure(str(error))
         return CallToolResult(content=[TextContent(text=found.text)], structured_content=found.data)
@@ -144,7 +150,14 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
 
 
 class _Server(MCPServer[Any]):
-    """Checks the arguments of tools as models need it."""
+    """Reads messages and checks the arguments of tools as models need it."""
+
+    async def run_stdio_async(self) -> None:
+        """Answer the messages on stdin until it is closed."""
+        with open(0, encoding="utf-8", errors="replace", closefd=False) as stdin:
+            async with stdio_server(WholeLines(stdin)) as (incoming, outgoing):
+                server = self._lowlevel_server
+                await server.run(incoming, outgoing, server.create_initialization_options())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import re
 import subprocess
@@ -12,6 +13,8 @@ from mcp import MCPError
 from mcp_calls import call, command_with, in_session, text_of, with_token
 from running_server import running_server
 
+import cdesearch
+from cdesearch.serve.mcp.messages import without_lone_surrogates
 from cdesearch.serve.settings import ServeSettings
 
 INITIALIZE = {
@@ -20,6 +23,15 @@ INITIALIZE = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+HALVES = [  # calls with half an emoji, and what the answers say
+    ("search", {"query": "which town has a mill \ud83d"}, "guide/river.md"),
+    ("search", {"query": "mill", "path": "guide\udc00"}, "guide\ufffd. Paths and globs"),
+    ("search", {"query": "mill", "\ud83d": 1}, "There is no parameter \ufffd."),
+    ("read", {"path": "bread.py\ud83d"}, "bread.py\ufffd is not an indexed document."),
+    ("outline", {"path": "\ude00\ud83d"}, "\ufffd\ufffd is not an indexed document."),
+    ("status", {"index": "\ud83dx"}, "There is no index \ufffdx here."),
+]
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -57,16 +69,17 @@ def test_every_transport_gives_the_same_answers(agent, http_server, corpus, note
     assert same(in_session(command_with(corpus, notes, cwd=corpus), question, mode=mode)) == expected
 
 
-def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_the_process(corpus):
-    lines = [
-        INITIALIZE,
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "status", "arguments": {}}},
-        "this is no message",
-    ]
+def calling(tool, arguments, number):
+    """Return a message that calls a tool."""
+    parameters = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": parameters}
+
+
+def exchange(lines, n_answers, cwd):
+    """Send lines to `cdesearch mcp`, and return its answers in the order of their ids, and the other lines."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cdesearch", "mcp"],
-        cwd=corpus / "guide",  # the nearest index upward is opened
+        cwd=cwd,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -76,19 +89,59 @@ def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_the_process
         process.stdin.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
     process.stdin.flush()
     answers = []
-    while len(answers) < 2:
+    while len(answers) < n_answers:
         answer = json.loads(process.stdout.readline())
         answers += [answer] if "id" in answer else []
     rest, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
-    assert [json.loads(line)["jsonrpc"] for line in rest.splitlines()] == ["2.0"] * len(rest.splitlines())
-    first, second = sorted(answers, key=lambda answer: answer["id"])
+    return sorted(answers, key=lambda answer: answer["id"]), [json.loads(line) for line in rest.splitlines()]
+
+
+def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_the_process(corpus):
+    lines = [INITIALIZE, INITIALIZED, calling("status", {}, 2), "this is no message"]
+    (first, second), rest = exchange(lines, 2, corpus / "guide")  # the nearest index upward is opened
+    assert [line["jsonrpc"] for line in rest] == ["2.0"] * len(rest)
     assert first["result"]["serverInfo"]["name"] == "cdesearch" and "`outline`" in first["result"]["instructions"]
     assert second["result"]["structuredContent"]["indexes"][0]["index"] == "corpus"
 
 
-def test_without_an_index_the_command_says_so_in_one_line(tmp_path):
-    assert "There is no index" in cdesearch_process("mcp", cwd=tmp_path, code=2).stderr
+def test_half_an_emoji_in_a_message_is_answered_on_stdin_and_over_http(corpus, http_server):
+    calls = [calling(tool, arguments, number) for number, (tool, arguments, _) in enumerate(HALVES, start=2)]
+    (_, *answers), _ = exchange([INITIALIZE, INITIALIZED, *calls], 1 + len(calls), corpus)
+    for (*_, expected), message, answer in zip(HALVES, calls, answers, strict=True):
+        assert expected in answer["result"]["content"][0]["text"]
+        body = json.dumps(message)
+        posted = httpx.post(f"{http_server.url}/mcp", content=body, headers=HEADERS, timeout=60).json()
+        assert posted["id"] == answer["id"] and expected in posted["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"\ud83d", r"\uD83D\uDE00", r"\ude00\ud83d", r"\ud83d\ud83d\ude00", r"\\ud83d", r"\\\udc00\n", r"\u00e9\" 😀"],
+)
+def test_only_lone_surrogates_are_replaced(text):
+    expected = json.loads(f'"{text}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert json.loads(without_lone_surrogates(f'"{text}"')) == expected
+
+
+@pytest.mark.parametrize("arguments", [(), (".",)])
+def test_before_there_is_an_index_tools_say_how_to_make_one_and_find_it_afterwards(tmp_path, arguments):
+    (tmp_path / "a.md").write_text("The zither is missing a string.")
+
+    async def ask(client):
+        tools = (await client.list_tools()).tools
+        before = [await client.call_tool(*one) for one in (("search", {"query": "zither"}), ("status", {}))]
+        await asyncio.to_thread(lambda: cdesearch.build(tmp_path).close())
+        return len(tools), before, await client.call_tool("search", {"query": "zither"})
+
+    n_tools, before, after = in_session(command_with(*arguments, cwd=tmp_path), ask)
+    assert n_tools == 4 and "a.md" in text_of(after)
+    for result in before:
+        assert result.is_error and f"There is no index in {tmp_path}" in text_of(result)
+        assert "`cdesearch index " in text_of(result)
+
+
+def test_a_folder_that_does_not_exist_is_an_error_of_one_line(tmp_path):
     assert "nowhere" in cdesearch_process("mcp", "nowhere", cwd=tmp_path, code=2).stderr
 
 
