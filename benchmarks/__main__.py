@@ -23,7 +23,6 @@ def commands() -> "typer.Typer":
     import typer
 
     from benchmarks.ablations.ablation import ablation
-    from benchmarks.figures import analyse
     from benchmarks.folders.command import folders
     from benchmarks.quality.beir import beir
     from benchmarks.quality.confidence import confidence
@@ -33,7 +32,7 @@ def commands() -> "typer.Typer":
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, analyse, beir, confidence, folders, peers, scale, speed):
+    for one in (ablation, beir, confidence, folders, peers, scale, speed):
         app.command()(one)
     return app
 

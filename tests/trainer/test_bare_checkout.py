@@ -18,7 +18,7 @@ from trainer.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = (
-    "bm25s click charset_normalizer docx faiss flash_attn huggingface_hub joblib lance lancedb matplotlib"
+    "bm25s click charset_normalizer docx faiss flash_attn huggingface_hub joblib lance lancedb"
     " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
     " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
 )
