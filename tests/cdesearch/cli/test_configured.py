@@ -280,14 +280,6 @@ def test_the_search_ends_at_the_home_folder(indexed, project, monkeypatch):
     assert n_hits(indexed / "sub" / "deep") == 1
 
 
-def test_config_path_names_the_files(indexed, project, user, tmp_path):
-    lines = cdesearch("config", "path", cwd=indexed).stdout.splitlines()
-    assert lines[0].endswith("no .cdesearch.toml in this folder or above it")
-    assert lines[1].split() == ["user", str(tmp_path / "cdesearch" / "config.toml"), "(does", "not", "exist)"]
-    project("")
-    assert str(indexed / ".cdesearch.toml") in cdesearch("config", "path", cwd=indexed).stdout
-
-
 def test_processes_that_commands_start_read_no_configuration(indexed, project, monkeypatch):
     project("[query]\nk = 1\n")
     assert same_modules()["CDESEARCH_NO_CONFIG"] == "1"
