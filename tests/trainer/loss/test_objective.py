@@ -10,7 +10,6 @@ from torch.autograd.functional import jacobian
 
 from trainer.data.pairs.reading import Pair
 from trainer.data.training_batch import owners_of
-from trainer.loss import contrastive
 from trainer.loss.batch_loss import SCALE, BatchLoss, quantised
 from trainer.recipe import Objective
 
@@ -73,12 +72,8 @@ def test_other_queries_are_negatives_unless_their_documents_are_excluded(vectors
     assert found > loss_of(vectors, excluded)
 
 
-@pytest.mark.parametrize("rows", [2, 128])
 @pytest.mark.parametrize("query_negatives", [False, True])
-def test_negatives_beyond_the_margin_by_the_models_own_cosines_do_not_count(
-    vectors, excluded, query_negatives, rows, monkeypatch
-):
-    monkeypatch.setattr(contrastive, "ROWS", rows)
+def test_negatives_beyond_the_margin_by_the_models_own_cosines_do_not_count(vectors, excluded, query_negatives):
     queries, documents = map(unit, vectors)
     cosines, mask = queries @ documents.T, excluded
     if query_negatives:
