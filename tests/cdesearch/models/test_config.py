@@ -36,15 +36,7 @@ def test_a_configuration_is_loaded_as_it_was_saved(tmp_path, changes):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("context_norm_eps", "x"),
-        ("context_norm_eps", True),
-        ("context_sink", 1),
-        ("window_tokens", -1),
-        ("window_tokens", 64.5),
-        ("window_positions", "none"),
-    ],
+    ("name", "value"), [("context_sink", 1), ("window_tokens", 64.5), ("window_positions", "none")]
 )
 def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
     TINY.save(tmp_path)
@@ -54,15 +46,7 @@ def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
         ModelConfig.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"window_tokens": 129}, "above its 128 positions"),
-        ({"window_tokens": 64, "context_attention": "joint"}, "window_tokens, which joint context attention"),
-        ({"context_attention": "joint", "context_sink": True}, "context_sink, which only cached context attention has"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(tmp_path, changes, reason):
-    replace(TINY, **changes).save(tmp_path)
-    with pytest.raises(ModelError, match=reason):
+def test_windows_of_more_tokens_than_there_are_positions_are_refused(tmp_path):
+    replace(TINY, window_tokens=129).save(tmp_path)
+    with pytest.raises(ModelError, match="windows of 129 tokens, and 128 positions"):
         ModelConfig.load(tmp_path)
