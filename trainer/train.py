@@ -7,12 +7,10 @@ save         state.pt every few minutes, on Ctrl-C and SIGTERM; the checkpoint a
 """
 
 import math
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,8 +30,8 @@ from trainer.loss.batch_loss import BatchLoss, document_share
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
-from trainer.replacing import replace_folder
 from trainer.run.folder import (
+    CHECKPOINT,
     Log,
     check_named,
     claim_folder,
@@ -49,8 +47,6 @@ from trainer.run.state import (
     check_state,
     digest_of_start,
     first_not_finite,
-    load_best,
-    save_best,
     save_state,
 )
 from trainer.starting import context_is_untrained, start_null_vector, starting_head, starting_model
@@ -219,22 +215,16 @@ class TrainingRun:
                 raise diverged(f"Step {self.state.progress.step} has numbers that are not finite.") from None
 
     def finish(self) -> Path:
-        """Export the model, and as `best` that with the lowest held-out loss; each folder is written as a whole."""
-        folder, progress = self.recipe.run.out / "checkpoint", self.state.progress
+        """Export the model, and say what the held-out losses show."""
+        folder = self.recipe.run.out / CHECKPOINT
         if not is_first():
             return folder
-        self._export(folder)
+        self._check_numbers()
+        self.display.note(f"Writing {folder}")
+        self.model.config = self._learned_config()
+        export(self.model, self.recipe.model.start / "tokenizer.json", folder)
         if watched := [line["held_out"] for line in read_log(self.recipe.run.out) if "held_out" in line]:
             self.display.note(what_was_learned(watched[0], watched[-1]))
-        best = folder.with_name("best")
-        if math.isfinite(progress.best_loss):
-            lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."
-            self.display.note(f"{lowest} Its model is written to {best}.")
-            if progress.best_step == progress.step:
-                replace_folder(best, partial(shutil.copytree, folder))
-            else:
-                load_best(self.state)
-                self._export(best)
         return folder
 
     def _step(self, batch: Batch) -> None:
@@ -274,7 +264,7 @@ class TrainingRun:
             self.display.detail(f"step {figures.step}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
 
     def _watch(self) -> None:
-        """Log the held-out losses, and keep the weights if the true context has the lowest loss so far."""
+        """Log the held-out losses."""
         progress = self.state.progress
         if not self.material.held_out or self._watched == progress.step:
             return
@@ -289,23 +279,12 @@ class TrainingRun:
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         opened = f", gates up to {max(gates):.3f}" if self.recipe.model.attends and gates else ""
         self.display.note(f"step {progress.step}: held-out loss with context {figures}{opened}")
-        if losses["true"] < progress.best_loss:
-            self._check_numbers()
-            progress.best_step, progress.best_loss = progress.step, losses["true"]
-            save_best(self.state)
-            save_state(self.state)  # so that the state on disk agrees with the best weights
 
     def _save(self) -> None:
         self._log_steps()
         if is_first():
             self._check_numbers()
             save_state(self.state)
-
-    def _export(self, folder: Path) -> None:
-        self._check_numbers()
-        self.display.note(f"Writing {folder}")
-        self.model.config = self._learned_config()
-        export(self.model, self.recipe.model.start / "tokenizer.json", folder)
 
     def _learned_config(self) -> ModelConfig:
         """The configuration with the learned whitening. Spans are at least as long as training texts."""

@@ -153,39 +153,6 @@ def test_a_resumed_run_can_take_more_steps_but_not_fewer(recipe_file, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_path):
-    """At this learning rate the model soon gets worse."""
-    changes = {"run.watch_every": "1", "learning.steps": "10", "learning.rate": "0.3", "learning.warmup": "2"}
-    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
-    last = train(recipe, Silent())
-    watched = {row["step"]: row["held_out"]["true"] for row in read_log(recipe.run.out) if "held_out" in row}
-    best = min(watched, key=watched.get)
-    assert best < 10
-    state = torch.load(recipe.run.out / "state.pt")
-    assert state["progress"][0] == 10 and state["progress"][2:] == [best, watched[best]]
-    model = load_checkpoint(last.with_name("best"))
-    loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
-    weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
-    held_out = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent()).held_out
-    found = held_out_losses(GradCache(model, loss.head, 16), loss, weights, held_out)["true"]
-    assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
-
-
-def test_if_the_last_step_is_the_best_both_checkpoints_are_the_same(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.steps": "0"})
-    last = train(recipe, Silent())
-    files = {file.relative_to(last): file.read_bytes() for file in last.rglob("*") if file.is_file()}
-    best = last.with_name("best")
-    assert {file.relative_to(best): file.read_bytes() for file in best.rglob("*") if file.is_file()} == files
-
-
-def test_without_held_out_losses_there_is_no_best_checkpoint(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "1", "data.held_out": "0.0"}
-    last = train(load_recipe(recipe_file, changes), Silent())
-    assert last.is_dir() and not last.with_name("best").exists()
-
-
-@pytest.mark.slow
 def test_a_second_process_with_the_same_folder_is_refused_in_one_line(recipe_file, tmp_path, monkeypatch):
     monkeypatch.setattr("trainer.run.folder.LOCK_SECONDS", 0.1)
     changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "1"}
@@ -356,7 +323,7 @@ def test_a_recipe_that_does_not_fit_its_start_or_its_pairs_is_refused(recipe_fil
 
 
 def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
-    names = ("best/thesis.txt", "checkpoint/mine.txt", "checkpoint.new/x", "state.pt.notes-2024", "log.jsonl")
+    names = ("notes/thesis.txt", "checkpoint/mine.txt", "checkpoint.new/x", "state.pt.notes-2024", "log.jsonl")
     for file in (tmp_path / name for name in names):
         file.parent.mkdir(exist_ok=True)
         file.write_text("mine")

@@ -11,7 +11,7 @@ from msgspec.structs import replace as changed
 
 from cdesearch.errors import InputError, StorageError
 from trainer.recipe import check_recipe
-from trainer.run.state import BEST, STATE, Progress, Running, load_best, load_state, save_best, save_state
+from trainer.run.state import STATE, Progress, Running, load_state, save_state
 
 
 @pytest.fixture
@@ -43,14 +43,12 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize(("name", "load"), [(STATE, load_state), (BEST, load_best)])
-def test_a_damaged_file_is_named(run, name, load, damage):
+def test_a_damaged_file_is_named(run, damage):
     save_state(run)
-    save_best(run)
-    file = run.folder / name
+    file = run.folder / STATE
     file.write_bytes(DAMAGES[damage](file.read_bytes()))
-    with pytest.raises(StorageError, match=rf"{name} cannot be read\. Copy it again") as raised:
-        load(run)
+    with pytest.raises(StorageError, match=rf"{STATE} cannot be read\. Copy it again") as raised:
+        load_state(run)
     assert "\n" not in str(raised.value)
 
 
