@@ -43,7 +43,6 @@ from trainer.run.folder import (
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import (
     Running,
-    check_start,
     check_state,
     digest_of_start,
     first_not_finite,
@@ -163,7 +162,6 @@ class TrainingRun:
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         self.model: ContextualModel = starting_model(recipe.model).to(device)
-        check_start(recipe.model.start, {"model": self.model})
         if recipe.model.attends:  # an index samples as many chunks as the model has learned to read
             self.model.config = replace(self.model.config, context_size=recipe.batches.context_size)
         self.head: WhiteningHead = starting_head(recipe.model, self.model.config).to(device)

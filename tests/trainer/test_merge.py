@@ -45,16 +45,6 @@ def test_checkpoints_that_read_texts_differently_are_not_merged(tiny_checkpoint,
         merge({tiny_checkpoint: 1, tmp_path / "prefix": 1})
 
 
-def test_numbers_that_fp16_cannot_hold_are_not_stored_in_it(tiny_checkpoint, tmp_path, capsys):
-    model = make_model(seed=1)
-    with torch.no_grad():
-        model.second_stage.backbone.tokens.weight[0, 0] = 70_000.0
-    export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "large")
-    assert main([str(tmp_path / "out"), f"{tmp_path / 'large'}=1", "--half"]) == 2
-    assert "too large for fp16" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 def arc(one, other, share):
     """Spherical interpolation in NumPy; a line if the tensors are nearly parallel."""
     one, other = (tensor.numpy().astype(float) for tensor in (one, other))
@@ -94,7 +84,7 @@ def test_the_merged_checkpoint_has_the_windows_of_the_first(tmp_path, tiny_check
         (["MODEL=nan"], "MODEL=nan is not FOLDER=SHARE"),
         (["MODEL=1", "--slerp"], "--slerp merges two checkpoints, not 1"),
         (["MODEL=1", "MODEL/=3"], "A folder is named twice."),
-        (["MODEL=1", "decoder=1"], "decoder cannot be merged: its model_type is 'qwen3'."),
+        (["MODEL=1", "decoder=1"], "decoder cannot be a start: model_type is 'qwen3'"),
     ],
 )
 def test_what_cannot_be_merged_is_refused_in_one_line(tiny_checkpoint, tmp_path, capsys, monkeypatch, words, message):

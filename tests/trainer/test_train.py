@@ -12,10 +12,9 @@ import torch
 from conftest import TINY, make_model, make_tokenizer
 from file_size_limit import files_of_at_most
 from msgspec.structs import replace
-from safetensors.torch import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError, ModelError, StorageError, TrainingError
+from cdesearch.errors import InputError, StorageError, TrainingError
 from cdesearch.models.config import NO_STATISTICS
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
@@ -275,17 +274,6 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     disjoint, same = (held_out_losses(cache, loss, weights, some) for some in (batches, own.held_out))
     assert disjoint["batch"] == pytest.approx(same["true"]) and disjoint["null"] == pytest.approx(same["null"])
     assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
-
-
-def test_a_start_with_a_number_that_is_not_finite_is_named(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
-    broken = tmp_path / "broken"
-    shutil.copytree(recipe.model.start, broken)
-    state = load_file(broken / "model.safetensors")
-    name = "second_stage.backbone.norm.weight"
-    save_file({**state, name: torch.full_like(state[name], torch.nan)}, broken / "model.safetensors")
-    with pytest.raises(ModelError, match=r"broken has numbers that are not finite \(model\.second_stage"):
-        train(replace(recipe, model=replace(recipe.model, start=broken)), Silent())
 
 
 @pytest.mark.parametrize(

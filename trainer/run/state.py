@@ -131,12 +131,6 @@ def first_not_finite(modules: Mapping[str, nn.Module]) -> str | None:
     return None
 
 
-def check_start(source: Path | None, modules: Mapping[str, nn.Module]) -> None:
-    """Raise ModelError, which names the `source` of the modules, if a weight that a run begins with is not finite."""
-    if broken := first_not_finite(modules):
-        raise ModelError(f"{source} has numbers that are not finite ({broken}).", "Copy it again, or name another one.")
-
-
 def trained_tensors(module: nn.Module) -> dict[str, Tensor]:
     """The tensors that training changes; frozen parameters are those of the start."""
     frozen = _frozen(module)
