@@ -12,6 +12,8 @@ from trainer.data.pairs.beir import Judgements, read_beir
 
 Half = Literal["all", "choose", "report"]
 HALVES: tuple[Half, ...] = ("choose", "report")
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """Texts, queries, and which texts are relevant to which query. Queries without a relevant document are left out."""

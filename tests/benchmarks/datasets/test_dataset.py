@@ -19,8 +19,6 @@ def test_halves_of_the_queries_are_the_whole(tmp_path):
     assert halves[0] | halves[1] == read_dataset(folder).queries and not halves[0].keys() & halves[1].keys()
 
 
-
-
 @pytest.mark.parametrize(
     ("given", "named"),
     [
