@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -54,7 +54,6 @@ from trainer.step.optimizer import clip_by_group, linear, make_optimizer, parame
 
 GATE_RATE = 1e-2  # of the gates, which must change by about 1 from their start at 0
 HEAD_RATE = 1e-3  # of the four numbers of the whitening
-FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
 # Settings that may differ on resume: how long the run takes, and where its folders are. Digests decide on contents.
 MAY_CHANGE = ("learning.steps", "learning.epochs", "run.out", "run.work", "run.surrogate", "data.", "model.start")
 
@@ -130,22 +129,6 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         return run.finish()
 
 
-class _Figures(NamedTuple):
-    """Loss and gradient norms of one step, which stay on the device until they are read."""
-
-    step: int
-    n_pairs: int
-    output: LossOutput
-    norms: Mapping[str, Tensor]
-
-    def read(self) -> dict[str, Any]:
-        """The figures as numbers; the host waits for the device."""
-        tensors = torch.stack([self.output.loss.detach(), self.output.accuracy, *self.norms.values()]).float()
-        loss, accuracy, *values = mean(tensors).tolist()
-        norms = dict(zip(self.norms, values, strict=True))
-        return {"loss": loss, "accuracy": accuracy, "norm": math.hypot(*values), "norms": norms}
-
-
 class TrainingRun:
     """One run: what is trained, its data, optimizer, state and log."""
 
@@ -182,8 +165,6 @@ class TrainingRun:
         )
         precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
         self.cache = GradCache(self.model, self.head, learning.micro_batch, precision=precision)
-        self._unread: list[_Figures] = []
-        self._started = time.monotonic()  # of the first step in _unread
         self._watched = -1  # the step of the last held-out losses
 
     def begin(self, material: Material, *, resume: bool) -> None:
@@ -226,8 +207,7 @@ class TrainingRun:
         return folder
 
     def _step(self, batch: Batch) -> None:
-        if not self._unread:
-            self._started = time.monotonic()
+        started = time.monotonic()
         step, learning = self.state.progress.step, self.recipe.learning
         factor = linear(step, self.n_steps, learning.warmup)
         for group in self.optimizer.param_groups:
@@ -243,23 +223,18 @@ class TrainingRun:
         norms = clip_by_group(self.groups)
         self.optimizer.step()
         self.state.progress.step += 1
-        self._unread.append(_Figures(step + 1, len(batch.queries) * world(), output, norms))
-        if len(self._unread) >= (FIGURES_EVERY if self.device.type == "cuda" else 1):
-            self._log_steps()
-
-    def _log_steps(self) -> None:
-        """Wait for the device, and log the steps since the last call; raises TrainingError if a loss is not finite."""
-        unread, self._unread = self._unread, []
-        read = [figures.read() for figures in unread]
-        seconds = (time.monotonic() - self._started) / max(1, len(unread))
-        for figures, numbers in zip(unread, read, strict=True):
-            if not math.isfinite(loss := numbers["loss"]):
-                raise diverged(f"The loss is {loss} at step {figures.step - 1}.")
-            self.state.progress.seconds += seconds
-            speed = figures.n_pairs / seconds
-            self._write_log(figures.step, {**numbers, "pairs_per_second": speed})
-            accuracy = numbers["accuracy"]
-            self.display.detail(f"step {figures.step}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
+        read = torch.stack([output.loss.detach(), output.accuracy, *norms.values()]).float()
+        loss, accuracy, *values = mean(read).tolist()
+        if not math.isfinite(loss):
+            raise diverged(f"The loss is {loss} at step {step}.")
+        seconds = time.monotonic() - started
+        self.state.progress.seconds += seconds
+        speed = len(batch.queries) * world() / seconds
+        figures = {"loss": loss, "accuracy": accuracy, "norm": math.hypot(*values)}
+        self._write_log(
+            step + 1, {**figures, "norms": dict(zip(norms, values, strict=True)), "pairs_per_second": speed}
+        )
+        self.display.detail(f"step {step + 1}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
 
     def _watch(self) -> None:
         """Log the held-out losses."""
@@ -267,7 +242,6 @@ class TrainingRun:
         if not self.material.held_out or self._watched == progress.step:
             return
         self._watched = progress.step
-        self._log_steps()
         if not is_first():
             return
         loss = replace(self.loss, teacher_weight=0.0)
@@ -279,7 +253,6 @@ class TrainingRun:
         self.display.note(f"step {progress.step}: held-out loss with context {figures}{opened}")
 
     def _save(self) -> None:
-        self._log_steps()
         if is_first():
             self._check_numbers()
             save_state(self.state)

@@ -340,7 +340,7 @@ def test_a_key_that_the_pairs_cannot_meet_is_noted(recipe_file, tmp_path, key, v
 @pytest.mark.parametrize("n_bytes", [10, 10_000, 60_000])
 def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_checkpoint):
     model = make_model()
-    with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Raise the limit"):
+    with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Check the path"):
         export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "out")
 
 
