@@ -42,11 +42,6 @@ def test_the_command_open_with_words_is_a_query(indexed):
     assert cdesearch("open", "cat", cwd=indexed).stdout.startswith(" 1 ")
 
 
-@pytest.mark.parametrize("command", [[], ["query"], ["status"], ["sources"], ["trust"]])
-def test_the_short_option_for_help_works_everywhere(indexed, command):
-    assert cdesearch(*command, "-h", cwd=indexed).stdout == cdesearch(*command, "--help", cwd=indexed).stdout
-
-
 def test_one_json_object_for_each_hit(indexed):
     whole = json.loads(cdesearch("query", "cat", "--json", cwd=indexed).stdout)["hits"]
     lines = cdesearch("query", "cat", "--format", "jsonl", cwd=indexed).stdout.splitlines()
@@ -82,10 +77,6 @@ def test_a_shell_completes_commands_options_and_types(indexed):
         assert cdesearch(cwd=indexed, **environment).stdout.split() == expected.split()
     environment = {"_CDESEARCH_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     assert "--type" in cdesearch(cwd=indexed, _TYPER_COMPLETE_ARGS="cdesearch query --typ", **environment).stdout
-
-
-def test_no_hits_is_exit_code_1(indexed):
-    cdesearch("query", "zebra", "--mode", "text", cwd=indexed, code=1)
 
 
 def test_a_query_that_nothing_answers_says_so_and_shows_the_nearest_hits(indexed):
@@ -168,10 +159,6 @@ def test_status_names_a_renamed_folder(tmp_path):
     assert line in cdesearch("index", "--index", "index", cwd=tmp_path).stderr
     report = json.loads(cdesearch("status", "--index", "index", "--json", cwd=tmp_path).stdout)
     assert report["missing_sources"] == [str(tmp_path / "docs")]
-
-
-def test_command_names_of_other_programs_get_a_hint(indexed):
-    assert "run `cdesearch query`" in cdesearch("search", "cat", cwd=indexed).stderr
 
 
 @pytest.mark.parametrize(("arguments", "meant"), [(["search", "cat"], "query"), (["inde", "a", "--rebuild"], "index")])
