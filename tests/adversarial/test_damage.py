@@ -12,11 +12,9 @@ from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedEr
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
 from indexer.generations import tables
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 
@@ -88,16 +86,6 @@ def test_a_damaged_current_file_is_refused_and_repaired(sound, kind):
             (sound.index / "CURRENT").rmdir()
         repair(sound.index, False, Silent(), lambda _: None)
     assert sound.is_right() and diagnose(sound.index).is_sound
-
-
-def test_the_error_for_a_missing_current_names_the_doctor(sound, monkeypatch):
-    (sound.index / "CURRENT").unlink()
-    (sound.docs / "below").mkdir()
-    monkeypatch.chdir(sound.docs / "below")
-    for action in (Index.open, lambda: Index.open(sound.docs), lambda: build([], Options(), Silent())):
-        with pytest.raises(IndexDamagedError, match=r"CURRENT.* is missing.*cdesearch doctor --repair"):
-            action()
-    (sound.docs / "below").rmdir()
 
 
 def test_an_index_that_was_copied_without_its_times_is_sound(sound):

@@ -9,18 +9,15 @@ import time
 import numpy as np
 import pytest
 import torch
-from conftest import TINY, make_model, make_tokenizer
-from file_size_limit import files_of_at_most
+from conftest import TINY, make_tokenizer
 from msgspec.structs import replace
 
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError, StorageError, TrainingError
+from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.config import NO_STATISTICS
-from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer import train as module
 from trainer.data.material import prepare_material
-from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
@@ -102,17 +99,6 @@ def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):
     assert type(encoder._runtime).__name__ == "OnnxRuntime"
     assert encoder.config.statistics != load_encoder(recipe.model.start).config.statistics
     assert encoder.encode(["the cat"], "query", None).shape == (1, 16)
-
-
-def test_gates_change_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
-    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "15", "model.start": str(closed_checkpoint)}
-    before, recipe = load_checkpoint(closed_checkpoint), load_recipe(recipe_file, changes)
-    assert before.second_stage.gates_are_zero
-    assert starting_model(recipe.model).second_stage.gates_are_zero, "the start is the plain biencoder"
-    stage = load_checkpoint(train(recipe, Silent())).second_stage
-    assert all(gate.tanh().abs().max() > 0.03 for gate in stage.gates)
-    norms = next(row["norms"] for row in read_log(recipe.run.out) if "norms" in row)
-    assert norms["gates"] > 0 and norms.keys() == {"backbone", "context", "gates", "head"}
 
 
 @pytest.mark.slow
@@ -285,17 +271,6 @@ def test_numbers_that_are_not_finite_stop_the_run(recipe_file, tmp_path, changes
         train(replace(recipe, learning=replace(recipe.learning, **changes)), Silent())
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
-def test_the_files_of_a_checkpoint_have_the_mode_that_the_umask_allows(tmp_path, tiny_checkpoint):
-    before = os.umask(0o027)
-    try:
-        export(make_model(), tiny_checkpoint / "tokenizer.json", tmp_path / "out")
-    finally:
-        os.umask(before)
-    modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "out").rglob("*.*") if file.is_file()}
-    assert modes == dict.fromkeys(modes, 0o640) and "model.safetensors" in modes and "second_stage.onnx" in modes
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -337,13 +312,6 @@ def test_a_key_that_the_pairs_cannot_meet_is_noted(recipe_file, tmp_path, key, v
     assert notes[-1].startswith(note)
 
 
-@pytest.mark.parametrize("n_bytes", [10, 10_000, 60_000])
-def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_checkpoint):
-    model = make_model()
-    with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Check the path"):
-        export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "out")
-
-
 def train_in_two_processes(program, changes):
     """Run a program of torchrun with two processes on a CPU, which communicate by gloo; returns what it printed."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -359,8 +327,6 @@ def test_two_processes_see_twice_the_pairs_of_a_step_and_continue(recipe_file, t
         monkeypatch.setattr(module, name, 1e-12)
     frozen = {f"learning.{name}": "1e-12" for name in ("rate", "context_rate")}
     changes = {**frozen, "learning.steps": "6", "batches.context": "cluster", "run.watch_every": "9"}
-    one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
-    train(one, Silent())
     both = {**changes, "model.context": "statistics", "run.out": tmp_path / "two"}
     one = load_recipe(recipe_file, {**changes, "model.context": "statistics", "run.out": str(tmp_path / "alone")})
     train(one, Silent())

@@ -183,14 +183,6 @@ def test_a_folder_that_an_index_uses_is_listed_with_the_speed_of_its_build(cache
     assert re.fullmatch(r"[1-9]\d* texts/s", default.speed)
 
 
-def test_a_listed_model_is_described_alone(cache, tmp_path):
-    known = (("BAAI/bge-small-en-v1.5", "to fetch"), ("multilingual", "to fetch"))
-    for name, shown in (*known, ("default", "ships"), ("(default)", "ships")):
-        _, row = run_here(["models", name], tmp_path).stdout.splitlines()
-        assert row.startswith(shown)
-    assert "needs the id of a model" in run_here(["models", "fetch"], tmp_path).stderr
-
-
 def test_the_advised_readers_of_languages_are_known_models_and_those_in_the_cache_come_first(cache, tiny_checkpoint):
     small, large = "intfloat/multilingual-e5-small", "Qwen/Qwen3-Embedding-0.6B"
     assert models_reading(["de", "en"]) == [small, large]
