@@ -51,15 +51,14 @@ def use(folder):
 
 BACKBONE = ("vocabulary", "dimension", "n_layers", "n_heads", "inner", "n_positions")
 FIELDS = [
-    *(("backbone", name, value) for name in BACKBONE for value in (-1, 0, 10**12, "x", True)),
-    *(("backbone", "norm_eps", value) for value in (-1, float("nan"))),
-    *(("statistics", "idf_exponent", value) for value in (1e300, [])),
-    *(("statistics", "ridge", value) for value in (-1, float("inf"))),
+    *(("backbone", name, value) for name in BACKBONE for value in (-1, 10**12, "x")),
+    ("backbone", "norm_eps", float("nan")),
+    ("statistics", "ridge", -1),
     *(("context_size", value) for value in (0, 10**12, None)),
-    *(("max_tokens", value) for value in (0, 3)),
-    *(("span_tokens", value) for value in (0, 2, 1.5)),
-    *(("query_prefix", value) for value in (5, "\ud800", "the " * 100)),
-    *(("document_prefix", []), ("context_attention", "x"), ("first_stage", "x"), ("document_weight", -1)),
+    ("max_tokens", 0),
+    ("span_tokens", 0),
+    ("query_prefix", "the " * 100),
+    ("context_attention", "x"),
 ]
 
 

@@ -124,12 +124,8 @@ def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["query", " "], "The query is empty."),
-        (["query", "cat", "--mode", "foo"], "error: Invalid value for '--mode': 'foo' is not one of"),
         (["query", "dog", "--min-confidence", "30"], "Invalid value for '--min-confidence': must be a number from 0"),
         (["index", "nowhere"], "no folder or file"),
-        (["index", ""], "An argument is empty."),
-        (["index", ".", "--index="], "The value of --index is empty."),
         (["-k", "3"], "Missing argument 'words'. See `cdesearch query --help`."),
         (["index", ".", "--max-file-size", "big"], "not a file size"),
         (["index", ".", "--model", "nowhere"], "not a checkpoint"),

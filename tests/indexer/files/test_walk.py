@@ -88,12 +88,6 @@ def test_an_ignore_file_that_cannot_be_used_is_reported_once_with_its_reason(tmp
     assert "part/a.md" in found(tmp_path)
 
 
-def test_comments_do_not_count_as_rules(tmp_path):
-    put(tmp_path, "a.md")
-    put(tmp_path, ".gitignore", text="# a long comment that is no rule\n\n" * 20_000 + "a.md")
-    assert found(tmp_path) == []
-
-
 def test_the_excludes_of_the_user_apply(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
