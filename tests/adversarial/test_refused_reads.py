@@ -155,18 +155,3 @@ def test_a_folder_that_cannot_be_written_is_reported_and_unchanged(docs, as_owne
     docs.chmod(0o700)
     assert made.stderr == f"error: {docs / '.cdesearch'} cannot be written. Name another folder with --index DIR.\n"
     assert picture(docs) == before
-
-
-@pytest.mark.slow
-def test_an_index_that_cannot_be_written_still_answers(docs, index, as_owner):
-    entries = [index, *index.rglob("*")]
-    for entry in entries:
-        entry.chmod(0o500 if entry.is_dir() else 0o400)
-    (docs / "new.md").write_text("the moon")
-    made = cdesearch_process("index", ".", cwd=docs, code=2, prefix=as_owner)
-    cdesearch_process("query", "cat", "--mode", "text", cwd=docs, prefix=as_owner)
-    cleared = cdesearch_process("clear", "--yes", cwd=docs, code=2, prefix=as_owner)
-    for entry in entries:
-        entry.chmod(0o700)
-    assert "cannot be written" in made.stderr
-    assert cleared.stderr == f"error: {index} cannot be written. {ASK_OWNER}\n"

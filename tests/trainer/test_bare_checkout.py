@@ -103,10 +103,8 @@ def test_what_is_needed_after_the_preparation_is_checked_before_it(small_recipe,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the following arguments are required: recipe"),
         (["RECIPE", "--set", "run.out"], "--set run.out does not set a key of a section. Write --set section.key=v"),
         (["RECIPE", "--sett", "run.out=x"], "unrecognized arguments: --sett run.out=x"),
-        (["RECIPE", "--set", "run.seeed=1"], "did you mean seed"),
         (["nothing.toml"], "There is no file nothing.toml."),
     ],
 )

@@ -296,22 +296,6 @@ def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
     assert found == dict.fromkeys(names, "mine")
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "note"),
-    [
-        ("data.held_out", "0.05", "There are no held-out losses"),
-        ("batches.hard_negatives", "2", "No pair has hard negatives, and batches.hard_negatives is 2"),
-    ],
-)
-def test_a_key_that_the_pairs_cannot_meet_is_noted(recipe_file, tmp_path, key, value, note):
-    notes = []
-    display = Silent()
-    display.note = notes.append
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), key: value})
-    prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), display)
-    assert notes[-1].startswith(note)
-
-
 def train_in_two_processes(program, changes):
     """Run a program of torchrun with two processes on a CPU, which communicate by gloo; returns what it printed."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -109,18 +109,6 @@ def test_a_confidence_is_a_number_or_a_percentage():
             parse_probability(value)
 
 
-def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
-    report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
-    changes = ["new_files", "modified_files", "deleted_files"]
-    assert report["documents"] == 2 and [report[name] for name in changes] == [0, 0, 0]
-    (indexed / "new.md").write_text("An owl hoots.")
-    try:
-        report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
-        assert [report[name] for name in changes] == [1, 0, 0]
-    finally:
-        (indexed / "new.md").unlink()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -180,12 +168,6 @@ def test_a_tab_in_a_passage_is_shown_as_blanks(tmp_path):
 def test_a_query_without_an_index(tmp_path):
     for command in (["query", "x"], ["index"], ["watch"]):
         assert "Make one with `cdesearch index .`.\n" in cdesearch(*command, cwd=tmp_path, code=2).stderr
-
-
-def test_unusual_queries_work(indexed):
-    for words in ["'; drop table --", "漢字", "🐈", 'a "quoted" (query) AND OR ~^:']:
-        cdesearch("query", words, cwd=indexed)
-    assert "longer than 512 tokens" in cdesearch("cat " * 10_000, cwd=indexed).stderr
 
 
 def test_a_reader_that_closes_the_pipe_early_is_not_an_error(indexed):

@@ -91,14 +91,6 @@ def test_a_server_without_requests_stops(docs, runtime, start):
     wait_until(lambda: not socket_of(docs / ".cdesearch").exists())  # a moment after the record
 
 
-def test_a_second_server_for_the_same_index_is_refused_and_the_first_keeps_running(docs, runtime, start):
-    start()
-    first = running_server(docs / ".cdesearch")
-    refused = serve("--port", "0", runtime=runtime, cwd=docs, code=2)
-    assert "cannot listen on the socket" in refused.stderr.splitlines()[-1]
-    assert running_server(docs / ".cdesearch") == first
-
-
 def test_a_killed_server_leaves_files_that_the_next_one_replaces(docs, runtime, start):
     start()
     record = running_server(docs / ".cdesearch")

@@ -226,11 +226,6 @@ def test_a_beir_folder_leaves_out_its_queries_and_judgements_alone(tmp_path):
     assert left_out(tmp_path) == {"beir/qrels/": rule, "beir/queries.jsonl": rule}
 
 
-def test_files_come_in_the_order_of_their_whole_paths(tmp_path):
-    put(tmp_path, "a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md")
-    assert found(tmp_path) == sorted(["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"])
-
-
 def test_a_change_counts_only_if_the_walk_would_see_it(tmp_path):
     put(tmp_path, ".gitignore", text="*.log\nbuilt/\n")
     put(tmp_path, "sub/.ignore", text="e.md\n")
