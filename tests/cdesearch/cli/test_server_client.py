@@ -187,7 +187,7 @@ def moved(docs, monkeypatch):
 class Planted:
     """Listen on a socket in place of a server, and answer each request with `answer`, or never."""
 
-    def __init__(self, docs, answer=None, mode=0o600, pid=None):
+    def __init__(self, docs, answer=None, mode=0o600):
         make_runtime_folder()
         self.folder = docs / ".cdesearch"
         self.path, self.answer, self.asked = socket_of(self.folder), answer, []
@@ -195,7 +195,7 @@ class Planted:
         self.socket.bind(str(self.path))
         self.path.chmod(mode)
         self.socket.listen()
-        record = ServerRecord(pid or os.getpid(), __version__, "docs", "http://127.0.0.1:9/", str(self.path))
+        record = ServerRecord(os.getpid(), __version__, "docs", "http://127.0.0.1:9/", str(self.path))
         write_record(self.folder, record)
         self.thread = Thread(target=self._serve, daemon=True)
         self.thread.start()
@@ -244,7 +244,7 @@ def test_a_private_socket_of_this_process_is_used(moved):
         )
 
 
-@pytest.mark.parametrize(("options", "folder_mode"), [({"mode": 0o640}, 0o700), ({"pid": 2**22}, 0o700), ({}, 0o755)])
+@pytest.mark.parametrize(("options", "folder_mode"), [({"mode": 0o640}, 0o700), ({}, 0o755)])
 def test_a_socket_that_others_may_have_created_is_not_used(moved, options, folder_mode):
     with Planted(moved, response(body_for(moved)), **options) as planted:
         planted.path.parent.chmod(folder_mode)
