@@ -410,19 +410,6 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
     np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))
 
 
-@pytest.mark.slow
-def test_all_objectives_together_are_trained_with_and_the_run_can_be_resumed(recipe_file, tmp_path):
-    objectives = {"query_negatives": "true", "margin": "0.1", "quantise": "'int8'", "matryoshka": "[4, 16]"}
-    changes = {f"objective.{name}": value for name, value in objectives.items()}
-    changes |= {"learning.steps": "40", "run.out": str(tmp_path / "out")}
-    train(load_recipe(recipe_file, changes), Silent())
-    losses = [row["loss"] for row in read_log(tmp_path / "out") if "loss" in row]
-    assert sum(losses[-5:]) < sum(losses[:5])
-    train(load_recipe(recipe_file, {**changes, "learning.steps": "42"}), Silent(), resume=True)
-    with pytest.raises(InputError, match=r"objective\.margin: 0\.1 -> 0\.2"):
-        train(load_recipe(recipe_file, {**changes, "objective.margin": "0.2"}), Silent(), resume=True)
-
-
 @pytest.fixture
 def scored_pairs(recipe_file, tmp_path):
     """Pairs with one hard negative, and a teacher that prefers the negative."""

@@ -15,9 +15,7 @@ from small_corpus import write_corpus
 
 from cdesearch.errors import ModelError
 from cdesearch.models.catalog import list_models, models_reading
-from cdesearch.models.export_folder import export_folder, write_speed
 from cdesearch.models.hub import KNOWN_MODELS, checkpoint_folder, is_id
-from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
@@ -139,19 +137,6 @@ def test_the_list_of_models(cache, tiny_checkpoint):
     rows = {row.name: row.state for row in list_models()}
     others = {model.name: "to fetch" for model in KNOWN_MODELS if model.name != "jxm/cde-small-v1"}
     assert rows == {"(default)": "ships", "me/model": "cached", "jxm/cde-small-v1": "cached"} | others
-
-
-def test_the_list_shows_what_the_card_and_the_export_of_a_model_say(cache, tmp_path):
-    pytest.importorskip("transformers")
-    folder = biencoder_folder(tmp_path / "model", "mpnet")
-    (folder / "README.md").write_text("---\nlicense: mit\nlanguage: [en, de]\n---\n# A model\n")
-    place = export_folder(family_of(folder).open(folder).fingerprint)
-    place.mkdir(parents=True)
-    write_speed(place, 123.4)
-    put_in_cache(cache, "me/model", folder)
-    (row,) = (row for row in list_models() if row.name == "me/model")
-    assert (row.licence, row.languages, row.dimension, row.speed) == ("mit", "en, de", "32", "123 texts/s")
-    assert row.description == "biencoder (mpnet)"
 
 
 def test_the_known_models_are_those_of_the_registry_of_mteb():
