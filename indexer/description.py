@@ -16,7 +16,7 @@ from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.vector_format import VectorFormat
-from indexer.embedding.languages import CorpusLanguages
+from cdesearch.words.detection import Shares
 from indexer.generations.lock import Target
 from indexer.plan import Plan
 from indexer.settings import Settings
@@ -74,7 +74,7 @@ class BuildInputs:
         return ServedModel.of(model, probes) if base is None else base.manifest.served
 
     def manifest(
-        self, documents: pa.Table, languages: CorpusLanguages, context: Context | None, n_vectors: int | None = None
+        self, documents: pa.Table, languages: Shares, context: Context | None, n_vectors: int | None = None
     ) -> Manifest:
         """The manifest of the generation, or of a stage with `n_vectors`, the first of which has no context."""
         settings, encoder = self.settings, self.encoder
@@ -99,9 +99,8 @@ class BuildInputs:
             created=self.base.manifest.created if self.base else self.started,
             vectors=settings.vectors,
             n_vectors=n_vectors,
-            languages=languages.shares,
+            languages=dict(languages),
             model_languages=languages_of(settings.model),
-            text_language=languages.text_language,
             context_chunks=self.kept_base.manifest.context_chunks if self.kept_base else n_chunks,
             **self.file_fields(),
         )

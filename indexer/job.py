@@ -27,6 +27,7 @@ from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import FIRST_STAGE
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
 from cdesearch.words.compounds import JOINING
+from cdesearch.words.detection import Shares, main_language
 from indexer.description import BuildInputs
 from indexer.embedding.context import (
     draw_sample,
@@ -39,7 +40,7 @@ from indexer.embedding.context import (
 from indexer.embedding.embed import keyed_by_windows
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.fill import Filling
-from indexer.embedding.languages import CorpusLanguages, vocabulary_of
+from indexer.embedding.languages import corpus_languages, vocabulary_of
 from indexer.embedding.spool import KEY, Spool
 from indexer.embedding.stages import Stages
 from indexer.generations.generation import (
@@ -95,8 +96,8 @@ class BuildJob(BuildInputs):
             sources = ", ".join(map(str, self.settings.sources))
             raise SourceError(f"There is nothing readable in {sources}.", why_nothing_was_read(self.plan))
         kept = self.kept_base.manifest if self.kept_base else None
-        languages = CorpusLanguages.of(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
-        tables = self._tables(languages, building)
+        languages = corpus_languages(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
+        tables = self._tables(building)
         with self.base.checks.reading_tables() if self.base else nullcontext():
             cache = EmbeddingCache(building, self.vectors.first_stage_schema(self.encoder.dimension), self.folder)
         self._fill(building, tables, spool, cache, documents, languages)
@@ -207,9 +208,9 @@ class BuildJob(BuildInputs):
         spool.close()
         return (key for (key,) in self._keyed(spool, building).rows(KEY))
 
-    def _count_words(self, chunks: Spool, languages: CorpusLanguages, building: Path) -> None:
+    def _count_words(self, chunks: Spool, languages: Shares, building: Path) -> None:
         """Write the vocabulary, if the language joins words. An update adds words to that of the base."""
-        if languages.text_language not in JOINING:
+        if main_language(languages) not in JOINING:
             return
         base = read_vocabulary(self.kept_base.generation, self.kept_base.place) if self.kept_base else None
         if base is not None or self.kept_base is None:
@@ -222,7 +223,7 @@ class BuildJob(BuildInputs):
         spool: Spool,
         cache: EmbeddingCache,
         documents: pa.Table,
-        languages: CorpusLanguages,
+        languages: Shares,
     ) -> None:
         """Write chunks, vectors and the context."""
         encoder, base = self.encoder, self.kept_base
@@ -263,7 +264,7 @@ class BuildJob(BuildInputs):
         keep_part(file, drawn)
         return drawn
 
-    def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
+    def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: Shares) -> Stages | None:
         # A complete generation answers queries during the build. A bucket gets a new one only at the end.
         if self.target.place != self.folder or _is_complete(self.folder):
             return None
@@ -273,15 +274,15 @@ class BuildJob(BuildInputs):
             spool=spool,
             encoder=self.encoder,
             dimension=self.vectors.dimension,
-            tables_in=partial(self._tables, languages),
+            tables_in=self._tables,
             records=documents,
             files=list(self.plan.files.values()),
             describe=partial(self.manifest, documents, languages),
             tell=self._tell,
         )
 
-    def _tables(self, languages: CorpusLanguages, generation: Path) -> Tables:
-        return Tables(generation, self.vectors, languages.text_language)
+    def _tables(self, generation: Path) -> Tables:
+        return Tables(generation, self.vectors)
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdesearch.builders import UnreadFile
-from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
+from cdesearch.search.corpus_languages import unread_languages
 from cdesearch.store.fresh_build import fresh_build_command
 from cdesearch.store.index import Index
 from cdesearch.store.layout import FOLDER
@@ -54,7 +54,7 @@ class Report:
         if not self.changed:
             return ()
         index = Index(self.folder)
-        return tuple(filter(None, (unread_languages(index, self.place), unfit_text_language(index, self.place))))
+        return tuple(filter(None, [unread_languages(index, self.place)]))
 
     @property
     def n_without_text(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cdesearch.builders import BUILDER
 from cdesearch.errors import ModelError
-from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
+from cdesearch.search.corpus_languages import unread_languages
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.search.second_stage import describe_second_stage
 from cdesearch.store.copies import shown_source
@@ -111,7 +111,6 @@ def _languages(index: Index) -> dict[str, str]:
     facts = {
         "languages": described(languages),
         "unread": unread_languages(index, index.place),
-        "stemmer": unfit_text_language(index, index.place),
     }
     return {name: text for name, text in facts.items() if text}
 

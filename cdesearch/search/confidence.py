@@ -3,6 +3,8 @@
 A logistic model reads the rank of the hit, the share of the query's words that it contains, and its cosine. Cosines
 depend on the corpus and on the model, so a cosine is expressed in standard deviations of the cosines between the
 chunks of the context. The context therefore calibrates the model to its corpus, and nothing else has to be stored.
+
+A query that is a name or a quoted phrase is answered by the chunks that contain it, whatever their other evidence is.
 """
 
 import re
@@ -13,9 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cdesearch.context.vectors import Floats
+from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.store.schema import Hit
-from cdesearch.words.word_forms import STEM, UNSPACED, pieces, without_accents, word_stem
+from cdesearch.words.scripts import UNSPACED
+from cdesearch.words.word_forms import STEM, pieces, without_accents, word_stem
 
 # Function words of English questions. They do not show what a question is about, and are rare in many documents.
 _QUESTION_WORDS = """
@@ -37,6 +41,8 @@ class Weights:
     rank: float  # of the logarithm of the rank
 
 
+CERTAIN = 0.9  # the confidence of a hit that contains the name or phrase that is asked for
+FEW = 3  # hits with a name or phrase, up to which each of them is an answer
 BY_COSINE = Weights(bias=-3.65, evidence=0.40, share=2.68, rank=-1.24)
 BY_WORDS = Weights(bias=-4.24, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
 
@@ -68,8 +74,23 @@ def with_confidence(query: str, hits: Sequence[Hit], scale: CosineScale | None, 
     Without a scale or a cosine, the confidence depends on the words alone. `noise` is the BM25 score that many chunks
     reach with this query, as in `Evidence`; 0 if full text found nothing.
     """
-    asked = asked_words(query)
-    return tuple(replace(hit, confidence=_confidence(hit, asked, scale, noise)) for hit in hits)
+    asked, sure = asked_words(query), _exact_answers(query, hits)
+    estimated = (max(_confidence(hit, asked, scale, noise), CERTAIN if hit.rank in sure else 0.0) for hit in hits)
+    return tuple(replace(hit, confidence=confidence) for hit, confidence in zip(hits, estimated, strict=True))
+
+
+def _exact_answers(query: str, hits: Sequence[Hit]) -> frozenset[int]:
+    """The ranks of the hits that contain all that is asked, a name or quoted phrases, as a whole.
+
+    If more than FEW hits contain it, those that define the name are the answer.
+    """
+    terms = exact_terms(query)
+    if not terms or not is_exact(query):
+        return frozenset()
+    holders = [hit for hit in hits if all(term.count(hit.chunk.text) for term in terms)]
+    if len(holders) > FEW:
+        holders = [hit for hit in holders if all(term.is_defined_in(hit.chunk.body) for term in terms)]
+    return frozenset(hit.rank for hit in holders)
 
 
 def asked_words(query: str) -> frozenset[str]:

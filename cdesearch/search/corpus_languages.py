@@ -15,15 +15,13 @@ from cdesearch.words.detection import (
     ignored_words,
     language_of,
     percentage,
-    text_language,
     unread,
     words_by_script,
 )
-from cdesearch.words.known import ENGLISH, LANGUAGES, LATIN, names_of
+from cdesearch.words.known import ENGLISH, LATIN
 
 JUDGED = 10  # the chunks with the highest BM25 scores, whose languages are detected
 CORPUS_WORDS = 1.0  # the languages of these chunks count as so many words of the query
-FREQUENT = 0.1  # the share of the chunks from which on a language that full text does not stem is named
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -70,8 +68,8 @@ class Languages:
     def searched(self, query: str) -> str:
         """A query without the function words of its language, which full text would search for.
 
-        Full text itself ignores only those of the main language, and only some of their forms. English queries stay
-        as they are, and so do queries without other words.
+        Full text ignores those of English, and of the language of each text. English queries stay as they are, and so
+        do queries without other words.
         """
         if self.spoken <= {ENGLISH}:
             return query
@@ -99,18 +97,3 @@ def unread_languages(index: Index, place: Place) -> str | None:
         return said
     named = next((short for short, name in SHORT_NAMES.items() if name == readers[0]), readers[0])
     return f"{said} The model {readers[0]} reads them: {rebuild_command(place, model=named)}."
-
-
-def unfit_text_language(index: Index, place: Place) -> str | None:
-    """Say which languages of the corpus full text does not stem, and what helps; None if it stems all frequent ones."""
-    manifest = index.manifest
-    stems = names_of([manifest.text_language])
-    fitting = text_language(manifest.languages)
-    if not manifest.languages or fitting == manifest.text_language:
-        others = {
-            code: share
-            for code, share in manifest.languages.items()
-            if code != manifest.text_language and LANGUAGES[code].stemmer and share >= FREQUENT
-        }
-        return f"Full text stems words of {stems} alone, not those of {described(others)}." if others else None
-    return f"Full text stems words of {stems}, not of {LANGUAGES[fitting].name}: {rebuild_command(place)}."

@@ -1,7 +1,7 @@
-"""Find the parts of a query that are matched as a whole: names of code, options, error codes and quoted phrases.
+"""Find the parts of a query that are matched as a whole: quoted phrases, names of code, options and error codes.
 
-Full text splits `should_strip_auth` into three words. A chunk that contains the name itself has the evidence of one
-more word, which is as rare as the name, and a chunk that defines it has more evidence than one that uses it.
+Full text knows the words of a phrase, but not their order. A chunk that contains the phrase has the evidence of one
+more word, which is as rare as the phrase. A chunk that defines a name has more evidence than one that uses it.
 """
 
 import math
@@ -14,9 +14,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.words.analyzer import runs_of
 from cdesearch.words.known import ENGLISH
+from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.stop_words import STOP_WORDS
-from cdesearch.words.word_forms import UNSPACED
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
@@ -27,7 +28,6 @@ SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence o
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
 _WORDS = re.compile(r"[^\W_]+")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”")
 _CODE = re.compile(
     r"""
@@ -40,7 +40,6 @@ _CODE = re.compile(
     re.VERBOSE,
 )
 _TOO_LONG = re.compile(rf"\w{{{MAX_CHARACTERS + 1},}}")  # _CODE would take time that grows with its square
-_ONE_WORD = re.compile(r"\s*([^\W\d]\w+)(?:\(\))?\s*")
 _SEPARATOR = re.compile(r"\.|::|->")
 _BEFORE, _AFTER = 200, 600  # characters around a name that tell whether it is defined there
 _MODIFIERS = (
@@ -80,15 +79,9 @@ class ExactTerm:
         return re.compile(self._whole, self._flags)
 
     @property
-    def parts(self) -> str:
-        """The words of a name like `HTTPError`, which full text takes for one word; empty for other terms."""
-        parts = _PARTS.findall(self.text)
-        return "" if self.is_phrase or len(parts) < 2 or not self.is_one_word else " ".join(parts)
-
-    @property
     def is_one_word(self) -> bool:
         """Whether full text takes the term for a single word, whose score it already contains."""
-        return len(_WORDS.findall(self.text)) < 2
+        return not self.is_phrase or len(self.text.split()) < 2
 
     @property
     def is_of_common_words(self) -> bool:
@@ -155,11 +148,22 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
     """The terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
     quoted = [ExactTerm(" ".join((one[1] or one[2]).split()), is_phrase=True) for one in _QUOTED.finditer(query)]
     rest = _TOO_LONG.sub(" ", _QUOTED.sub(" ", query))
-    only = _ONE_WORD.fullmatch(rest)
-    names = [only[1]] if only else [match[0] for match in _CODE.finditer(rest)]
+    only = _only_name(rest)
+    names = [only] if only else [match[0] for match in _CODE.finditer(rest)]
     terms = [*quoted, *(ExactTerm(name) for name in names)]
     kept = [term for term in dict.fromkeys(terms) if 1 < len(term.text) <= MAX_CHARACTERS]
     return tuple(kept[:MAX_TERMS])
+
+
+def _only_name(text: str) -> str | None:
+    """The text without blanks and parentheses if it is one word, name, number or address; otherwise None."""
+    name = text.strip().removesuffix("()")
+    return name if runs_of(name) == [name] and " " not in name else None
+
+
+def is_exact(query: str) -> bool:
+    """Whether a query consists of one name, or of quoted phrases only."""
+    return is_quoted(query) or _only_name(query) is not None
 
 
 def is_quoted(query: str) -> bool:

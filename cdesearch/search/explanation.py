@@ -1,7 +1,7 @@
 """Explain why a chunk is a hit: the evidence of its vector and of its words, as numbers that add up to its score."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +11,19 @@ from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.first_stage import own_cosine
-from cdesearch.search.fusion import FUSION, Evidence
-from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
+from cdesearch.search.fusion import FUSION, TEXT_WEIGHT, Evidence
+from cdesearch.search.lexical import ExactHits, exact_hits, text_search
 from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.second_stage import ContextEvidence, context_evidence
 from cdesearch.store.schema import text_hash
-from cdesearch.words.word_forms import UNSPACED, is_form_of, piece_spans, pieces, without_accents
+from cdesearch.words.analyzer import query_words, runs_of
+from cdesearch.words.scripts import UNSPACED
+from cdesearch.words.word_forms import piece_spans, pieces
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
-
-_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,13 @@ class DenseEvidence:
 
 @dataclass(frozen=True, slots=True)
 class TextEvidence:
-    """The evidence of the words: the logarithm of the ratio of the BM25 score to the noise."""
+    """The evidence of the words: the BM25 score, in standard deviations from the mean of the best BM25 scores."""
 
-    bm25: float | None  # None if full text did not find the chunk
-    noise: float  # a BM25 score that many chunks reach with this query
-    own: float  # the logarithm; 0 for a score below the noise
+    bm25: float | None  # None if full text did not find the chunk, which then counts as the last of the best scores
+    own: float  # the deviation from the mean
     of_document: float | None  # the highest `own` in the chunk's document; None if documents are not made of records
-    document_share: float  # the share of `evidence` that comes from `of_document`
     evidence: float  # `own`, or the mean of `own` and `of_document`
-    weight: float  # the weight of text in this query
+    weight: float  # the weight of text relative to the vectors
     contribution: float  # weight * evidence, which is the part of the hybrid score
 
 
@@ -151,9 +149,7 @@ def _dense_evidence(
 def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:
     own, total = float(evidence.own[at]), float(evidence.text[at])
     best = None if evidence.of_document is None else float(evidence.of_document[at])
-    share = 0.0 if best is None or total == 0 else best / 2 / total
-    weight = evidence.text_weight
-    return TextEvidence(bm25, evidence.noise, own, best, share, total, weight, weight * total)
+    return TextEvidence(bm25, own, best, total, TEXT_WEIGHT, TEXT_WEIGHT * total)
 
 
 def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tuple[Word, ...]:
@@ -163,17 +159,11 @@ def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tup
     """
     condition = reader.files.of(query.files_of(reader.index))
     exact = {term: exact_hits(reader.index, term, query.text, condition) for term in exact_terms(query.text)}
-    spelled: dict[str, str] = {}
-    times: dict[str, int] = {}
-    for match in _WORD.finditer(with_parts(query.text, exact)):
-        word = match[0].lower()
-        spelled.setdefault(word, match[0])
-        times[word] = times.get(word, 0) + 1
-    searched = Languages.of(reader.index.manifest).searched(query.text).lower()
-    ignored = times.keys() - {match[0] for match in _WORD.finditer(with_parts(searched, exact).lower())}
+    asked = Counter(runs_of(query.text))
+    searched = frozenset(runs_of(Languages.of(reader.index.manifest).searched(query.text)))
     words = [
-        Word(spelled[word], 0, 0.0, 0, 0.0) if word in ignored else _word(reader, spelled[word], times[word], found)
-        for word in list(times)[:MAX_WORDS]
+        _word(reader, word, times, found) if word in searched else Word(word, 0, 0.0, 0, 0.0)
+        for word, times in list(asked.items())[:MAX_WORDS]
     ]
     return (*words, *_terms(exact, found, reader.index.manifest.n_chunks))
 
@@ -184,15 +174,16 @@ def _word(reader: GenerationReader, word: str, times: int, chunk: _Found) -> Wor
     n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
     search = text_search(reader.index, word).select(["_score"])
     scores = read_table(reader.index, search.where(f"id = {quoted(chunk.id)}").limit(1))["_score"].to_pylist()
-    count = _count(word, chunk.text) if scores else 0
+    count = _count(word, chunk.text, reader.index.manifest.languages) if scores else 0
     return Word(word, n_found, idf(n_found, n_chunks), count, times * float(scores[0]) if scores else 0.0)
 
 
-def _count(word: str, text: str) -> int:
+def _count(word: str, text: str, languages: Collection[str]) -> int:
+    """How many words of a text full text takes for a word of the query, or for one of its parts."""
     if UNSPACED.search(word):
         return sum(1 for _ in piece_spans(text, pieces(word)))
-    tokens = [without_accents(token.lower()) for token in _WORD.findall(text)]
-    return sum(is_form_of(token, without_accents(word.lower())) for token in tokens)
+    asked = query_words(word, languages).keys()
+    return sum(1 for run in runs_of(text) if not asked.isdisjoint(query_words(run, languages)))
 
 
 def _terms(exact: Mapping[ExactTerm, ExactHits], chunk: _Found, n_chunks: int) -> Iterator[Word]:

@@ -14,10 +14,9 @@ from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, e
 from cdesearch.search.neighbours import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
+from cdesearch.words.analyzer import query_words
 from cdesearch.words.compounds import JOINING
-from cdesearch.words.detection import ignored_words
-from cdesearch.words.known import ARABIC, ENGLISH
-from cdesearch.words.word_forms import with_arabic_forms, with_other_spellings
+from cdesearch.words.detection import ignored_words, main_language
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
 # German manuals, MRR@10 without and with compounds: questions of whole words 70.5 and 70.3, with a part of a compound
 # among three words 43.9 and 48.9. With a weight of .35, whole words lose 2 points more.
 COMPOUND_WEIGHT = 0.25  # of their BM25 scores
+NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its text
+SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
+MOST_ALONE = 50  # words of a query that are searched for one by one
+NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
 _WORD = re.compile(r"[^\W\d_]+")
 MAX_EXACT = 500  # chunks with all words of a term that are read to look for the term itself
@@ -57,7 +60,7 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     `condition` is SQL.
     """
     exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
-    search = text_search(index, with_parts(query, exact))
+    search = text_search(index, query)
     found = read_candidates(index, search, ["_score", *columns], limit, condition)
     phrases = [hits for term, hits in exact.items() if term.is_phrase]
     is_found = any(hits.table.num_rows for hits in phrases)
@@ -67,33 +70,50 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     return LexicalHits(table, bool(phrases))
 
 
-def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
-    """A query followed by the words of which its names consist, for names that no chunk contains."""
-    return " ".join([query, *(term.parts for term, hits in exact.items() if not hits.table.num_rows)])
-
-
 def text_search(index: Index, query: str) -> Any:
-    """The search for the words of a query."""
+    """The search for the words of a query, in texts and in the names of their files."""
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
-    # LanceDB would take a text in quotation marks for a phrase query, which needs an index with positions.
-    words = searched_words(index, query.replace('"', " "))
-    others = compounds(index, words)
-    if not others:
-        return search.nearest_to_text(words, columns="text")
+    return search.nearest_to_text(_any_of(searched_words(index, query)))
+
+
+def _any_of(words: Mapping[str, float]) -> Any:
+    """The query of LanceDB for chunks with any of these words, each with its weight.
+
+    LanceDB computes several queries of one word each faster than one of many, up to a number of them.
+    """
     from lancedb import query as lance
 
     match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
-    each = [match(words, "text"), *(match(other, "text", boost=COMPOUND_WEIGHT) for other in others)]
-    return search.nearest_to_text(lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in each]))
+    if not words:
+        parts = [(NO_WORD, 1.0)]
+    elif len(words) <= MOST_ALONE:
+        parts = [*words.items()]
+    else:
+        parts = [(" ".join(word for word in words if words[word] == weight), weight) for weight in {*words.values()}]
+    columns = {"words": 1.0, "names": NAMES_WEIGHT}
+    each = [match(part, column, boost=weight * share) for part, weight in parts for column, share in columns.items()]
+    return lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in each])
 
 
-def compounds(index: Index, words: str) -> list[str]:
+def searched_words(index: Index, query: str) -> dict[str, float]:
+    """The words for which full text searches in place of a query, with their weights."""
+    manifest = index.manifest
+    asked = Languages.of(manifest).searched(query)
+    spoken = [code for code, share in manifest.languages.items() if share >= SPOKEN][:MOST_SPOKEN]
+    found = query_words(asked, spoken)
+    language = main_language(manifest.languages)
+    for compound in compounds(index, asked, language):
+        for word in query_words(compound, [language]):
+            found.setdefault(word, COMPOUND_WEIGHT)
+    return found
+
+
+def compounds(index: Index, query: str, language: str) -> list[str]:
     """Compounds of the corpus that contain words of a query, in the languages that join words."""
-    language = index.manifest.text_language
     if language not in JOINING or (vocabulary := index.vocabulary) is None:
         return []
     ignored = ignored_words(language)
-    asked = [word for word in dict.fromkeys(_WORD.findall(words.lower())) if word not in ignored]
+    asked = [word for word in dict.fromkeys(_WORD.findall(query.lower())) if word not in ignored]
     found = [compound for word in asked[:MOST_JOINED] for compound in vocabulary.compounds_of(word, language)]
     return [compound for compound in dict.fromkeys(found) if compound not in asked]
 
@@ -147,17 +167,11 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
     from lancedb import query as lance
 
-    match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
-    every = match(term.text, "text", operator=lance.FullTextOperator.AND)
-    others = match(searched_words(index, term.pattern.sub(" ", query, count=1)), "text")
-    return search.nearest_to_text(lance.BooleanQuery([(lance.Occur.MUST, every), (lance.Occur.SHOULD, others)]))
-
-
-def searched_words(index: Index, query: str) -> str:
-    """The words for which full text searches in place of a query."""
-    words = Languages.of(index.manifest).searched(query)
-    others = {ENGLISH: with_other_spellings, ARABIC: with_arabic_forms}.get(index.manifest.text_language)
-    return words if others is None else others(words)
+    match: Any = lance.MatchQuery
+    needed = [" ".join(searched_words(index, word)) for word in term.text.split()]
+    every = [(lance.Occur.MUST, match(words, "words", boost=0.0)) for words in needed if words]
+    others = _any_of(searched_words(index, query))
+    return search.nearest_to_text(lance.BooleanQuery([*every, (lance.Occur.SHOULD, others)]))
 
 
 def _both(condition: str | None, other: str) -> str:

@@ -17,7 +17,7 @@ Scores = NDArray[np.floating[Any]]
 COMPARED = 50  # candidates with the highest scores, among which each has its neighbours
 NEAREST = 10  # of them, which are the neighbours of a candidate
 SHARPNESS = 25.0  # factor of cosines in the softmax that weights the neighbours
-SHARE = 0.1  # of the dense evidence of a candidate that is the mean of its neighbours
+SHARE = 0.2  # of the dense evidence of a candidate that is the mean of its neighbours
 SAME = 0.9999  # cosine above which two chunks have the same text, which is no further evidence
 
 

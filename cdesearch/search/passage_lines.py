@@ -9,7 +9,8 @@ from cdesearch.search.documents import NOTHING, Surroundings
 from cdesearch.search.readable import heading_of, is_answer, is_field
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
-from cdesearch.words.word_forms import UNSPACED, piece_spans, pieces, without_accents, without_article, word_stem
+from cdesearch.words.scripts import UNSPACED, without_article
+from cdesearch.words.word_forms import piece_spans, pieces, without_accents, word_stem
 
 # Words that hardly show what a text is about. They are searched, but do not decide which passage is shown.
 _STOP_WORDS = frozenset(

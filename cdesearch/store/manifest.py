@@ -22,7 +22,7 @@ from cdesearch.store.guard import read_small
 from cdesearch.store.layout import FORMAT, index_of, lost_settings_remedy
 from cdesearch.store.place import Place
 from cdesearch.store.vector_format import VectorFormat, VectorKind
-from cdesearch.words.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
+from cdesearch.words.known import LANGUAGES, MOST_LANGUAGES
 
 if TYPE_CHECKING:
     from cdesearch.context.vectors import Floats
@@ -139,7 +139,6 @@ class Manifest:
     languages: dict[str, Share] = field(default_factory=dict)
     # The codes of the languages that the model reads; empty: not known
     model_languages: Annotated[tuple[Code, ...], Meta(max_length=MOST_LANGUAGES)] = ()
-    text_language: str = ENGLISH  # the code of the language whose stemmer and stop words full text uses
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that do not fit each other."""
@@ -149,8 +148,6 @@ class Manifest:
             raise ValueError("served needs a URL as model")
         if not self.languages.keys() <= LANGUAGES.keys():
             raise ValueError("a language is unknown")
-        if self.text_language not in LANGUAGES or LANGUAGES[self.text_language].stemmer is None:
-            raise ValueError("text_language has no stemmer")
         if not {*self.mounts, *self.source_globs} <= set(self.sources):
             raise ValueError("mounts or source_globs has an item that is not a source")
         globs = Globs.joined([self.globs, *self.source_globs.values()])

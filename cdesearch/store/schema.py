@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from cdesearch.store.line_places import NO_PLACES, LinePlaces, Number, value_at
+from cdesearch.words.analyzer import path_words, text_words
+from cdesearch.words.known import ENGLISH
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,6 +148,8 @@ def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
         pa.field("document_id", pa.string(), nullable=False),
         pa.field("path", pa.string(), nullable=False),
         pa.field("text", pa.string(), nullable=False),
+        pa.field("words", pa.string(), nullable=False),  # of the text, for full text
+        pa.field("names", pa.string(), nullable=False),  # the words of its path, for full text
         pa.field("place", pa.string(), nullable=False),  # JSON
         pa.field("content_hash", pa.string(), nullable=False),
     ]
@@ -170,14 +174,16 @@ def document_schema() -> "pa.Schema":
     )
 
 
-def chunk_to_row(chunk: Chunk) -> dict[str, str]:
-    """The columns of a chunk, without its vector."""
+def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, str]:
+    """The columns of a chunk in a language, without its vector."""
     place = _Place(**{name: getattr(chunk, name) for name in _Place.__struct_fields__})
     return {
         "id": chunk.id,
         "document_id": chunk.document_id,
         "path": chunk.path,
         "text": chunk.text,
+        "words": text_words(chunk.text, language),
+        "names": path_words(chunk.path),
         "place": msgspec.json.encode(place).decode(),
         "content_hash": chunk.content_hash,
     }

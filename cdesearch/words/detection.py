@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from cdesearch.words.known import ENGLISH, HAN, KANA, LANGUAGES, LATIN, SCRIPTS, Script, names_of
+from cdesearch.words.known import ENGLISH, HAN, KANA, LATIN, SCRIPTS, Script, names_of
 from cdesearch.words.stop_words import STOP_WORDS
 
 MIN_WORDS = 3.0  # of the main script; a text with fewer has no language
@@ -90,18 +90,13 @@ def unread(shares: Shares, model: Collection[str]) -> dict[str, float]:
     return {code: share for code, share in shares.items() if model and code not in model}
 
 
-def text_language(shares: Shares) -> str:
-    """The code of the language whose stemmer and stop words fit a corpus best.
-
-    It is the most frequent language that has a stemmer. Full text has one stemmer for all words, and that of another
-    language leaves most words of a text alone. A smaller part in another language does not change the choice.
-    """
-    stemmed = {code: share for code, share in shares.items() if LANGUAGES[code].stemmer is not None}
-    return max(stemmed, key=lambda code: (stemmed[code], code == ENGLISH), default=ENGLISH)
+def main_language(shares: Shares) -> str:
+    """The code of the most frequent language; English if no language is known."""
+    return max(shares, key=lambda code: (shares[code], code == ENGLISH), default=ENGLISH)
 
 
 def ignored_words(language: str) -> frozenset[str]:
-    """The stop words of full text in a corpus whose text language is `language`."""
+    """The function words of a language, which full text ignores."""
     return STOP_WORDS.get(language, frozenset())
 
 

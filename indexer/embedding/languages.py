@@ -2,12 +2,11 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import chain
 
 from cdesearch.store.manifest import Manifest
 from cdesearch.words.compounds import LEAST_PART, Vocabulary
-from cdesearch.words.detection import joined_shares, language_shares, text_language
+from cdesearch.words.detection import joined_shares, language_shares
 from indexer.embedding.spool import Spool
 
 MAX_SAMPLED = 1_000  # chunks whose language is detected, which takes about a tenth of a second
@@ -18,27 +17,13 @@ MOST_COUNTED = 5 * MOST_WORDS  # different words; with more, the rarest are forg
 _WORD = re.compile(rf"[^\W\d_]{{{LEAST_PART},{MOST_LETTERS}}}")
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusLanguages:
-    """The languages of a corpus, as the manifest stores them."""
-
-    shares: dict[str, float]  # of the chunks, by the code of their language
-    text_language: str  # the code of the language whose stemmer and stop words full text uses
-
-    @classmethod
-    def of(cls, spool: Spool, base: Manifest | None, n_kept: int) -> "CorpusLanguages":
-        """Detect the languages of the spooled chunks.
-
-        Without `base` they are the whole corpus, and choose the full-text search. Otherwise the choice stays, and the
-        `n_kept` chunks of the base that stay have its shares.
-        """
-        n_chunks = spool.count()
-        step = max(1, -(-n_chunks // MAX_SAMPLED))  # of every so many chunks of a window, one is sampled
-        texts = chain.from_iterable(window["text"].to_pylist()[::step] for window in spool.windows(["text"]))
-        fresh = language_shares(texts)
-        if base is None:
-            return cls(fresh, text_language(fresh))
-        return cls(joined_shares([(base.languages, n_kept), (fresh, n_chunks)]), base.text_language)
+def corpus_languages(spool: Spool, base: Manifest | None, n_kept: int) -> dict[str, float]:
+    """The shares of the spooled chunks in each language, and of the `n_kept` chunks of the base that stay."""
+    n_chunks = spool.count()
+    step = max(1, -(-n_chunks // MAX_SAMPLED))  # of every so many chunks of a window, one is sampled
+    texts = chain.from_iterable(window["text"].to_pylist()[::step] for window in spool.windows(["text"]))
+    fresh = language_shares(texts)
+    return fresh if base is None else joined_shares([(base.languages, n_kept), (fresh, n_chunks)])
 
 
 def vocabulary_of(chunks: Spool, base: Vocabulary | None = None) -> Vocabulary:

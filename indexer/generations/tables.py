@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
@@ -18,8 +17,7 @@ from cdesearch.search.nearest import chunks_per_part
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.storage import connect
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
-from cdesearch.words.detection import ignored_words
-from cdesearch.words.known import ENGLISH, LANGUAGES
+from cdesearch.words.analyzer import LONGEST
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -34,11 +32,7 @@ BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 
 # Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
 # is brought up to date: the first update of one file would build all graphs again, for minutes.
 CHUNKS_PER_GRAPH = 1_000_000
-# Scripts that put no spaces between words. Lance's "simple" tokenizer takes a whole clause in them for one word.
-UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
-# Bytes of the longest word that full text keeps. Lance's default, 40, leaves out German compounds, Russian words of 20
-# letters and digests: those of SHA-512 have 128 digits.
-LONGEST_WORD = 128
+LONGEST_WORD = 4 * LONGEST  # bytes
 NAMES_PER_QUERY = 10_000  # each query reads a column of the whole table
 # A search visits all segments: each costs about a millisecond of processor time. So an update joins segments of vectors
 # with fewer than so many times the chunks that it adds. That leaves three or four on average.
@@ -51,15 +45,12 @@ NO_ROWS = np.empty(0, np.uint64)
 class Tables:
     """The LanceDB tables of one generation that is being built."""
 
-    def __init__(self, generation: Path, vectors: VectorFormat, text_language: str = ENGLISH) -> None:
-        """`text_language` is the code of the language whose stemmer and stop words full text uses."""
-        self.text_language = text_language
+    def __init__(self, generation: Path, vectors: VectorFormat) -> None:
         self._generation = generation
         self._database = connect(generation)
         self.vectors = vectors
         self._schema = chunk_schema(vectors)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
-        self._adds_unspaced = False  # whether a chunk that was added contains words of a script in UNSPACED
 
     def vectors_of(self, ids: Sequence[str]) -> dict[str, Floats]:
         """The vectors (d,) of chunks, by chunk id."""
@@ -82,16 +73,12 @@ class Tables:
 
     def add(self, rows: pa.Table, vectors: Floats) -> None:
         """Append chunks with their vectors (n, d) in one commit."""
-        self._append(pa.Table.from_arrays([*rows.columns, *self.vectors.arrays(vectors)], schema=self._schema))
+        self.chunks.add(pa.Table.from_arrays([*rows.columns, *self.vectors.arrays(vectors)], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
         """Append the chunks with these ids, in the order of the table of another generation, from this table."""
         for names in sql_lists(list(ids)):
-            self._append(table.search().where(f"id IN ({names})").limit(NAMES_PER_QUERY).to_arrow())
-
-    def _append(self, rows: pa.Table) -> None:
-        self.chunks.add(rows)
-        self._adds_unspaced = self._adds_unspaced or pc.any(pc.match_substring_regex(rows["text"], UNSPACED)).as_py()
+            self.chunks.add(table.search().where(f"id IN ({names})").limit(NAMES_PER_QUERY).to_arrow())
 
     def delete(self, ids: Iterable[str]) -> None:
         """Remove the chunks with these ids."""
@@ -121,8 +108,10 @@ class Tables:
         is_large = has_all_vectors and n_chunks >= (BITS_INDEX_FROM if self.vectors.has_bits else VECTOR_INDEX_FROM)
         lacks_vectors = is_large and self.chunks.index_stats(VECTOR_INDEX) is None
         # New indexes come last, because a compaction after them would build them a second time.
-        indexes = {index.name: index for index in self.chunks.list_indices()}
-        self._index_words(indexes.get("text_idx"))
+        indexes = {index.name for index in self.chunks.list_indices()}
+        for column in ("words", "names"):
+            if f"{column}_idx" not in indexes:
+                self._index_words(column)
         if lacks_vectors:
             self._index_vectors(n_chunks)
         self.chunks.checkout_latest()
@@ -141,32 +130,20 @@ class Tables:
             config = HnswSq(distance_type="cosine", num_partitions=graphs, m=16, ef_construction=150)
         self.chunks.create_index(self.vectors.searched, config=config, name=VECTOR_INDEX)
 
-    def _index_words(self, existing: Any) -> None:
-        """Build the full-text index if there is none, or if it cannot find words that this update has added.
-
-        Words of the scripts in UNSPACED are told apart by the dictionaries of ICU. Its default stop words are those of
-        all languages, "cat" and "dog" among them, so those of the language of the corpus are named.
-        """
+    def _index_words(self, column: str) -> None:
+        """Build the full-text index of a column of words, which the analyzer has separated by spaces."""
         from lancedb.index import FTS
 
-        if existing is None:
-            is_unspaced = self._adds_unspaced or self.chunks.count_rows(f"regexp_match(text, '{UNSPACED}')") > 0
-        else:
-            is_unspaced = self._adds_unspaced
-            if not is_unspaced or existing.index_details["base_tokenizer"] != "simple":
-                return
-        tokenizer: Any = "icu/split" if is_unspaced else "simple"
-        is_english = self.text_language == ENGLISH
-        stop_words = sorted(ignored_words(self.text_language)) if is_unspaced or not is_english else None
-        stemmer = LANGUAGES[self.text_language].stemmer or ""
         config = FTS(
             with_position=False,
-            base_tokenizer=tokenizer,
-            language=stemmer,
+            base_tokenizer="whitespace",
+            lower_case=False,
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
             max_token_length=LONGEST_WORD + 1,  # the first length that is left out
-            custom_stop_words=stop_words,
         )
-        self.chunks.create_index("text", config=config, name="text_idx", replace=True)
+        self.chunks.create_index(column, config=config, name=f"{column}_idx", replace=True)
 
     def _join_segments(self) -> None:
         """Add some chunks again, or drop the index of vectors, so that it has few segments after this update."""

@@ -111,7 +111,7 @@ def _rebuild_from_chunks(folder: Path, live: Path, manifest: Manifest, progress:
     shutil.rmtree(building / TABLES / "chunks.lance", ignore_errors=True)  # left by a repair that was stopped
     database = connect(live)
     chunks = database.open_table("chunks")
-    tables = Tables(building, VectorFormat(manifest.vectors, manifest.dimension), manifest.text_language)
+    tables = Tables(building, VectorFormat(manifest.vectors, manifest.dimension))
     advance = progress.stage("Copying chunks", manifest.n_chunks)
     columns = chunks.schema.names
     for batch in chunks.search().select(columns).limit(chunks.count_rows()).to_batches(BATCH):

@@ -21,6 +21,8 @@ from tokenizers import Tokenizer
 from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.schema import Chunk, chunk_to_row
+from cdesearch.words.detection import language_of
+from cdesearch.words.known import ENGLISH
 from indexer.documents.chunk import Chunker
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
@@ -161,6 +163,7 @@ class _Outbox:
         self._chunks: list[dict[str, str]] = []
         self._documents: list[dict[str, Any]] = []
         self._characters = 0
+        self._document, self._language = "", ENGLISH
         self._last_sent = time.monotonic()
 
     def begin(self, file_hash: str) -> None:
@@ -174,8 +177,11 @@ class _Outbox:
             send(self._answers, Message({"kind": "working"}))
 
     def add(self, chunk: Chunk) -> None:
-        """Add a chunk of the document that is being split."""
-        self._chunks.append(chunk_to_row(chunk))
+        """Add a chunk of the document that is being split, by default in the language of the chunk before it."""
+        own = language_of(chunk.text)
+        if own is not None or chunk.document_id != self._document:
+            self._document, self._language = chunk.document_id, own or ENGLISH
+        self._chunks.append(chunk_to_row(chunk, self._language))
         self._characters += len(chunk.text)
         if len(self._chunks) == BATCH or self._characters > BATCH_CHARACTERS:
             self._send(self._documents[:-1])

@@ -130,16 +130,16 @@ function bar(share) {
 function textNote(text, mode) {
   if (text.bm25 === null) return el("p", { class: "note" }, "The search by words did not find this passage.");
   if (mode !== "hybrid") return el("p", { class: "note" }, mode === "dense" ? "This ranking does not use the words." : "");
-  const own = `BM25 ${fixed(text.bm25)} against a noise of ${fixed(text.noise)} gives evidence of ${fixed(text.own)}.`;
+  const own = `BM25 ${fixed(text.bm25)} is ${fixed(text.own)} standard deviations above the mean of the best passages.`;
   const document = text.of_document === null ? ""
     : ` The best evidence in its document is ${fixed(text.of_document)}. The mean of both is ${fixed(text.evidence)}.`;
-  return el("p", { class: "note" }, `${own}${document} The weight of words in this query is ${fixed(text.weight)}.`);
+  return el("p", { class: "note" }, `${own}${document} The weight of words is ${fixed(text.weight)}.`);
 }
 
 function total({ mode, score, dense, text }) {
   if (mode === "dense") return el("p", { class: "total" }, `Score = cosine = ${fixed(score, 3)}`);
   if (mode === "text") return el("p", { class: "total" }, `Score = sum of BM25 = ${fixed(score)}`);
-  const sum = Math.max(dense.contribution, 0) + text.contribution;
+  const sum = Math.max(dense.contribution, 0) + Math.max(text.contribution, 0);
   const share = sum > 0 ? Math.round(100 * Math.max(dense.contribution, 0) / sum) : 50;
   const left = el("span", { class: "left" });
   const right = el("span", { class: "right" });

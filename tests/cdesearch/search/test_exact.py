@@ -83,9 +83,10 @@ def evidence_of(texts):
 def test_a_definition_has_more_evidence_than_a_use_and_a_chunk_without_the_name_has_none():
     texts = [("", "it should strip auth"), ("", "x = should_strip_auth()"), ("", "def should_strip_auth(")]
     none, use, definition = evidence_of(texts)
-    assert none == 0 < use < definition
-    (in_header,) = evidence_of([("def should_strip_auth()\n", "pass")])
-    assert 0 < in_header < definition
+    in_header = evidence_of([("def should_strip_auth()\n", "pass")])[0]
+    assert none == use == in_header == 0 < definition  # full text knows the name as a word
+    phrase = exact_evidence(ExactTerm("strip auth", is_phrase=True), [("", "it should strip auth"), ("", "auth")], 100)
+    assert phrase[0] > phrase[1] == 0
 
 
 def test_a_chunk_made_to_confuse_the_patterns_is_examined_quickly():

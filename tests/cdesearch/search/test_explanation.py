@@ -60,10 +60,8 @@ def test_evidence_of_a_document_of_records_adds_up(diary):
         assert dense.contribution + text.contribution == pytest.approx(hit.score, abs=1e-9)
         assert text.evidence == pytest.approx((text.own + text.of_document) / 2)
         assert text.contribution == pytest.approx(text.weight * text.evidence)
-        if text.evidence:
-            assert text.document_share == pytest.approx(text.of_document / (text.own + text.of_document))
-            shared.append(text.document_share)
-    assert 1.0 in shared and 0.5 in shared  # words of another record alone, and its own words that are the best
+        shared.append(text.of_document > text.own)
+    assert any(shared) and not all(shared)  # words of another record, and its own words that are the best
 
 
 def test_words_are_counted_in_this_corpus(searcher):

@@ -11,14 +11,15 @@ from scipy.stats import zscore
 from cdesearch.search import fusion
 from cdesearch.search.fusion import (
     FUSION,
-    MIN_DENSE_Z,
+    LEAST_SPREAD,
     MIN_NULL_SIZE,
     MIN_RATIO,
-    NOISE_RANK,
+    POOL,
     RARITY,
     TEXT_WEIGHT,
     Candidates,
     ZScoreFusion,
+    noise_of,
 )
 
 
@@ -42,24 +43,18 @@ def fused_by_the_definition(dense, text, null, documents):
     null = null if len(null) >= MIN_NULL_SIZE else known
     constant = not null or max(null) == min(null)
     dense_z = [0.0 if constant else (cosine - fmean(null)) / pstdev(null) for cosine in dense]
-    highest_first = sorted((score for score in text if score > 0), reverse=True)
-    noise = math.inf
-    if len(highest_first) >= NOISE_RANK:
-        noise = highest_first[NOISE_RANK - 1]
-    elif highest_first:
-        noise = min(highest_first[-1], highest_first[0] / MIN_RATIO) * (len(highest_first) / NOISE_RANK) ** RARITY
-    evidence = [math.log(score / noise) if score > noise else 0.0 for score in text]
+    pool = (sorted((score for score in text if score > 0), reverse=True) + [0.0] * POOL)[:POOL]
+    spread = max(pstdev(pool), LEAST_SPREAD * pool[0]) or 1.0
+    words = [((score if score > 0 else pool[-1]) - fmean(pool)) / spread for score in text]
     if documents is not None:
-        best = {name: max(e for e, d in zip(evidence, documents, strict=True) if d == name) for name in documents}
-        evidence = [(own + best[name]) / 2 for own, name in zip(evidence, documents, strict=True)]
-    best_dense = max([MIN_DENSE_Z, *(z for z in dense_z if not math.isnan(z))])
-    best_text = max(evidence, default=0.0)
-    shares = [words / best_text if best_text else 0.0 for words in evidence]
+        best = {name: max(e for e, d in zip(words, documents, strict=True) if d == name) for name in documents}
+        words = [(own + best[name]) / 2 for own, name in zip(words, documents, strict=True)]
+    best_dense = max([0.0, *(z for z in dense_z if not math.isnan(z))])
+    shares = [max(word, 0.0) / max([1e-9, *words]) for word in words]
     dense_z = [
         best_dense * share if math.isnan(cosine) else z for cosine, z, share in zip(dense, dense_z, shares, strict=True)
     ]
-    query_weight = best_text / best_dense
-    return [vector + TEXT_WEIGHT * query_weight * words for vector, words in zip(dense_z, evidence, strict=True)]
+    return [vector + TEXT_WEIGHT * word for vector, word in zip(dense_z, words, strict=True)]
 
 
 cosines = st.integers(-100, 100).map(lambda hundredths: hundredths / 100)
@@ -81,25 +76,15 @@ def test_the_fused_scores_follow_the_definition(drawn, null, parts):
     np.testing.assert_allclose(found, fused_by_the_definition(dense, text, null, documents), rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("n", [NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1])
+@pytest.mark.parametrize("n", [POOL - 1, POOL, POOL + 1])
 @pytest.mark.parametrize("n_null", [0, MIN_NULL_SIZE - 1, MIN_NULL_SIZE, MIN_NULL_SIZE + 1])
-@pytest.mark.parametrize("spread", [0.5, 3.0])  # of the logarithms of the text scores
+@pytest.mark.parametrize("spread", [0.01, 3.0])  # of the logarithms of the text scores
 def test_the_definition_holds_at_the_limits_of_its_cases(n, n_null, spread):
     random = np.random.default_rng(n * n_null)
     dense, null = random.uniform(-1, 1, n), random.uniform(-1, 1, n_null)
     text = np.exp(random.uniform(0, spread, n))
     expected = fused_by_the_definition(dense.tolist(), text.tolist(), null.tolist(), None)
     np.testing.assert_allclose(fuse(dense, text, null), expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("best", [0.2, 1.0, 5.0])
-def test_the_best_dense_z_counts_as_at_least_the_minimum(best, monkeypatch):
-    """A best dense z-score above the constant lowers the weight of text, and one below it does not raise it."""
-    monkeypatch.setattr(fusion, "MIN_DENSE_Z", 0.5)
-    null = np.array([-1.0, 1.0] * 10)
-    fused = fuse(np.array([best, -1.0]), np.array([math.nan, 3.0]), null)
-    evidence = math.log(MIN_RATIO * NOISE_RANK**RARITY)
-    np.testing.assert_allclose(fused, [best, -1.0 + TEXT_WEIGHT * evidence**2 / max(0.5, best)])
 
 
 @given(scores)
@@ -110,23 +95,27 @@ def test_better_on_both_sides_is_never_worse(pair):
     assert (fused[:, None] - fused >= -1e-6)[better].all()
 
 
-def test_words_that_many_chunks_share_do_not_change_the_dense_ranking():
+def test_words_that_many_chunks_share_hardly_change_the_dense_ranking():
     dense, text = np.linspace(0.2, 0.5, 150), np.linspace(5.2, 5.0, 150)
     np.testing.assert_array_equal(np.argsort(fuse(dense, text, NULL)), np.argsort(dense))
 
 
-def test_the_evidence_names_the_null_distribution_and_the_noise_on_which_it_rests():
-    method = FUSION
-    found = method.evidence(Candidates(np.array([0.5, 0.2]), np.array([9.0, np.nan]), NULL + 0.25))
+def test_the_evidence_names_the_null_distribution_on_which_it_rests():
+    found = FUSION.evidence(Candidates(np.array([0.5, 0.2]), np.array([9.0, np.nan]), NULL + 0.25))
     assert (found.null_mean, found.null_spread) == (pytest.approx(0.25), pytest.approx(pstdev(NULL)))
-    assert found.noise == pytest.approx(9.0 / MIN_RATIO / NOISE_RANK**RARITY)
-    nothing = method.evidence(Candidates(np.empty(0), np.empty(0), np.empty(0)))
-    assert (nothing.null_mean, nothing.null_spread, nothing.noise) == (0.0, 0.0, 0.0)
+    nothing = FUSION.evidence(Candidates(np.empty(0), np.empty(0), np.empty(0)))
+    assert (nothing.null_mean, nothing.null_spread) == (0.0, 0.0)
 
 
-@given(st.lists(st.floats(-1, 4), min_size=1, max_size=50), st.floats(-1, 1), st.floats(0.1, 50))
+def test_the_noise_is_the_last_score_of_the_pool_and_lower_if_few_are_found():
+    assert noise_of(np.arange(1.0, POOL + 50)) == 50
+    assert noise_of(np.array([9.0, np.nan])) == pytest.approx(9.0 / MIN_RATIO / POOL**RARITY)
+    assert noise_of(np.array([np.nan])) == 0
+
+
+@given(st.lists(st.floats(-1, 4), min_size=1, max_size=50), st.floats(0, 1), st.floats(0.1, 50))
 def test_the_only_chunk_with_a_word_is_before_all_that_are_merely_similar(others, own, score):
-    """The nearest chunk is at most four standard deviations away, and this one may be anywhere in the distribution."""
+    """The nearest chunk is at most four standard deviations away, and this one may be at the mean."""
     dense, text = np.array([own, *others]), np.array([score, *[math.nan] * len(others)])
     fused = fuse(dense, text, np.array([-1.0, 1.0] * 10))
     assert fused[0] > fused[1:].max()
@@ -152,4 +141,4 @@ def test_the_weight_of_vectors_falls_continuously_to_its_minimum_with_the_blindn
     ]
     assert [one.dense_weight for one in found] == pytest.approx([1, (1 + fusion.BLIND_WEIGHT) / 2, fusion.BLIND_WEIGHT])
     for one in found:
-        np.testing.assert_allclose(one.scores, one.dense_weight * one.dense_z + one.text_weight * one.text)
+        np.testing.assert_allclose(one.scores, one.dense_weight * one.dense_z + TEXT_WEIGHT * one.text)

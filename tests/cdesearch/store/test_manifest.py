@@ -43,7 +43,7 @@ SERVED = ServedModel.of(EndpointModel("http://host/v1", "tiny", "query: "), np.e
         {"drift": 2.5},
         {"include": ("*.md",), "exclude": ("old/", "!x")},
         {"sources": ("a", "b"), "mounts": ("a",), "source_globs": {"b": Globs(("*.md",), ("old/",))}},
-        {"languages": {"de": 0.9}, "model_languages": ("en",), "text_language": "de"},
+        {"languages": {"de": 0.9}, "model_languages": ("en",)},
         {"model": "http://host/v1", "served": SERVED},
         {"root": "/d\udcff", "sources": ("n\udcfe",)},
     ],
@@ -84,7 +84,6 @@ IMPOSSIBLE = {
     "vectors": ["float8", None],
     "languages": [[], {"xx": 0.5}, {"de": 2}, {"de": "1"}],
     "model_languages": ["en", [1], ["English"], ["en"] * 2_000],
-    "text_language": ["pl", "xx", None],
     "served": ["tiny", asdict(SERVED) | {"name": 3}, asdict(SERVED) | {"probes": "?"}, asdict(SERVED)],
 }
 

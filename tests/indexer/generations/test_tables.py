@@ -1,7 +1,5 @@
 """The tables of a generation, and the segments of its indexes that updates add to them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -82,7 +80,7 @@ def test_updates_keep_the_large_segment_and_never_have_many_small_ones(tables, v
     expected = vectors.rounded(np.stack([vector(int(name, 16)) for name in found["id"].to_pylist()]))
     np.testing.assert_array_equal(vectors.decode(found), expected)
     assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
-    assert tables.chunks.index_stats("text_idx").num_unindexed_rows == 0
+    assert tables.chunks.index_stats("words_idx").num_unindexed_rows == 0
 
 
 def test_the_largest_segment_is_built_again_when_a_fifth_of_the_chunks_is_new(tables, tmp_path):
@@ -122,31 +120,6 @@ def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(t
         search = tables.chunks.search(vectors.sought(vector(number)), vector_column_name=vectors.searched)
         nearest = search.distance_type(vectors.distance).nprobes(10).limit(3).select(["id"]).to_list()
         assert [int(row["id"], 16) for row in nearest].count(number) == 1 and int(nearest[0]["id"], 16) == number
-        found = tables.chunks.search(str(number), query_type="fts").limit(3).select(["id"]).to_list()
+        search = tables.chunks.search(str(number), query_type="fts", fts_columns="words")
+        found = search.limit(3).select(["id"]).to_list()
         assert [int(row["id"], 16) for row in found] == [number]
-
-
-def found_by_words(tables, words):
-    rows = tables.chunks.search(words, query_type="fts").select(["path"]).limit(9).to_list()
-    return [row["path"] for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("東京都に住んでいます。検索エンジン", ["検索"]),
-        ("我们喜欢搜索引擎和人工智能", ["人工智能"]),
-        ("ภาษาไทยง่ายมาก", ["ไทย"]),
-        ("version 3.14 of C", ["3", "C"]),
-        ("the cat feeds 7 dogs in 東京都", ["cat", "dog", "7", "東京"]),
-    ],
-)
-def test_words_of_every_script_and_numbers_are_found_even_if_an_update_adds_the_first(tmp_path, text, words):
-    for update, added in enumerate(({0: "text 0", 2: "text 2"}, {30: text}, {4: "text 4"})):
-        tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
-        rows = [chunk_to_row(replace(chunk(number), text=own)) for number, own in added.items()]
-        tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), np.stack([*map(vector, added)]))
-        tables.finish()
-        for word in words if update else []:
-            assert found_by_words(tables, word) == ["30.md"], word
-    assert "2.md" in found_by_words(tables, "text 2") and not found_by_words(tables, "the")

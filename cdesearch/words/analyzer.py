@@ -1,0 +1,194 @@
+"""The analyzer: texts and queries become the words that full text compares.
+
+Both sides use the same rules, so that a query finds a text whichever of its spellings each of them uses. Full text
+splits the result at spaces, and compares the pieces as they are.
+
+| In a text | Its words |
+|---|---|
+| `Houses` | `hous`: the stem in the language of the text; function words of this language are left out |
+| `cancelShipment`, `cancel_shipment` | `cancelship`, `cancel`, `shipment`: the whole, and its parts |
+| `os.path.join`, `a@b.org` | the whole, each name, and its parts |
+| `1,428.00`, `1 428` | `1428` |
+| `2024-05-17`, `17.05.2024` | `2024-05-17`, `2024-05`, `2024` |
+| `10.31.7.204`, `v2.10.3` | the whole, and its beginnings `10.31.7`, `10.31` |
+| `550e8400e29b41d4` | the hash, and its beginnings from 7 characters |
+| `DE89 3704 0044 0532 0130 00` | `de89370400440532013000`, and its groups |
+| `résumé` | with and without accents |
+| `東京都` | `東京`, `京都`, and single letters |
+| `서울에서` | the pairs of its syllables |
+| `בירושלים`, `والملفات` | with and without prefixes; without the article |
+
+A query has the same words without beginnings, because a query for an address does not ask for its beginning.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from cdesearch.words.known import ENGLISH
+from cdesearch.words.numbers import ACCOUNT, GROUPS, PHONE, TIMESTAMP, amount, hash_prefixes, number_words
+from cdesearch.words.scripts import (
+    ARABIC,
+    HANGUL,
+    HEBREW,
+    UNSPACED,
+    grams,
+    hangul_grams,
+    without_article,
+    without_prefixes,
+)
+from cdesearch.words.stems import stems
+from cdesearch.words.stop_words import STOP_WORDS
+
+LONGEST = 128  # characters of a word; digests of SHA-512 have so many
+MOST_PARTS = 12  # of a name; a run of letters with more is data
+FOLDERS = 3  # the last folders of a path are words of its chunks
+POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, or the beginning of a hash
+
+_LETTER = (
+    r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
+    r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
+)
+_JOINT = r"(?:[-.'\u2019@&]|::|->|[,:/](?<=\d.)(?=\d))"
+
+
+def _runs(letter: str) -> re.Pattern[str]:
+    around = rf"(?<!{letter}){{}}(?!{letter})"
+    special = "|".join(map(around.format, (ACCOUNT, GROUPS, r"[A-Za-z]\w?(?:\+\+|#)")))
+    return re.compile(rf"{special}|(?<!\w){PHONE}(?!\w)|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
+
+
+_ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_OTHER_PARTS = re.compile(r"\d+|\D+")
+_NAMES = re.compile(r"\.|::|->|@")
+_BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+]+")
+_NUMBER = re.compile(r"v?\d+(?:[-.,:/']\d+)+[TZ]?")
+_LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+|#)")  # C++, C#
+
+Weighted = tuple[tuple[str, float], ...]
+
+
+def text_words(text: str, language: str) -> str:
+    """The words of a text in a language, separated by spaces."""
+    return " ".join([word for run in runs_of(text) for word, _ in _words(run, language, is_query=False)])
+
+
+def path_words(path: str) -> str:
+    """The words of the name of a file, twice, and of its last folders."""
+    *folders, name = path.split("/")
+    stem = name.rpartition(".")[0] or name
+    return text_words(" ".join([name, stem, *folders[-FOLDERS:]]), ENGLISH)
+
+
+def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
+    """The words of a query with their weights, in all of the languages that its texts may have.
+
+    A word counts as often as the query contains it.
+    """
+    spoken = tuple(dict.fromkeys((*languages, ENGLISH)))
+    found: dict[str, float] = {}
+    for run in runs_of(query):
+        own: dict[str, float] = {}
+        for language in spoken:
+            for word, weight in _words(run, language, is_query=True):
+                own[word] = max(weight, own.get(word, 0.0))
+        for word, weight in own.items():
+            found[word] = found.get(word, 0.0) + weight
+    return found
+
+
+def runs_of(text: str) -> list[str]:
+    """The runs of letters, digits and what joins them, each of which has words of its own."""
+    if text.isascii():
+        return _ASCII.findall(text)
+    return _OTHER.findall(unicodedata.normalize("NFKC", text))
+
+
+@lru_cache(maxsize=100_000)
+def _words(run: str, language: str, *, is_query: bool) -> Weighted:
+    """The words of one run of letters, digits and what joins them."""
+    if run.isascii() and run.isalpha() and run.islower():
+        return () if run in STOP_WORDS.get(language, ()) or len(run) > LONGEST else ((stems(run, language)[0], 1.0),)
+    found: dict[str, float] = {}
+    for word, weight in _all_words(run, language, is_query=is_query):
+        if len(word) <= LONGEST:
+            found[word] = max(weight, found.get(word, 0.0))
+    return tuple(found.items())
+
+
+def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
+    if _LANGUAGE.fullmatch(run):
+        yield run.lower(), 1.0
+        return
+    if " " in run or run.startswith("+"):  # the groups of an account, a telephone number or an amount
+        yield amount(run) or _BETWEEN.sub("", run).lower(), 1.0
+        for group in _BETWEEN.split(run):
+            yield from _words(group, language, is_query=is_query)
+        return
+    if _NUMBER.fullmatch(run):
+        own, beginnings = number_words(run.strip("vTZ"))
+        yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
+        return
+    names = [name for name in _NAMES.split(run) if name]
+    if len(names) > 1:
+        yield from _whole(_BETWEEN.sub("", run), language, is_query=is_query)
+    for name in names:
+        yield from _name_words(name, language, is_query=is_query)
+
+
+def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
+    """The words of a name without dots: itself, and the parts of which it consists."""
+    joined = _BETWEEN.sub("", name)
+    if not joined:
+        return
+    if len(joined) <= LONGEST and (beginnings := hash_prefixes(joined.lower())) is not None:
+        yield joined.lower(), 1.0
+        if is_query:  # a text may contain the beginning alone
+            yield from ((word, POSSIBLE) for word in beginnings[:1])
+        else:
+            yield from ((word, 1.0) for word in beginnings)
+        return
+    pieces = [piece for piece in _BETWEEN.split(name) if piece]
+    parts = [part for piece in pieces for part in _parts(piece)] if len(joined) <= LONGEST else []
+    has_apostrophe = "'" in name or "\u2019" in name
+    if not has_apostrophe:
+        yield from _whole(joined, language, is_query=is_query)
+    if has_apostrophe or 1 < len(parts) <= MOST_PARTS:
+        for piece in [*pieces, *parts] if len(pieces) > 1 else parts:
+            if len(piece) > 1 or not piece.isascii():
+                yield from _whole(piece, language, is_query=is_query)
+
+
+def _parts(piece: str) -> list[str]:
+    """Where letters change into capitals, or into digits."""
+    return (_PARTS if piece.isascii() else _OTHER_PARTS).findall(piece)
+
+
+def _whole(word: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
+    """The words of a word without joints, by its script."""
+    word = word.lower()
+    if word in STOP_WORDS.get(language, ()):
+        return
+    if not word.isascii():
+        for run in UNSPACED.findall(word):
+            yield from ((piece, 1.0) for piece in grams(run, is_query=is_query))
+        for other in UNSPACED.split(word):
+            if HANGUL.search(other):
+                yield from ((piece, 1.0) for piece in hangul_grams(other, is_query=is_query))
+            elif other:
+                yield from _inflected(other, language)
+        return
+    yield from ((stem, 1.0) for stem in stems(word, language))
+
+
+def _inflected(word: str, language: str) -> Iterator[tuple[str, float]]:
+    if ARABIC.match(word):
+        # The stemmer finds the singular of some plurals only behind an article.
+        noun = without_article(word)
+        yield from ((stem, 1.0) for form in (noun, f"ال{noun}") for stem in stems(form, "ar"))
+        return
+    yield from ((stem, 1.0) for stem in stems(word, language))
+    if HEBREW.match(word):
+        yield from ((shorter, POSSIBLE) for shorter in without_prefixes(word))

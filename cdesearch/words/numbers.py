@@ -1,0 +1,60 @@
+"""Numbers, dates, addresses and account numbers, which people write in several ways."""
+
+import re
+
+# 2024-05-17, and 17.05.2024 as it is written in many languages.
+_YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d\d)[-/.](\d\d)")
+_DAY_FIRST = re.compile(r"(\d{1,2})[.](\d{1,2})[.](\d{4})")
+_THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?")
+_DECIMAL = re.compile(r"(\d+)[.,](\d+)")
+_NO_CENTS = re.compile(r"\d+[.,]00")
+_SEPARATOR = re.compile(r"[^\d]+")
+ACCOUNT = r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?"  # an IBAN
+PHONE = r"\+\d{1,3}(?:[ ()/.-]{0,3}\d){6,12}"
+TIMESTAMP = r"\d{4}-\d\d-\d\dT(?=\d)"  # its date; the time follows
+GROUPS = r"\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?"  # 14 800
+SHORTEST_HASH, LONGEST_PREFIX = 7, 12
+_HEXADECIMAL = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,}")
+
+
+def number_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of digits with separators: those that mean the number itself, and the beginnings by which it is found.
+
+    An amount has one spelling: 1,428.00 is 1428. A date has one, too, and begins with its year and month. Every other
+    number, such as a version or an address, begins with its first parts.
+    """
+    if date := _date(run):
+        return (date,), (date[:7], date[:4])
+    decimal = _DECIMAL.fullmatch(run)
+    if whole := amount(run):
+        return tuple(dict.fromkeys((whole, f"{decimal[1]}.{decimal[2]}") if decimal else (whole,))), ()
+    if decimal:
+        return (f"{decimal[1]}.{decimal[2]}",), ()
+    ends = [match.start() for match in _SEPARATOR.finditer(run)]
+    return (run,), tuple(run[:end] for end in ends[1:])
+
+
+def amount(run: str) -> str | None:
+    """An amount without separators of thousands and without cents of 0; None for a number that is not written so."""
+    if found := _THOUSANDS.fullmatch(run):
+        whole, decimals = _SEPARATOR.sub("", found[1]), found[3] or ""
+        return f"{whole}.{decimals}" if decimals.strip("0") else whole
+    return run[:-3] if _NO_CENTS.fullmatch(run) else None
+
+
+def _date(run: str) -> str | None:
+    if found := _YEAR_FIRST.fullmatch(run):
+        year, month, day = found.groups()
+    elif found := _DAY_FIRST.fullmatch(run):
+        day, month, year = found.groups()
+    else:
+        return None
+    is_possible = 1 <= int(month) <= 12 and 1 <= int(day) <= 31
+    return f"{year}-{int(month):02}-{int(day):02}" if is_possible else None
+
+
+def hash_prefixes(word: str) -> tuple[str, ...] | None:
+    """The beginnings of a hash in lower case by which it is found; None if the word is not a hash."""
+    if not _HEXADECIMAL.fullmatch(word):
+        return None
+    return tuple(word[:end] for end in range(SHORTEST_HASH, min(LONGEST_PREFIX, len(word) - 1) + 1))

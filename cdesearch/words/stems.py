@@ -1,0 +1,46 @@
+"""The stem of a word in its language, without accents."""
+
+import re
+import unicodedata
+from functools import cache
+from typing import Any
+
+from cdesearch.words.known import ENGLISH, LANGUAGES
+
+# Accents of Latin, Greek and Cyrillic letters, the points of Hebrew and the vowels of Arabic, which are seldom written,
+# and the stroke that lengthens Arabic words. The marks of other scripts are parts of their syllables.
+_ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "ς": "σ"})
+
+
+def folded(word: str) -> str:
+    """A word in lower case without accents."""
+    if word.isascii():
+        return word
+    without = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    return unicodedata.normalize("NFC", without).translate(_LETTERS)
+
+
+def stems(word: str, language: str) -> tuple[str, ...]:
+    """The stem of a word in lower case, and for a word with accents also that of the word without them.
+
+    Stemmers need the accents of their languages, but many people leave them out in queries. English words have none.
+    """
+    plain = folded(word)
+    if language == ENGLISH or plain == word:
+        return (_stem(plain, language),)
+    return tuple(dict.fromkeys((folded(_stem(word, language)), folded(_stem(plain, language)))))
+
+
+def _stem(word: str, language: str) -> str:
+    stemmer = _stemmer(language)
+    return word if stemmer is None or any(map(str.isdigit, word)) else str(stemmer.stemWord(word))
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    """The Snowball stemmer of a language; None if there is none. It may be shared, because it holds the GIL."""
+    import Stemmer
+
+    name = LANGUAGES[language].stemmer if language in LANGUAGES else None
+    return None if name is None else Stemmer.Stemmer(name)

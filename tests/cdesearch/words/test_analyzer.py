@@ -1,0 +1,130 @@
+"""A query finds a text whichever spelling of its words each of them uses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdesearch.words.analyzer import LONGEST, path_words, query_words, runs_of, text_words
+
+
+def finds(query, text, language="en"):
+    """Whether the text has a word of the query that counts fully."""
+    words = text_words(text, language).split(" ")
+    return any(weight >= 1 and word in words for word, weight in query_words(query, [language]).items())
+
+
+def finds_as_whole(query, text):
+    """Whether the text has the first word of the query, which is that of its longest run."""
+    return next(iter(query_words(query, ["en"]))) in text_words(text, "en").split(" ")
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("cancel shipment", "await cancelShipment(order)"),
+        ("shipments", "def cancel_shipment(order):"),
+        ("cancelShipment", "cancel-shipment"),
+        ("CANCEL_SHIPMENT", "cancelShipment"),
+        ("http server", "class HTTPServer2:"),
+        ("HTTPServer2", "httpserver2"),
+        ("rfc 2616", "see RFC2616"),
+        ("os.path.join", "from os.path.join"),
+        ("join", "os.path.join(a)"),
+        ("troubleshooting", "sourdough-troubleshooting.md"),
+        ("me@example.org", "Mail: ME@example.org."),
+        ("C++", "written in C++ and C#"),
+        ("email", "an e-mail"),
+        ("12 µA", "a current of 12 μA"),
+        ("12µA", "a current of 12 µA"),
+        ("14800", "a sum of 14,800 euros"),
+        ("14,800", "a sum of 14 800 euros"),
+        ("1428", "1,428.00"),
+        ("1.428,00", "1428"),
+        ("3.5", "3,5 kg"),
+        ("2024-05-17", "17.05.2024 10:32"),
+        ("2024-05", "2024-05-17T10:32"),
+        ("10.31.7", "ip=10.31.7.204"),
+        ("2.10", "Version v2.10.3"),
+        ("a1b2c3d", "commit a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"),
+        ("DE89370400440532013000", "IBAN DE89 3704 0044 0532 0130 00"),
+        ("DE89 3704 0044 0532 0130 00", "iban: DE89370400440532013000"),
+        ("+49 30 901820", "+4930901820"),
+        ("901820", "+49 30 901820"),
+        ("resume", "your résumé"),
+        ("résumé", "resume"),
+        ("O'Brien", "Mr. O\u2019Brien"),
+        ("東京", "東京都の人口"),
+        ("京", "東京都"),
+        ("サーバー", "ｻｰﾊﾞｰを起動"),
+        ("서울", "서울에서 만나요"),
+        ("책", "책을 읽다"),
+        ("ספר", "והספר נקרא"),
+        ("ירושלים", "בירושלים"),
+        ("ملفات", "والملفات"),
+        ("น้ำ", "ดื่มน้ำเย็น"),
+    ],
+)
+def test_a_query_finds_another_spelling(query, text):
+    assert finds(query, text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "language"),
+    [
+        ("Prüfungen", "die Prüfung", "de"),
+        ("Muenchen", "in München", "de"),
+        ("Grösse", "Größe", "de"),
+        ("état", "les états", "fr"),
+        ("etat", "les états", "fr"),
+        ("файл", "временные файлы", "ru"),
+        ("houses", "das house", "de"),
+    ],
+)
+def test_words_are_found_by_the_stems_of_their_language(query, text, language):
+    assert finds(query, text, language)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("10.31.7.204", "Rooms 204, 31, 7 and 10 were painted."),
+        ("10.31.7.204", "10.31.7.205"),
+        ("2024-05-17", "2024-05-18"),
+        ("a1b2c3d4e5f6a7b8", "a1b2c3d4ffffffff"),
+        ("v2.10.3", "v2.10.4"),
+        ("99.99.2024", "9 2024"),
+    ],
+)
+def test_another_number_is_not_found(query, text):
+    assert not finds(query, text)
+
+
+def test_a_name_is_one_word_more_than_its_parts():
+    assert finds_as_whole("should_strip_auth", "x = shouldStripAuth(y)")
+    assert not finds_as_whole("should_strip_auth", "it should strip auth")
+
+
+def test_function_words_are_left_out_in_the_language_of_the_text():
+    assert text_words("the house and the tree", "en") == "hous tree"
+    assert text_words("das Haus und der Baum", "de") == "haus baum"
+    assert text_words("die hard", "en") == "die hard"
+
+
+def test_the_name_of_a_file_counts_twice_and_only_its_last_folders_count():
+    words = path_words("a/b/projects/apollo/docs/landing-plan.md").split(" ")
+    assert words.count("land") == 2 and {"project", "apollo", "doc"} < {*words} and "b" not in words
+    assert query_words("landing-plan.md", []).keys() <= {*words}
+
+
+def test_runs_of_letters_that_are_data_have_no_parts():
+    data = "aB3" * 100
+    assert text_words(data, "en") == "" == text_words("x" * 50_000, "en")
+    assert all(len(word) <= LONGEST for word in text_words(f"{data}.{data}", "en").split(" "))
+
+
+@given(st.text(max_size=200), st.sampled_from(["en", "de", "ar", "ja", "he", "xx"]))
+def test_a_text_finds_itself_and_has_words_without_spaces(text, language):
+    words = text_words(text, language)
+    assert not any(map(str.isspace, words.replace(" ", "")))
+    asked = query_words(text, [language])
+    assert not (runs_of(text) and asked and words and not asked.keys() & {*words.split(" ")})
