@@ -162,8 +162,10 @@ class RunningServer:
 
     def _asked(self, request: SearchRequest) -> SearchResult | None:
         """The answer of the server; None if it has no usable one."""
-        globs = {request.files_of(index).paths for index in self.indexes.values()}
-        if len(globs) > 1 or () in globs:
+        globs = {request.globs_of(request.path, index) for index in self.indexes.values()}
+        # A server takes the globs in the text for relative to the indexed folder.
+        is_typed = request.is_typed and (request.query.path or request.query.excluded_path)
+        if len(globs) > 1 or () in globs or is_typed:
             return None
         (paths,) = globs
         values = replace(request, path=paths or ())
@@ -249,6 +251,7 @@ def _hit(values: dict[str, Any]) -> Hit:
         values["text_score"],
         values.get("confidence"),
         values.get("passage_line"),
+        tuple(values.get("matches", ())),
         values.get("index"),
         tuple(map(_hit, values.get("copies", ()))),
     )

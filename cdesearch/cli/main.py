@@ -38,6 +38,10 @@ EXIT_CODES = (
     "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
     " 70 a defect of cdesearch, 130 stopped by Ctrl-C, 143 stopped by SIGTERM."
 )
+WORDS = (
+    'What to search for: words, "quoted phrases", -word and -"a phrase" (in no hit), path:GLOB and type:NAME (also with'
+    " a hyphen before them), all in one argument. They may be left out with --regex."
+)
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -57,13 +61,13 @@ def _about(version: Annotated[bool, typer.Option("--version", help="Show the ver
 
 
 def query(
-    called: typer.Context, words: Annotated[list[str], typer.Argument(help="What to search for.")], **given: Any
+    called: typer.Context, words: Annotated[list[str] | None, typer.Argument(help=WORDS)] = None, **given: Any
 ) -> None:
     """Search the index."""
     from cdesearch.cli.query import run_query
 
     # The object is the command whose name resembles the first word, or None.
-    code = run_query(QueryOptions.of(" ".join(words), given), called.obj)
+    code = run_query(QueryOptions.of(" ".join(words or ()), given), called.obj)
     if code:
         raise typer.Exit(code)
 

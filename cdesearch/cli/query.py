@@ -61,8 +61,7 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
     is_explained = answer.matches_no_file or (bool(result.hits) and not kept.hits)
-    _show(options, kept, answer.service, is_explained=is_explained)
-    return DONE if kept.hits else NO_HITS
+    return DONE if _show(options, kept, answer.service, is_explained=is_explained) else NO_HITS
 
 
 def _answer(options: QueryOptions, indexes: Mapping[str, Index]) -> _Answer:
@@ -88,12 +87,15 @@ def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchRe
     if not kept.hits:
         best = as_percentage(max(hit.confidence or 0.0 for hit in result.hits))
         _note(f"No hit has a confidence of at least {options.request.min_confidence:.0%}. The highest is {best}.")
-    elif not result.seems_answered:
+    elif not result.seems_answered and options.format != "grep":  # which prints lines with words of the query alone
         _note("Nothing here seems to answer that; the nearest passages are:")
 
 
-def _show(options: QueryOptions, result: SearchResult, service: SearchService, *, is_explained: bool) -> None:
-    """Print the hits. `is_explained` says whether a line on stderr has told why there are none."""
+def _show(options: QueryOptions, result: SearchResult, service: SearchService, *, is_explained: bool) -> bool:
+    """Print the hits, and return whether there are any. `is_explained`: a line on stderr has told why there are none.
+
+    In the form of grep, a hit without a line that matches is none.
+    """
     text = options.request.text
     shown = Shown(
         text,
@@ -111,12 +113,14 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
             print_json(hit_as_json(hit, text, shown.root_of))
     elif options.format == "llm" and result.hits:
         _show_passages(text, result, service)
-    elif is_explained:
-        return
-    elif options.format == "grep" and result.hits:
-        show_grep_lines(shown, result.hits)
-    else:
+    elif options.format == "grep":
+        has_lines = show_grep_lines(shown, result.hits)
+        if not has_lines and not is_explained:
+            _note(nothing_found(shown.query))
+        return has_lines
+    elif not is_explained:
         _show_groups(options, shown, result)
+    return bool(result.hits)
 
 
 def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> None:

@@ -76,5 +76,10 @@ class QueryOptions:
         request = self.request
         since = [] if request.since is None else [f"--since {request.since}"]
         return ", ".join(
-            [*(f"--path {one}" for one in request.path), *(f"--type {one}" for one in request.type), *since]
+            [
+                *request.query.filters,
+                *(f"--path {one}" for one in request.path),
+                *(f"--type {one}" for one in request.type),
+                *since,
+            ]
         )

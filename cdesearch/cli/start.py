@@ -83,7 +83,7 @@ def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
                 return None
         else:
             return None
-    if not words or any(0xD800 <= ord(character) <= 0xDFFF for character in "".join(arguments)):
+    if not (words or "regex" in given) or any(0xD800 <= ord(character) <= 0xDFFF for character in "".join(arguments)):
         return None
     return QueryOptions.of(" ".join(words), given)
 

@@ -88,7 +88,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
     query, index, encoder = reader.limited(query), reader.index, reader.encoder
     with index.checks.reporting_damage():
         found = _Found.of(reader, chunk_id)
-        vector = encoder.encode([query.text], "query", index.context_for(encoder))[0]
+        vector = encoder.encode([query.words], "query", index.context_for(encoder))[0]
         rows, candidates = reader.candidates(query, vector)
         evidence = FUSION.evidence(candidates)
         positions = np.flatnonzero(rows == found.row)
@@ -98,7 +98,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         bm25 = None if np.isnan(candidates.text[at]) else float(candidates.text[at])
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
-        own = None if cosine is None else own_cosine(index, encoder, query.text, text_hash(found.text))
+        own = None if cosine is None else own_cosine(index, encoder, query.words, text_hash(found.text))
         fused = float(evidence.scores[at])
         scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
@@ -107,7 +107,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
             score=scores[query.mode],
             dense=_dense_evidence(evidence, at, cosine, own, candidates.blindness),
             text=text,
-            context=context_evidence(index, encoder, query.text),
+            context=context_evidence(index, encoder, query.words),
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
             k=query.k,
@@ -157,10 +157,10 @@ def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tup
 
     A BM25 score is a sum over words, so a search for one word alone yields the contribution of this word.
     """
-    condition = reader.files.of(query.files_of(reader.index))
-    exact = {term: exact_hits(reader.index, term, query.text, condition) for term in exact_terms(query.text)}
-    asked = Counter(runs_of(query.text))
-    searched = frozenset(runs_of(Languages.of(reader.index.manifest).searched(query.text)))
+    condition = reader.condition(query)
+    exact = {term: exact_hits(reader.index, term, query.words, condition) for term in exact_terms(query.words)}
+    asked = Counter(runs_of(query.words))
+    searched = frozenset(runs_of(Languages.of(reader.index.manifest).searched(query.words)))
     words = [
         _word(reader, word, times, found) if word in searched else Word(word, 0, 0.0, 0, 0.0)
         for word, times in list(asked.items())[:MAX_WORDS]

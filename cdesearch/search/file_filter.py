@@ -67,6 +67,7 @@ class FileFilter:
     paths: tuple[str, ...] | None = None  # the path must match one of these globs; None allows every path
     suffixes: tuple[str, ...] | None = None  # the name must end with one of these, such as "py"; None allows every name
     since: int | None = None  # only files that were modified then or later, in seconds since 1970
+    is_excluding: bool = False  # whether it allows all other files instead
 
     @property
     def is_empty(self) -> bool:
@@ -92,6 +93,11 @@ class FileFilter:
         if self.suffixes is not None:
             has_suffix = rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)}){_COMPRESSED}$')"
             yield f"{has_suffix} OR path IN ({', '.join(map(quoted, scripts))})" if scripts else has_suffix
+
+
+def all_of(conditions: Sequence[str | None]) -> str | None:
+    """The SQL condition that all of several are true, of which None is true."""
+    return " AND ".join(f"({one})" for one in conditions if one is not None) or None
 
 
 WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
@@ -139,16 +145,20 @@ class FileConditions:
     def __init__(self, index: "Index") -> None:
         self._index = index
 
-    def of(self, files: FileFilter) -> str | None:
-        """The condition for a filter; None if it allows every file. Raises QueryError and IndexStateError."""
+    def of(self, filters: Sequence[FileFilter]) -> str | None:
+        """The condition for several filters; None if they allow every file. Raises QueryError and IndexStateError."""
+        return all_of([self._of(one) for one in filters])
+
+    def _of(self, files: FileFilter) -> str | None:
         conditions = [*files.conditions(self._scripts(files))]
         if files.since is not None:
             conditions.append(self._modified_since(files.since))
-        return " AND ".join(f"({condition})" for condition in conditions) or None
+        condition = all_of(conditions)
+        return f"NOT ({condition})" if files.is_excluding else condition
 
-    def has_file(self, files: FileFilter) -> bool:
-        """Whether the filter allows any indexed file; raises QueryError and IndexStateError."""
-        query = self._index.async_chunks.query().where(self.of(files) or "true").select(["path"]).limit(1)
+    def has_file(self, filters: Sequence[FileFilter]) -> bool:
+        """Whether the filters allow any indexed file; raises QueryError and IndexStateError."""
+        query = self._index.async_chunks.query().where(self.of(filters) or "true").select(["path"]).limit(1)
         return bool(read_table(self._index, query).num_rows)
 
     def _scripts(self, files: FileFilter) -> list[str]:

@@ -86,6 +86,12 @@ OPTIONS = (
         "30% is the same.", default=0.0, metavar="P", is_search=True,
     ),
     Option(
+        "regex", "--regex", "text",
+        "Find only passages in which a line matches this regular expression, as in grep. Without words to search for,"
+        " they are in the order of their paths.",
+        most_remote=1_000, metavar="PATTERN", is_search=True,
+    ),
+    Option(
         "index", "--index", "place",
         "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward.",
         "Repeat it to search several indexes as one.", metavar="<path>", is_repeated=True,
@@ -101,8 +107,9 @@ OPTIONS = (
     Option("json", "--json", "flag", "Print one JSON object.", stands_for=("format", "json")),
     Option(
         "format", "--format", "choice",
-        "json is the same as --json. jsonl prints one JSON object for each hit. grep prints path:line:text, with line 1"
-        " if the format has no lines. llm prints compact passages for a language model.  [default: text]",
+        "json is the same as --json. jsonl prints one JSON object for each hit. grep prints the lines that contain most"
+        " words of the query, a phrase of it or the pattern, as path:line:text, with line 1 if the format has no lines."
+        " llm prints compact passages for a language model.  [default: text]",
         choices=get_args(Format),
     ),
     Option("group", "--group/--no-group", "flag", "Group the hits of one file.", "Default: only on a terminal."),

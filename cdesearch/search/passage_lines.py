@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cdesearch.search.documents import NOTHING, Surroundings
+from cdesearch.search.query_syntax import parse_query
 from cdesearch.search.readable import heading_of, is_answer, is_field
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
@@ -38,9 +39,9 @@ class Line:
 def query_words(query: str) -> list[str]:
     """The stems of the query's words without accents, so that other forms of the words are found as well.
 
-    Stop words are left out if there are other words. Words in scripts without spaces are returned in pieces.
+    Operators are left out, and stop words if there are others. Words in scripts without spaces are returned in pieces.
     """
-    lower = unicodedata.normalize("NFC", query.lower())
+    lower = unicodedata.normalize("NFC", parse_query(query).words.lower())
     found = re.findall(r"\w+", UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
     chosen = [word for word in words if word not in _STOP_WORDS] or words
@@ -98,7 +99,9 @@ def shown_lines(
     filled = [n for n, line in enumerate(lines) if line.text.strip()]
     own = [n for n in filled if n_before <= n < n_before + len(body.splitlines())]
     first = hit.passage_line
-    if not full:
+    if not full and (matching := [n for n in own if lines[n].row in hit.matches]):
+        own, first = matching[:PASSAGE_LINES], None
+    elif not full:
         answers = [n for n in own if _may_answer(lines[n].text, words, chunk)] or own
         first = None if first is None else sum(n < own[min(first, len(own) - 1)] for n in answers)
         own = answers
@@ -126,6 +129,28 @@ def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
     """The line of the passage that contains most of the words, the first of several."""
     passage = [line for line in lines if not line.is_context]
     return max(passage, key=lambda line: count_words(line.text, words), default=Line(""))
+
+
+def matching_lines(lines: Sequence[Line], hit: Hit, query: str) -> frozenset[int]:
+    """The positions of the lines of a hit that match: the pattern of the search, or else a phrase or words of a query.
+
+    Of the lines with words of the query, those match that contain most of them.
+    """
+    own = {at: line for at, line in enumerate(lines) if not line.is_context}
+    if hit.matches:
+        return frozenset(at for at, line in own.items() if line.row in hit.matches)
+    from cdesearch.search.confidence import asked_words, share_of_words  # they import NumPy
+    from cdesearch.search.exact import exact_terms
+
+    words = parse_query(query).words
+    phrases = [term for term in exact_terms(words) if term.is_phrase]
+    quoting = frozenset(at for at, line in own.items() if any(term.count(line.text) for term in phrases))
+    if quoting:
+        return quoting
+    asked = asked_words(words)
+    shares = {at: share_of_words(asked, line.text) for at, line in own.items()}
+    most = max(shares.values(), default=0.0)
+    return frozenset(at for at, share in shares.items() if share == most > 0)
 
 
 def best_row(hit: Hit, words: Sequence[str]) -> int:

@@ -16,11 +16,12 @@ from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
-from cdesearch.search.file_filter import FileConditions
+from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, Candidates, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.neighbours import Scores
+from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
@@ -91,7 +92,7 @@ class GenerationReader:
         return self.answer_alike([query])[0]
 
     def answer_alike(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
-        """For each query what `search` returns; the queries differ only in their texts.
+        """For each query what `search` returns; the queries differ only in the words of their texts.
 
         The executor runs their parts in parallel, and the chunks of all hits are read at once.
         """
@@ -108,7 +109,11 @@ class GenerationReader:
         if not self.index.manifest.n_chunks:  # all of its files were deleted
             return [SearchResult(()) for _ in queries]
         with self.index.checks.reporting_damage(), _offering_text():
-            condition = self._condition(queries[0])
+            condition = self.condition(queries[0])
+            if not queries[0].words:
+                rows = rows_in_order(self.index, condition or "true")
+                in_order = _Ranking(rows, np.zeros(len(rows)), None, None, 0.0, is_complete=False)
+                return self._results([in_order] * len(queries), queries, None)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
 
@@ -129,7 +134,7 @@ class GenerationReader:
         encoder, reranked = self.encoder, []
         rankings = self._rank_with_model(deep, condition)
         for query, result in zip(queries, self._results(rankings, deep, encoder), strict=True):
-            best = rerank(query.text, result.hits[:RERANKED], encoder, self.index.context_for(encoder))
+            best = rerank(query.words, result.hits[:RERANKED], encoder, self.index.context_for(encoder))
             reranked.append(replace(result, hits=(*best, *result.hits[RERANKED:])[: query.k]))
         return self._judged(reranked, queries, rankings)
 
@@ -139,7 +144,7 @@ class GenerationReader:
         """The results with the confidence of their hits, which depends on the final rank of each."""
         scale = None if rankings[0].dense is None else self.scale
         return [
-            replace(result, hits=with_confidence(query.text, result.hits, scale, ranking.noise))
+            replace(result, hits=with_confidence(query.words, result.hits, scale, ranking.noise))
             for result, query, ranking in zip(results, queries, rankings, strict=True)
         ]
 
@@ -150,8 +155,10 @@ class GenerationReader:
             return None
         return CosineScale.of(self.index.context.sample_vectors)
 
-    def _condition(self, query: SearchRequest) -> str | None:
-        return self.files.of(query.files_of(self.index))
+    def condition(self, query: SearchRequest) -> str | None:
+        """The SQL condition for the chunks that may be hits; None if all may. Raises QueryError."""
+        pattern = None if query.regex is None else pattern_condition(self.index, query.regex)
+        return all_of([self.files.of(query.files_of(self.index)), query.query.condition, pattern])
 
     def _each(self, function: Callable[..., Output], *values: Sequence[Any]) -> list[Output]:
         """Call a function for each value, in threads if there are several."""
@@ -171,7 +178,7 @@ class GenerationReader:
         words = [self._executor.submit(self._lexical_hits, query, condition, self._columns) for query in searched]
         encoder = self.encoder
         context = self.index.context_for(encoder)
-        vectors = encoder.encode_each([query.text for query in queries], "query", context)
+        vectors = encoder.encode_each([query.words for query in queries], "query", context)
         opened.result()
 
         def rank(query: SearchRequest, vector: Floats, words: "Future[Found] | None") -> _Ranking:
@@ -191,20 +198,23 @@ class GenerationReader:
         chunks = self.chunks(np.unique(np.concatenate(best)))
         results = []
         for query, ranking in zip(queries, rankings, strict=True):
-            is_truncated = encoder is not None and encoder.truncates(query.text, "query")
+            is_truncated = encoder is not None and encoder.truncates(query.words, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
-            hits = fold_copies(self._hits(ranking, chunks, query.k), query.k)
+            hits = fold_copies(self._hits(ranking, chunks, query), query.k)
             results.append(SearchResult(hits, most, is_complete=ranking.is_complete))
         return results
 
-    def _hits(self, ranking: _Ranking, chunks: Mapping[int, Chunk], k: int) -> Iterator[Hit]:
+    def _hits(self, ranking: _Ranking, chunks: Mapping[int, Chunk], query: SearchRequest) -> Iterator[Hit]:
         """Yield the hits of a ranking, best first. `chunks` has those of the first `k`; more are read if needed."""
+        k = query.k
         for start in range(0, len(ranking.rows), k):
             rows = ranking.rows[start : start + k]
             found = self.chunks(rows) if start else chunks
+            lines = {} if query.regex is None else matching_lines(self.index, query.regex, rows)
             for i, row in enumerate(rows.tolist(), start):
                 dense, text = _score_at(ranking.dense, i), _score_at(ranking.text, i)
-                yield Hit(i + 1, float(ranking.scores[i]), found[row], dense_score=dense, text_score=text)
+                hit = Hit(i + 1, float(ranking.scores[i]), found[row], dense_score=dense, text_score=text)
+                yield replace(hit, matches=lines[row]) if lines else hit
 
     def _fused(self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
@@ -213,7 +223,7 @@ class GenerationReader:
 
     def candidates(self, query: SearchRequest, vector: Floats) -> tuple[RowIds, Candidates]:
         """The row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
-        condition = self._condition(query)
+        condition = self.condition(query)
         lexical = self._lexical_hits(query, condition, self._columns)
         if query.mode == "dense":  # quotation marks have no meaning there
             lexical = replace(lexical, is_complete=False)
@@ -241,7 +251,7 @@ class GenerationReader:
                 for row, name in zip(found.rows, found.documents, strict=True)
             }
             documents = [document_of[row] for row in rows]
-        blindness = self._blindness(query.text, lexical_hits)
+        blindness = self._blindness(query.words, lexical_hits)
         return rows, Candidates(dense, text, null, documents, blindness, vectors)
 
     @cached_property
@@ -265,7 +275,7 @@ class GenerationReader:
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""
         limit = FUSION.text_depth(query.k)
-        hits = lexical_hits(self.index, query.text, condition, columns, limit)
+        hits = lexical_hits(self.index, query.words, condition, columns, limit)
         found = Found.from_table(self.index, hits.table, "_score")
         return replace(found, is_complete=hits.is_complete)
 

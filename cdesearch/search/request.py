@@ -10,6 +10,7 @@ from cdesearch.errors import QueryError
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
+from cdesearch.search.query_syntax import Query, parse_query
 from cdesearch.search.result import SearchResult
 from cdesearch.words.characters import normal
 
@@ -25,13 +26,14 @@ K = 10  # hits, unless the caller asks for another number
 class SearchRequest:
     """What to search for, in which files, and how. Raises QueryError for a value that no search accepts."""
 
-    text: str
+    text: str  # as it was typed, with the operators of `query_syntax`
     k: int = K
     mode: Mode = "hybrid"
     path: tuple[str, ...] = ()  # globs of which the path of a file must match one; none allows every path
     type: tuple[str, ...] = ()  # types of files, such as "py", or suffixes with their dot; none allows every type
     since: str | None = None  # only files that were modified then or later: an age or a date
     min_confidence: float = 0.0  # hits with a lower confidence are left out
+    regex: str | None = None  # a regular expression that every hit matches; without words, hits are in order of path
     is_typed: bool = False  # whether `path` may also be absolute, or relative to the working directory
 
     def __post_init__(self) -> None:
@@ -39,11 +41,19 @@ class SearchRequest:
         _check_kind("k", self.k, Integral, "a whole number", "k=10")
         _check_kind("min_confidence", self.min_confidence, Real, "a number", "min_confidence=0.3")
         _check_kind("since", self.since, str | None, "a text", 'since="7d"')
+        _check_kind("regex", self.regex, str | None, "a text", 'regex="v[0-9]+"')
         for name, values in (("path", self.path), ("type", self.type)):
             for value in values if isinstance(values, tuple) else (values,):
                 _check_kind(name, value, str, "a text", f'{name}="docs"')
         object.__setattr__(self, "text", normal(self.text))  # as the texts of an index
-        if not self.text.strip().strip('"“”').strip():
+        if self.regex == "":
+            raise QueryError("The pattern is empty.", "Omit it to search for words alone.")
+        if self.regex is None and not self.words.strip().strip('"“”').strip():
+            if self.words != self.text:
+                raise QueryError(
+                    "The query names only what to leave out or where to search.",
+                    f'Add words to search for, or write "{self.text.strip():.40}" in quotation marks.',
+                )
             raise QueryError("The query is empty.", "Type some words.")
         if any(0xD800 <= ord(one) <= 0xDFFF for one in self.text):  # surrogates stand for bytes that are not UTF-8
             raise QueryError("The query is not valid Unicode.", "Encode it in UTF-8.")
@@ -53,23 +63,41 @@ class SearchRequest:
             raise QueryError(f"There is no mode {self.mode}.", f"Use one of {', '.join(get_args(Mode))}.")
         if not 0 <= self.min_confidence <= 1:
             raise QueryError(f"{self.min_confidence} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
-        suffixes_of(self.type)
+        suffixes_of((*self.type, *self.query.type, *self.query.excluded_type))
         if self.since is not None:
             time_of(self.since)
 
     @property
+    def query(self) -> Query:
+        """The text without its operators, and what they mean."""
+        return parse_query(self.text)
+
+    @property
+    def words(self) -> str:
+        """The words to search for: the text without its operators."""
+        return self.query.words
+
+    @property
     def has_filter(self) -> bool:
         """Whether the request restricts the files."""
-        return bool(self.path or self.type or self.since is not None)
+        return bool(self.path or self.type or self.since is not None or self.query.filters)
 
-    def files_of(self, index: "Index") -> FileFilter:
-        """Which files of an index the search covers; raises QueryError."""
-        globs = globs_of_typed(self.path, index) if self.is_typed else self.path
-        return FileFilter(
-            globs if self.path else None,
-            suffixes_of(self.type) if self.type else None,
-            None if self.since is None else time_of(self.since),
+    def files_of(self, index: "Index") -> tuple[FileFilter, ...]:
+        """The filters of which the files that the search covers pass each; raises QueryError."""
+        asked = self.query
+        since = None if self.since is None else time_of(self.since)
+        filters = (
+            FileFilter(self.globs_of(self.path, index), suffixes_of(self.type) or None, since),
+            FileFilter(self.globs_of(asked.path, index), suffixes_of(asked.type) or None),
+            FileFilter(self.globs_of(asked.excluded_path, index), is_excluding=True),
+            FileFilter(None, suffixes_of(asked.excluded_type) or None, is_excluding=True),
         )
+        return tuple(one for one in filters if not one.is_empty)
+
+    def globs_of(self, path: tuple[str, ...], index: "Index") -> tuple[str, ...] | None:
+        """What globs of this request mean in an index; None if there are none. Raises QueryError."""
+        globs = globs_of_typed(path, index) if self.is_typed else path
+        return globs if path else None
 
     def for_hits(self, k: int) -> "SearchRequest":
         """This request for `k` hits of any confidence."""
@@ -82,6 +110,7 @@ class Filters(TypedDict, total=False):
     type: str | Sequence[str] | None
     since: str | None
     min_confidence: float
+    regex: str | None
 
 
 def request_of(
@@ -113,8 +142,10 @@ class Searches(ABC):
         `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
         then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
         one of several, are searched. A glob is relative to the indexed folder, like `chunk.path`. `type` is a type of
-        files such as "md", or several, and `since` an age or a date. Hits whose `confidence`, the estimated probability
-        that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for an invalid argument,
+        files such as "md", or several, and `since` an age or a date. `regex` is a regular expression that each hit
+        matches; with an empty query, these hits are in the order of their paths and lines. Hits whose `confidence`, the
+        estimated probability that they are relevant, is lower than `min_confidence` are left out. The operators in a
+        query, such as `-word` and `path:src/`, are those of `query_syntax`. Raises QueryError for an invalid argument,
         and IndexStateError for an index that cannot be used.
         """
         return self.search_many([query], k, mode, path, **filters)[0]

@@ -25,6 +25,7 @@ from cdesearch.errors import (
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.search.documents import DocumentReader, Surroundings, surroundings_of
 from cdesearch.search.explanation import Explanation, explain
+from cdesearch.search.query_syntax import Query
 from cdesearch.search.reader import GenerationReader
 from cdesearch.search.request import Searches, SearchRequest, request_of
 from cdesearch.search.result import SearchResult
@@ -168,13 +169,13 @@ class Searcher(Searches):
         """The result of each request, all from one generation.
 
         If updates have removed the generation that was open, the newest generation is opened and searched. The parts of
-        up to MANY queries that differ only in their texts are computed in parallel. The time of a result is that of all
+        up to MANY queries that differ only in their words are computed in parallel. The time of a result is that of all
         queries together.
         """
         started = time.perf_counter()
 
         def answer(reader: GenerationReader) -> list[SearchResult]:
-            alike = (list(group) for _, group in groupby(requests, lambda one: replace(one, text="-")))
+            alike = (list(group) for _, group in groupby(requests, _without_words))
             groups = (group[start : start + MANY] for group in alike for start in range(0, len(group), MANY))
             return [result for group in groups for result in reader.answer_alike(group)]
 
@@ -286,6 +287,11 @@ class Searcher(Searches):
             index.check_encoder(self._given)
             return self._given
         return self._models.encoder_for(index)
+
+
+def _without_words(request: SearchRequest) -> tuple[SearchRequest, Query]:
+    """What requests have in common that differ only in their words."""
+    return replace(request, text="-"), replace(request.query, words="-" if request.words else "")
 
 
 def _newest_index(index: Index) -> Index:

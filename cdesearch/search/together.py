@@ -92,7 +92,8 @@ class Together(Searches):
         hits = results[0].hits
         if len(results) > 1:
             complete = [result for result in results if result.is_complete]
-            hits = _merged(complete or results, request)
+            in_order = fold_copies((hit for result in results for hit in result.hits), request.k)
+            hits = _merged(complete or results, request) if request.words else in_order
         stages = {name: result.stage for name, result in zip(self.members, results, strict=True)}
         return SearchResult(
             hits,

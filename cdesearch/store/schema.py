@@ -114,6 +114,7 @@ class Hit:
     # The first line of its best passage of PASSAGE_LINES lines, counted from 0 without blank lines; None if the search
     # has not compared the passages of the chunk with the query.
     passage_line: int | None = None
+    matches: tuple[int, ...] = ()  # the lines of the chunk, counted from 0, that match the pattern of the search
     index: str | None = None  # the name of the index, in a search of several
     # The hits of other files with the same text, see `cdesearch.search.copies`.
     copies: tuple["Hit", ...] = ()

@@ -204,8 +204,9 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
     text = header + body
     line, line_end = places.lines(offset, body)
     page = places.page(offset)
+    own = places.of_record or line
     return Chunk(
-        id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{line}\n{page}\n{text}"),
+        id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{own}\n{page}\n{text}"),
         document_id=document.id,
         record=document.record,
         ordinal=ordinal,

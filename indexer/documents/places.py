@@ -87,6 +87,8 @@ class Places:
     def __init__(self, document: Document) -> None:
         self.trails = Trails(document)
         self._lines = _Lines(document) if document.has_lines else None
+        # The line of a record, whose own lines are not those of its file
+        self.of_record = () if document.has_lines else tuple((0, number) for number in document.line_numbers)
         self._pages = document.pages
         self._anchors = document.anchors
         self._anchor_offsets = [anchor.offset for anchor in document.anchors]
@@ -102,7 +104,7 @@ class Places:
         return LinePlaces(
             self.trails.within(offset, body),
             self._anchors_within(offset, body),
-            () if self._lines is None else self._lines.within(offset, body),
+            self.of_record if self._lines is None else self._lines.within(offset, body),
         )
 
     def page(self, offset: int) -> int | None:

@@ -59,7 +59,8 @@ class Document:
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
     anchors: tuple[Anchor, ...] = ()  # in the order of the text
     has_lines: bool = False  # whether lines of `text` are lines of the file, or rows of a sheet
-    line_numbers: tuple[int, ...] = ()  # of the lines of `text`, unless they are 1, 2, 3 and so on
+    # The numbers of the lines of `text`, unless they are 1, 2, 3 and so on. Without lines, that of a record.
+    line_numbers: tuple[int, ...] = ()
     record: str | None = None  # the id of a record, which may be one of several chunks of its document
 
     @classmethod

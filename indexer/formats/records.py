@@ -68,7 +68,7 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
         row = dict(columns)
         record = record_document(file.path, row, found, number)
         if found.text is not None:
-            yield record
+            yield replace(record, line_numbers=(line,))
             continue
         values = [(name, " ".join(_text(value).split())) for name, value in _flat(columns)]
         text = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)

@@ -10,10 +10,19 @@ from urllib.parse import quote
 
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.search.documents import NOTHING, Surroundings
-from cdesearch.search.passage_lines import Line, best_line, best_position, best_row, query_words, shown_lines
+from cdesearch.search.passage_lines import (
+    Line,
+    best_line,
+    best_position,
+    best_row,
+    matching_lines,
+    query_words,
+    shown_lines,
+)
 from cdesearch.search.readable import is_marked_up, without_markup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
+from cdesearch.store.line_places import value_at
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import printable
 
@@ -221,8 +230,9 @@ def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
 def nothing_found(query: str) -> str:
     """The line that is shown instead of hits."""
     from cdesearch.search.exact import is_quoted
+    from cdesearch.search.query_syntax import parse_query
 
-    if is_quoted(query):
+    if is_quoted(parse_query(query).words):
         return "No hits: no passage contains the words in quotation marks. Without these marks, similar ones are found."
     return "No hits."
 
@@ -239,29 +249,36 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     yield ""
 
 
-def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
-    """Print one line for each hit, `path:line:text`, which editors understand.
+def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
+    """Print the lines of hits that match, as `path:line:text`, which editors understand; False if none does.
 
     The line is 1 if the format has no lines. A record, a sheet, a page or an anchor is in brackets before the text.
     Lines of context have `-` instead of `:`, as those of grep do.
     """
-    for number, hit in enumerate(hits):
-        if number and shown.context:
-            sys.stdout.write("--\n")
-        lines = shown.lines(hit)
-        best = best_line(lines, query_words(shown.query))
-        at = lines.index(best) if best in lines else 0
-        kept = lines[max(0, at - shown.context) : at + shown.context + 1] or [best]
-        for line in kept:
-            mark = ":" if line is best else "-"
-            place = _grep_place(hit.chunk, line, shown.root_of(hit), mark)
-            sys.stdout.write(f"{place}{printable(shortened(line, shown).rstrip())}\n")
+    has_printed = False
+    for hit in hits:
+        lines = replace(shown, full=True).lines(hit)
+        matching = matching_lines(lines, hit, shown.query)
+        last = -2
+        for at in range(len(lines)):
+            near = range(at - shown.context, at + shown.context + 1)
+            if matching.isdisjoint(near):
+                continue
+            if shown.context and has_printed and last != at - 1:
+                sys.stdout.write("--\n")
+            mark = ":" if at in matching else "-"
+            place = _grep_place(hit.chunk, lines[at], shown.root_of(hit), mark)
+            sys.stdout.write(f"{place}{printable(shortened(lines[at], shown).rstrip())}\n")
+            has_printed, last = True, at
+    return has_printed
 
 
 def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
     """What precedes the text of a line in the form of grep."""
     row = max(0, line.row)
     number = chunk.line_at(row) if line.number is None else line.number
+    if number is None:  # a record has one number for all of its lines
+        number = value_at(chunk.places.numbers, row, None)
     parts = record_names(chunk, chunk.cells_at(row))
     if chunk.page is not None:
         parts.append(f"page {chunk.page}")

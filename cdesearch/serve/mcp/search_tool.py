@@ -59,7 +59,8 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
 
 def _filters(request: SearchRequest) -> str:
     """The filters as part of a sentence."""
-    given = [("path", one) for one in request.path] + [("type", one) for one in request.type]
+    values = {"operator": request.query.filters, "path": request.path, "type": request.type}
+    given = [(noun, value) for noun, several in values.items() for value in several]
     given += [] if request.since is None else [("time", request.since)]
     return ", ".join(f"the {noun} {value:.200}" for noun, value in given)
 

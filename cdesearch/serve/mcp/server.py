@@ -59,6 +59,10 @@ Result = Annotated[CallToolResult, dict[str, Any]]
 Range = Annotated[str | None, Field(coerce_numbers_to_str=True)]  # a model may write page=3
 Tokens = Annotated[int, Field(description="The maximum length of the answer.", ge=MIN_TOKENS, le=MAX_TOKENS)]
 CONTINUES = "How many items to leave out. An answer that goes on names the number; an update may change the items."
+QUERY = (
+    'What to find: a question or a description in natural language. -word and -"a phrase" leave out passages, path:GLOB'
+    " and type:NAME restrict the files. With `regex`, it may be empty."
+)
 Offset = Annotated[int, Field(description=CONTINUES, ge=0, le=10**9)]
 Rank = Annotated[int, Field(description=CONTINUES, ge=0, le=search_tool.MAX_RANK)]
 
@@ -88,10 +92,7 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
         return CallToolResult(content=[TextContent(text=found.text)], structured_content=found.data)
 
     async def search(
-        query: Annotated[
-            str,
-            Field(description="What to find: a question or a description in natural language.", max_length=MAX_QUERY),
-        ],
+        query: Annotated[str, Field(description=QUERY, max_length=MAX_QUERY)],
         index: Annotated[str | None, Field(description=any_index if several else one_index)] = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
         offset: Rank = 0,

@@ -48,7 +48,7 @@ IndexNames = Annotated[
 ]
 
 
-def _asked(q: QueryText, **given: Any) -> SearchRequest:
+def _asked(q: QueryText = "", **given: Any) -> SearchRequest:
     return request_of(q, **given)
 
 

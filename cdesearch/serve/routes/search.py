@@ -89,4 +89,5 @@ def _places(hit: Hit, query: str) -> dict[str, Any]:
         "location": hit.chunk.location_at(row),
         "places": places_as_json(hit.chunk),
         "passage_line": hit.passage_line,
+        "matches": list(hit.matches),
     }

@@ -18,6 +18,8 @@ const PAIRS = /[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaf
 const FOURS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+/gu;
 const UNSPACED = new RegExp(`${PAIRS.source}|${FOURS.source}`, "gu");
 const HIRAGANA = /^[\u3040-\u309f]+$/u;
+// Quoted phrases, and the operators of query_syntax.py.
+const OPERATOR = /"[^"\n]+"|“[^”\n]+”|(?<![^ \t])(?:-?(?:path|type):|-(?=\p{L}\S|["“]))(?:"[^"\n]+"|“[^”\n]+”|[^\s":]\S*)/gu;
 const ARTICLE = /^[وفبك]?ال(?=\p{L}{2})/u; // of Arabic, written together with the noun
 
 function piecesOf(query) {
@@ -59,7 +61,8 @@ function spansOf(text, words) {
 }
 
 /** Returns the query's words without accents and in lower case, which is how they are compared. */
-export function wordsOf(query) {
+export function wordsOf(typed) {
+  const query = typed.replace(OPERATOR, (found) => (/^["“]/.test(found) ? found : " "));
   const spaced = query.replace(UNSPACED, " ");
   const words = (spaced.match(WORD) ?? []).map(folded).filter((word) => !IGNORED.has(word));
   return [...new Set([...words, ...piecesOf(query)])];

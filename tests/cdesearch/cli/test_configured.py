@@ -79,9 +79,9 @@ def test_the_command_line_has_priority_over_the_project_and_the_project_over_the
 def test_an_option_of_the_command_line_replaces_the_other_form_of_the_same_option(indexed, project, user):
     user("[query]\njson = true\n")
     project('[query]\nmode = "text"\n')
-    assert cdesearch("query", "--format", "grep", "cat", cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", "--format", "grep", "cat", cwd=indexed).stdout.startswith("cats.md:1:")
     project('[query]\nmode = "text"\nformat = "grep"\n')
-    assert cdesearch("query", "cat", cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", "cat", cwd=indexed).stdout.startswith("cats.md:1:")
     assert json.loads(cdesearch("query", "--json", "cat", cwd=indexed).stdout)["mode"] == "text"
 
 

@@ -50,12 +50,22 @@ QUERIES = [
     ["zebra"],
     ["cat " * 600],
     ["moon", "--path", "notes", "--type", "txt"],
+    ["moon -notes type:md"],
+    ["--regex", "m[aeo]"],
     ["moon", "--since", "1d"],
     ["cat", "-k", "100"],
     ["cat", "-k", "101"],
 ]
 OPTIONS = [[], ["--json"], ["--full", "--group"], ["--format", "grep", "-C", "2"], ["--mode", "text"], ["--rerank"]]
-ERRORS = [["query", " "], ["query", "cat", "-k", "0"], ["query", "c\udcffat"], ["search", "cat"], ["cat", "--unknown"]]
+ERRORS = [
+    ["query", " "],
+    ["query", "cat", "-k", "0"],
+    ["query", "path:notes"],
+    ["query", "cat", "--regex", "("],
+    ["query", "c\udcffat"],
+    ["search", "cat"],
+    ["cat", "--unknown"],
+]
 
 
 @pytest.fixture(scope="module")

@@ -89,6 +89,13 @@ def test_context_lines_and_grep_lines_come_from_the_index_of_the_hit(folder):
     assert {line.partition(":")[0] for line in lines} == {"space/moon.md", "pets/notes/a.txt"}
 
 
+def test_without_words_the_matches_of_a_pattern_are_in_the_order_of_indexes_and_paths(folder):
+    run = cdesearch("query", "--regex", "^(The|A) (whale|moon)", *BOTH, "--format", "grep", cwd=folder)
+    places = [line.rpartition(":")[0] for line in run.stdout.splitlines()]
+    assert places == ["pets/both.md:3", "pets/notes/a.txt:1", "space/moon.md:3"]
+    assert not run.stderr
+
+
 def test_the_hit_of_any_index_is_opened(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("EDITOR", "true")

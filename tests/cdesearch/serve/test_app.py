@@ -47,7 +47,7 @@ def test_openapi_describes_every_route(server):
 @pytest.mark.parametrize(
     ("path", "status", "detail"),
     [
-        ("search", 422, "The parameter q is missing."),
+        ("search", 400, "The query is empty."),
         ("search?q=a&k=0", 422, "The parameter k should be greater than or equal to 1, not 0."),
         ("search?q=a&k=101", 422, "The parameter k should be less than or equal to 100, not 101."),
         ("search?q=a&k=ten", 422, "The parameter k should be a valid integer, not ten."),

@@ -26,6 +26,9 @@ def indexed(tmp_path_factory):
     (folder / "shop.xlsx").write_bytes(zipped(workbook({name: rows_of(table) for name, table in SHEETS.items()})))
     (folder / "report.pdf").write_bytes(pdf(["Bees build hives.", "Wasps chew wood."]))
     (folder / "year.epub").write_bytes(zipped(book(CHAPTERS, {})))
+    (folder / "birds.jsonl").write_text(
+        '{"text": "A wren sang.\\nThe wren left."}\n\n{"id": "owl", "text": "No wren."}\n'
+    )
     cdesearch("index", ".", cwd=folder)
     return folder
 
@@ -50,6 +53,36 @@ def test_the_place_is_that_of_the_section_in_every_output(indexed):
     assert (hit["anchor"], hit["trail"]) == ("cleaning", ["Cleaning"])
     assert "Guide > Cleaning" in query(indexed, words, "--format", "llm").splitlines()[2]
     assert "guide.html#feeding" in query(indexed, "owls eat mice")
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (["wren -no"], "birds.jsonl:1:[1] A wren sang.\nbirds.jsonl:1:[1] The wren left.\n"),
+        (
+            ["the wrens"],
+            "birds.jsonl:1:[1] A wren sang.\nbirds.jsonl:1:[1] The wren left.\nbirds.jsonl:3:[owl] No wren.\n",
+        ),
+        (['"wren left" hives'], "birds.jsonl:1:[1] The wren left.\n"),
+        (["--regex", "^(No|The) w"], "birds.jsonl:1:[1] The wren left.\nbirds.jsonl:3:[owl] No wren.\n"),
+        (["birds type:json", "--regex", "^No"], "birds.jsonl:3:[owl] No wren.\n"),
+    ],
+)
+def test_lines_as_those_of_grep_are_all_lines_that_match_with_the_line_of_a_record(indexed, options, lines):
+    assert cdesearch("query", *options, "--format", "grep", cwd=indexed).stdout == lines
+
+
+@pytest.mark.parametrize("words", ["qzxv plumbus", "--regex=qzxv"])
+def test_nothing_is_printed_for_words_or_a_pattern_that_do_not_occur(indexed, words):
+    assert not cdesearch("query", words, "--format", "grep", cwd=indexed, code=1).stdout
+
+
+def test_a_line_of_a_record_is_right_after_a_line_was_added_above_it(tmp_path):
+    records = '{"id": "a", "text": "A wren sang."}\n'
+    for n in (1, 2):
+        (tmp_path / "birds.jsonl").write_text('{"text": "robin"}\n' * (n - 1) + records)
+        cdesearch("index", ".", cwd=tmp_path)
+        assert query(tmp_path, "wren", "--format", "grep") == f"birds.jsonl:{n}:[a] A wren sang.\n"
 
 
 def test_subtitles_have_the_time_and_the_line_of_the_words(indexed):

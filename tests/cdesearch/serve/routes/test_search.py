@@ -46,6 +46,9 @@ def paths(answer):
 def test_paths_are_alternatives_and_a_type_limits_them(server):
     assert paths(server.json("search", q="water", path="pets")) == {"pets/cats.md", "pets/dogs.md"}
     assert paths(server.json("search", q="water", path=["pets/cats.md", "space"])) == {"pets/cats.md", "space/moon.txt"}
+    assert paths(server.json("search", q="water path:space/ path:pets/cats.md")) == {"pets/cats.md", "space/moon.txt"}
+    assert paths(server.json("search", q="water -path:pets/ -path:kitchen/ -path:space/", path="pets")) == set()
+    assert paths(server.json("search", regex="(?i)moon", q="")) == paths(server.json("search", regex="(?i)moon"))
     assert paths(server.json("search", q="water", type="py")) == {"kitchen/<b>soup.py"}
     assert paths(server.json("search", q="water", type="md", path="kitchen")) == {"kitchen/bread.md"}
     both = {"kitchen/bread.md", "pets/cats.md"}

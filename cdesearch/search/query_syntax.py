@@ -1,0 +1,76 @@
+"""The operators in the text of a query: `-word`, `-"a phrase"`, `path:GLOB`, `type:NAME`, `-path:GLOB`, `-type:NAME`.
+
+An operator begins a word, and nothing within quotation marks is one. A single letter after a hyphen, and two hyphens,
+are options such as `-v` and `--dry-run`, which are searched for. A text of more than MAX_WORDS words was pasted: its
+hyphens are dashes, options and marks of lists, so it has no operators.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cdesearch.search.documents import quoted
+from cdesearch.words.scripts import UNSPACED
+
+MAX_WORDS = 40
+_QUOTED = r"\"[^\S\n]*[^\s\"][^\"\n]*\"|“[^\S\n]*[^\s”][^”\n]*”"
+_TOKEN = re.compile(
+    rf"""
+      {_QUOTED}
+    | (?<![\S\n]) (?P<minus>-?) (?P<name>path|type): (?P<value>{_QUOTED}|[^\s:"“][^\s"“”]*)
+    | (?<![\S\n]) - (?P<excluded>{_QUOTED}|[^\W\d_][^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What the text of a query asks for."""
+
+    words: str  # the text without its operators
+    excluded: tuple[str, ...] = ()  # words and phrases that no hit contains
+    path: tuple[str, ...] = ()  # globs of which the path of a file must match one; none allows every path
+    excluded_path: tuple[str, ...] = ()
+    type: tuple[str, ...] = ()
+    excluded_type: tuple[str, ...] = ()
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """The operators that restrict the files, as they can be typed."""
+        kinds = {"path:": self.path, "-path:": self.excluded_path, "type:": self.type, "-type:": self.excluded_type}
+        return tuple(f"{name}{value}" for name, values in kinds.items() for value in values)
+
+    @property
+    def condition(self) -> str | None:
+        """The SQL condition on the column `text` for chunks without the excluded words; None without such words."""
+        if not self.excluded:
+            return None
+        return f"NOT regexp_like(text, {quoted('(?i)' + '|'.join(map(_whole, self.excluded)))})"
+
+
+@lru_cache(maxsize=256)
+def parse_query(text: str) -> Query:
+    """Separate the operators of a query from its words."""
+    if len(text.split()) > MAX_WORDS:
+        return Query(text)
+    found: dict[str, dict[str, None]] = {}  # dictionaries keep the order
+
+    def take(token: re.Match[str]) -> str:
+        value = token["excluded"] or token["value"]
+        if not value:
+            return token[0]
+        kind = "excluded" if token["excluded"] else f"{'excluded_' if token['minus'] else ''}{token['name']}"
+        found.setdefault(kind, {})[" ".join(value.strip('"“”').split())] = None
+        return ""
+
+    words = _TOKEN.sub(take, text)
+    return Query(words.strip() if found else text, **{kind: tuple(values) for kind, values in found.items()})
+
+
+def _whole(phrase: str) -> str:
+    """The regular expression of Rust's regex library for a whole phrase, with any white space between its words."""
+    words = r"\s+".join(map(re.escape, phrase.split()))
+    # Scripts without blanks have no ends of words.
+    first, last = (r"\b" if re.match(r"\w", one) and not UNSPACED.match(one) else "" for one in (phrase[0], phrase[-1]))
+    return f"{first}{words}{last}"
