@@ -59,6 +59,11 @@ FIELDS = [
     ("span_tokens", 0),
     ("query_prefix", "the " * 100),
     ("context_attention", "x"),
+    ("context_sink", 1),
+    ("window_tokens", 64.5),
+    ("window_tokens", 129),
+    ("window_positions", "none"),
+    ("rope", 1),
 ]
 
 
@@ -133,6 +138,8 @@ PICKLE = pickle.dumps(Harm())
 FOR_ONNX = [
     *((written("config.json", content), "") for content in (b"[" * 100_000, b'{"a":' * 100_000, b'{"model_type": []}')),
     (config("backbone", "dimension", 60_000), "60000 dimensions"),
+    (written("tokenizer.json", b"{"), "tokenizer.json cannot be read"),
+    (written("onnx/second_stage.onnx", b"x"), "cannot be loaded"),
     (replaced("onnx/first_stage.onnx", lambda _: None), r"first_stage\.onnx"),
     *((large(name), "larger than") for name in FILES),
     *((replaced(name, os.mkfifo), "not a plain file") for name in ("tokenizer.json", "onnx/second_stage.onnx")),

@@ -63,11 +63,6 @@ def test_options_that_contradict_each_other_are_refused_in_one_line(indexed, arg
     assert "error: " in cdesearch("query", "cat", *arguments, cwd=indexed, code=2).stderr
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_the_script_for_the_completion_of_a_shell_names_the_program(indexed, shell):
-    assert "cdesearch" in cdesearch("completion", shell, cwd=indexed).stdout
-
-
 @pytest.mark.slow
 def test_a_shell_completes_commands_options_and_types(indexed):
     asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "index"}

@@ -1,11 +1,9 @@
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import make_checkpoint
 from random_biencoder import biencoder_folder
 from random_texts import masking_tokenizer, recipe_of
 from safetensors.torch import load_file
@@ -19,7 +17,6 @@ from trainer.pretraining.condenser import HEAD
 from trainer.pretraining.pretrain import pretrain
 from trainer.pretraining.recipe import load_pretraining_recipe
 from trainer.run.folder import read_log
-from trainer.run.state import STATE
 
 KINDS = ["condenser", "cocondenser", "diffusion"]
 
@@ -125,28 +122,6 @@ def test_diffusion_continues_with_a_network_of_qwen3_and_its_checkpoint_embeds_a
     assert json.loads((folder / "config.json").read_text())["model_type"] == "bidirectional_pplx_qwen3"
     vectors = load_encoder(folder, plain=True).encode(["the cat", "a dog in water"], "document", None)
     assert vectors.shape == (2, 32) and np.isfinite(vectors).all() and vectors.any(1).all()
-
-
-def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, start):
-    recipe = recipe_of(tmp_path, start, learning__steps=1)
-    pretrain(recipe, Silent())
-    changed = recipe_of(tmp_path, start, learning__steps=2, learning__rate=1.0)
-    with pytest.raises(InputError, match=r"learning.rate: 0.003 -> 1.0"):
-        pretrain(changed, Silent(), resume=True)
-    longer = recipe_of(tmp_path, start, learning__steps=2)
-    another = make_checkpoint(tmp_path / "another", gate=0.25)
-    shutil.copy(start / "tokenizer.json", another)
-    with pytest.raises(InputError, match="The start differs from what"):
-        pretrain(recipe_of(tmp_path, another, learning__steps=2), Silent(), resume=True)
-    (tmp_path / "texts.jsonl").write_text((tmp_path / "texts.jsonl").read_text().replace("moon", "stone"))
-    with pytest.raises(InputError, match="The texts differs from what"):
-        pretrain(longer, Silent(), resume=True)
-    (recipe.run.out / STATE).unlink()
-    with pytest.raises(InputError, match=r"no state.pt to resume"):
-        pretrain(longer, Silent(), resume=True)
-    with pytest.raises(InputError, match=r"no state.pt to resume"):
-        pretrain(recipe_of(tmp_path, start, run__out=tmp_path / "typo"), Silent(), resume=True)
-    assert not (tmp_path / "typo").exists()
 
 
 def test_the_spans_of_a_single_held_out_document_have_no_contrast(tmp_path, start):
