@@ -59,16 +59,6 @@ def test_mistyped_arguments_are_named_in_one_line(indexed):
     assert message in error and len(error) < 200
 
 
-def test_an_index_is_named_by_argument_or_option_alike(indexed):
-    docs = indexed["cwd"]
-    forms = [(*option, form) for form in ("docs", "docs/.cdesearch", "docs/menu.md") for option in ([], ["--index"])]
-    commands = [((command, *form), 0) for command in ("status", "doctor", "trust") for form in forms]
-    runs = cdesearch_several(*commands, cwd=docs.parent)
-    for start in range(0, len(runs), len(forms)):
-        shown = {run.stdout for run in runs[start : start + len(forms)]}
-        assert len(shown) == 1 and str(docs) in shown.pop()
-
-
 @pytest.mark.parametrize(
     ("variables", "shown"),
     [

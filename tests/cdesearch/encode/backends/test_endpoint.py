@@ -194,21 +194,6 @@ def test_vectors_of_requests_under_way_come_before_the_error_of_another(server):
     assert server.embedded
 
 
-def test_a_connection_that_the_server_has_closed_meanwhile_costs_no_attempt(server):
-    client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
-    once = Patience(tries=1, answer_seconds=5, wait_seconds=0)
-
-    def answer_and_close(handler, texts):
-        handler.close_connection = True
-        handler.embed(texts)
-        return True
-
-    server.misbehave = answer_and_close
-    for _ in range(2):
-        asked(server, ["the cat"], once, client=client)
-        time.sleep(0.05)
-
-
 def test_a_caller_who_stops_does_not_wait_for_slow_answers(server):
     release = threading.Event()
     begun = threading.Event()
