@@ -4,7 +4,7 @@ CdesearchError                the root of the tree; exit code 2 on the command l
 ├── InputError                an argument or option is invalid
 │   ├── SourceError           a folder, file or column does not exist, or contains nothing readable
 │   └── QueryError            an argument of a search is invalid, for example an empty query
-│       └── NotIndexedError   the index does not contain the requested chunk, document or file
+│       └── NotIndexedError   the index does not contain the requested chunk, document, file or field
 ├── IndexStateError           the index on disk cannot be used in its present state
 │   ├── IndexNotFoundError    there is no index in this folder or above it
 │   ├── IndexDamagedError     a file of the index is missing or cannot be parsed
@@ -55,7 +55,7 @@ class QueryError(InputError):
 
 
 class NotIndexedError(QueryError):
-    """The index does not contain the requested chunk, document or file."""
+    """The index does not contain the requested chunk, document, file or field."""
 
 
 class IndexStateError(CdesearchError):

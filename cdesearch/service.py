@@ -270,5 +270,6 @@ def _chunk(values: dict[str, Any]) -> Chunk:
         body_start=0,
         anchor=anchor,
         places=LinePlaces(tuple(trails), tuple(anchors), tuple(numbers)),
+        fields=tuple((name, value) for name, texts in values["fields"].items() for value in texts),
         **{name: values[name] for name in ("record", "path", "title", "text", "line_start", "line_end", "page")},
     )

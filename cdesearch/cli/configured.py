@@ -25,14 +25,14 @@ from cdesearch.cli.config_files import (
 from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import DEFAULT_NAME
-from cdesearch.search.options import EXCLUSIVE
+from cdesearch.search.options import EXCLUSIVE, FILTERS
 from cdesearch.store.place import BucketAddress, Place, absolute, parse_place
 from cdesearch.store.trust import real
 from cdesearch.terminal import printable
 
 # A project's file may come from somebody else. Of the options whose value is any text or path, it sets only these:
 # others could send texts to a server, open the computer to others, load a foreign model, or write outside the project.
-TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "max-file-size", "idle-exit"}) | {
+TEXTS_OF_PROJECTS = frozenset({"include", "exclude", "max-file-size", "idle-exit", *(one.key for one in FILTERS)}) | {
     f"{kind}-column" for kind in ("text", "id", "title", "document")
 }
 PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder

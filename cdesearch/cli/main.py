@@ -107,6 +107,9 @@ def status(
     skipped: Annotated[
         bool, typer.Option("--skipped", help="List only the files that could not be read, or only in part.")
     ] = False,
+    fields: Annotated[
+        bool, typer.Option("--fields", help="List the fields for --filter, with examples of their values.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     no_pager: NoPagerOption = False,
 ) -> None:
@@ -118,8 +121,11 @@ def status(
     if folder is None and index is None:
         note_outer_index(opened)
     shorten_cold_start()
-    from cdesearch.cli.status import read_status, show_files, show_status
+    from cdesearch.cli.status import read_status, show_fields, show_files, show_status
 
+    if fields:
+        read_newest(opened, lambda newest: show_fields(newest, as_json=as_json))
+        return
     if files or skipped:
         with paged(has_pager=not (no_pager or as_json)):
             read_newest(opened, lambda newest: show_files(newest, only_skipped=skipped, as_json=as_json))

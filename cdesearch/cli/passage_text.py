@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cdesearch.search.passages import Fence, Passage
+from cdesearch.search.readable import headings_as_text
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import printable
 
@@ -40,7 +41,7 @@ class LocatedPassage:
     @property
     def headings(self) -> str:
         """The title and the headings above the line that the place of the passage is of."""
-        return " > ".join(part for part in (self.passage.title, *self.passage.trail) if part)
+        return " > ".join(headings_as_text(self.passage.path, (self.passage.title, *self.passage.trail)))
 
 
 def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPassage]:

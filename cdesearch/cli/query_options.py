@@ -7,7 +7,7 @@ from typing import Any
 
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.options import OPTIONS, PARAMETERS, Format
+from cdesearch.search.options import FILTERS, OPTIONS, PARAMETERS, Format
 from cdesearch.search.request import K, SearchRequest
 from cdesearch.store.place import Place
 
@@ -74,12 +74,5 @@ class QueryOptions:
     def filters(self) -> str:
         """The options that restrict the files, as the user may have typed them."""
         request = self.request
-        since = [] if request.since is None else [f"--since {request.since}"]
-        return ", ".join(
-            [
-                *request.query.filters,
-                *(f"--path {one}" for one in request.path),
-                *(f"--type {one}" for one in request.type),
-                *since,
-            ]
-        )
+        given = ((one, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field)))
+        return ", ".join([*request.query.filters, *(f"{one.flags} {text}" for one, text in given)])

@@ -11,6 +11,7 @@ from cdesearch.builders import BUILDER
 from cdesearch.errors import ModelError
 from cdesearch.search.corpus_languages import unread_languages
 from cdesearch.search.drift import describe, measure_drift
+from cdesearch.search.field_filter import IndexedFields
 from cdesearch.search.second_stage import describe_second_stage
 from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import OUTCOMES, FileRecord
@@ -126,6 +127,18 @@ def _drift(index: Index) -> str:
         return describe(drift)
     where = shlex.quote(str(index.place))
     return f"{describe(drift)}. {reason} `cdesearch index --refresh-context --index {where}` samples a new one."
+
+
+def show_fields(index: Index, *, as_json: bool) -> None:
+    """Print the fields of the indexed texts, with examples of their values, in columns or as one JSON object."""
+    found = [*IndexedFields(index).described()]
+    if as_json:
+        print_json({"fields": found})
+    elif not found:
+        sys.stderr.write("No indexed file has fields.\n")
+    else:
+        rows = [(one["name"], one["type"], f"{one['values']:,}", ", ".join(one["examples"])) for one in found]
+        print_rows([("field", "type", "values", "examples"), *(tuple(map(printable, row)) for row in rows)])
 
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:

@@ -25,10 +25,11 @@ from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import read_chunks, without
 from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
+from cdesearch.search.code_ranking import ranked_scores
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
 from cdesearch.search.first_stage import first_stage_of, is_kept
-from cdesearch.search.fusion import FUSION, Candidates
+from cdesearch.search.fusion import Candidates
 from cdesearch.search.lexical import text_search
 from cdesearch.search.nearest import RowIds
 from cdesearch.search.neighbours import Scores
@@ -192,7 +193,7 @@ class Asking:
 
     def reranked(self, asked: Asked) -> Rank:
         """The rank of the first answer after the best hits were compared with the question word by word."""
-        scores = FUSION.scores(asked.candidates)
+        scores = ranked_scores(asked.question.text, asked.candidates)
         best = np.lexsort((asked.rows, -scores))[:RERANKED]
         hits: list[Hit] = []
         for at, chunk in zip(best.tolist(), read_chunks(self.index, asked.rows[best].tolist()), strict=True):
@@ -224,7 +225,7 @@ def by_vectors(asked: Asked) -> Rank:
 
 def by_both(asked: Asked) -> Rank:
     """The rank of the first answer in a hybrid search."""
-    return _rank(asked, FUSION.scores(asked.candidates))
+    return _rank(asked, ranked_scores(asked.question.text, asked.candidates))
 
 
 def _rank(asked: Asked, scores: Scores) -> Rank:

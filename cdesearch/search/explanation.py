@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdesearch.errors import NotIndexedError, QueryError
+from cdesearch.search.code_ranking import ranked_scores
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.first_stage import own_cosine
-from cdesearch.search.fusion import FUSION, TEXT_WEIGHT, Evidence
+from cdesearch.search.fusion import FUSION, Evidence
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search
 from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
@@ -67,7 +68,7 @@ class TextEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The evidence for one chunk. In hybrid mode, `score` is `dense.contribution + text.contribution`.
+    """The evidence for one chunk. In hybrid mode, `score` is `dense.contribution + text.contribution + code`.
 
     In rerank mode it is the score before reranking.
     """
@@ -77,6 +78,7 @@ class Explanation:
     score: float
     dense: DenseEvidence
     text: TextEvidence
+    code: float  # what is added for chunks of code in a hybrid search, see `cdesearch.search.code_ranking`; otherwise 0
     context: ContextEvidence | None  # None for a model without a context head
     words: tuple[Word, ...]  # in the order of the query
     n_chunks: int  # the number of chunks of the corpus
@@ -99,7 +101,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else own_cosine(index, encoder, query.words, text_hash(found.text))
-        fused = float(evidence.scores[at])
+        fused = float(ranked_scores(query.words, candidates)[at])
         scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
             chunk=chunk_id,
@@ -107,6 +109,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
             score=scores[query.mode],
             dense=_dense_evidence(evidence, at, cosine, own, candidates.blindness),
             text=text,
+            code=fused - float(evidence.scores[at]),
             context=context_evidence(index, encoder, query.words),
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
@@ -149,7 +152,8 @@ def _dense_evidence(
 def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:
     own, total = float(evidence.own[at]), float(evidence.text[at])
     best = None if evidence.of_document is None else float(evidence.of_document[at])
-    return TextEvidence(bm25, own, best, total, TEXT_WEIGHT, TEXT_WEIGHT * total)
+    weight = evidence.text_weight
+    return TextEvidence(bm25, own, best, total, weight, weight * total)
 
 
 def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tuple[Word, ...]:

@@ -1,16 +1,17 @@
-"""Which files a search covers: those of certain paths, types and times of modification.
+"""Which texts a search covers: those of files of certain paths and types, and of certain times and fields.
 
 `FileFilter` says which, and `FileConditions` what that means in one generation of an index, as an SQL condition.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cdesearch.errors import QueryError
+from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.field_filter import FieldCondition, IndexedFields
 from cdesearch.search.path_filter import path_condition
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
 _SECONDS = re.compile(r"@-?[0-9]{1,12}")
+_FIRST, _END = -(10**10), 10**11  # seconds since 1970: in the years 1653 and 5138
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 _COMPRESSED = r"(\.(gz|bz2|xz|zst))?"  # files of these compressions have the type of what they contain
 _SUFFIX = re.compile(r"\w{1,20}")
@@ -62,17 +64,19 @@ INTERPRETERS = {
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
-    """Which files a search covers. Without a restriction, it covers all files."""
+    """Which texts a search covers. Without a restriction, it covers those of all files."""
 
     paths: tuple[str, ...] | None = None  # the path must match one of these globs; None allows every path
     suffixes: tuple[str, ...] | None = None  # the name must end with one of these, such as "py"; None allows every name
-    since: int | None = None  # only files that were modified then or later, in seconds since 1970
+    since: int | None = None  # only texts from then or later, in seconds since 1970
+    before: int | None = None  # only texts from before then
+    fields: tuple[FieldCondition, ...] = ()  # only texts of which all of these hold
     is_excluding: bool = False  # whether it allows all other files instead
 
     @property
     def is_empty(self) -> bool:
-        """Whether the filter allows every file."""
-        return self.paths is None and self.suffixes is None and self.since is None
+        """Whether the filter restricts nothing."""
+        return replace(self, is_excluding=False) == FileFilter()
 
     @property
     def script(self) -> re.Pattern[str] | None:
@@ -144,6 +148,7 @@ class FileConditions:
 
     def __init__(self, index: "Index") -> None:
         self._index = index
+        self._fields = IndexedFields(index)
 
     def of(self, filters: Sequence[FileFilter]) -> str | None:
         """The condition for several filters; None if they allow every file. Raises QueryError and IndexStateError."""
@@ -151,14 +156,19 @@ class FileConditions:
 
     def _of(self, files: FileFilter) -> str | None:
         conditions = [*files.conditions(self._scripts(files))]
-        if files.since is not None:
-            conditions.append(self._modified_since(files.since))
+        conditions += map(self._fields.sql, files.fields)
+        if (files.since, files.before) != (None, None):
+            conditions.append(self._in_time(files.since, files.before))
         condition = all_of(conditions)
         return f"NOT ({condition})" if files.is_excluding else condition
 
     def has_file(self, filters: Sequence[FileFilter]) -> bool:
         """Whether the filters allow any indexed file; raises QueryError and IndexStateError."""
-        query = self._index.async_chunks.query().where(self.of(filters) or "true").select(["path"]).limit(1)
+        try:
+            condition = self.of(filters)
+        except NotIndexedError:  # a field that only another index has
+            return False
+        query = self._index.async_chunks.query().where(condition or "true").select(["path"]).limit(1)
         return bool(read_table(self._index, query).num_rows)
 
     def _scripts(self, files: FileFilter) -> list[str]:
@@ -173,17 +183,22 @@ class FileConditions:
         texts = read_table(self._index, chunks.take_row_ids(found["_rowid"].to_pylist()).select(["path", "text"]))
         return sorted({row["path"] for row in texts.to_pylist() if files.script.match(row["text"])})
 
-    def _modified_since(self, seconds: int) -> str:
-        """The condition for the files that were modified then or later.
+    def _in_time(self, since: int | None, before: int | None) -> str:
+        """The condition for the texts from a time or later, and from before a time.
 
-        The shorter list of paths is used: that of these files, or that of all others.
+        Of texts without a date, the shorter list of paths is used: that of their files, or that of all others.
         """
-        times = self._modified
-        newer = [path for path, mtime_ns in times if mtime_ns >= seconds * 10**9]
-        if len(newer) <= len(times) // 2:
-            return f"path IN ({', '.join(map(quoted, newer))})" if newer else "false"
-        older = [path for path, mtime_ns in times if mtime_ns < seconds * 10**9]
-        return f"path NOT IN ({', '.join(map(quoted, older))})" if older else "true"
+        from datetime import date
+
+        first, end = (_FIRST if since is None else since), (_END if before is None else before)
+        days = [date.fromtimestamp(min(max(_FIRST, time), _END)).isoformat() for time in (first, end)]
+        inside, outside = list[str](), list[str]()
+        for path, mtime_ns in self._modified:
+            (inside if first * 10**9 <= mtime_ns < end * 10**9 else outside).append(path)
+        is_short = len(inside) <= len(outside)
+        paths = ", ".join(map(quoted, inside if is_short else outside))
+        by_file = f"path {'' if is_short else 'NOT '}IN ({paths})" if paths else str(not is_short).lower()
+        return self._fields.sql_of_days(lambda day: days[0] <= day < days[1], by_file)
 
     @cached_property
     def _modified(self) -> list[tuple[str, int]]:

@@ -10,6 +10,7 @@ from cdesearch.search.neighbours import SHARE, Scores, mean_of_neighbours
 
 # Chosen on sixteen domains and on eight sets of long documents; see benchmarks/results/LOG.md.
 TEXT_WEIGHT = 0.5  # of a standard deviation of the BM25 scores, relative to one of the cosines
+EXACT_TEXT_WEIGHT = 1.5  # for a query that is one name, or consists of quoted phrases
 POOL = 100  # the best BM25 scores, with 0 for those that are missing, from which the z-scores of all are computed
 LEAST_SPREAD = 0.1  # of the best score; BM25 scores that hardly differ say nothing about which chunk is better
 MIN_NULL_SIZE = 16  # with fewer context chunks, the candidates themselves are the null distribution
@@ -31,6 +32,8 @@ class Candidates:
     documents: Sequence[str] | None = None  # (n,) document ids if documents consist of records, otherwise None
     blindness: float = 0.0  # the estimated probability that the model does not read the query's language
     vectors: Floats | None = None  # (n, d), zeros for a candidate without a vector; None: neighbours do not count
+    is_exact: bool = False  # whether the query is one name or consists of quoted phrases
+    paths: Sequence[str] | None = None  # (n,) of their files; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Evidence:
     null_spread: float  # the standard deviation of the null distribution
     own: Scores  # (n,) the z-scores of the BM25 scores
     of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `documents`
+    text_weight: float = TEXT_WEIGHT
     dense_weight: float = 1.0  # of `dense`; lower if the model does not read the query's language
     near_z: Scores | None = None  # (n,) the mean `dense_z` of the candidate's neighbours; None without vectors
 
@@ -58,7 +62,7 @@ class Evidence:
     @property
     def scores(self) -> Scores:
         """(n,) the fused scores."""
-        fused: Scores = self.dense_weight * self.dense + TEXT_WEIGHT * self.text
+        fused: Scores = self.dense_weight * self.dense + self.text_weight * self.text
         return fused
 
 
@@ -108,7 +112,8 @@ class EvidenceFusion:
         most_dense, most_text = dense_z[known].max(initial=0.0), text.max(initial=1e-9)
         dense_z = np.where(known, dense_z, np.maximum(text, 0.0) * (most_dense / most_text))
         dense_weight = 1 - (1 - BLIND_WEIGHT) * candidates.blindness
-        found = Evidence(dense_z, mean, spread, own, best, dense_weight)
+        text_weight = EXACT_TEXT_WEIGHT if candidates.is_exact else TEXT_WEIGHT
+        found = Evidence(dense_z, mean, spread, own, best, text_weight, dense_weight)
         if candidates.vectors is None:
             return found
         return replace(found, near_z=mean_of_neighbours(dense_z, candidates.vectors, found.scores))

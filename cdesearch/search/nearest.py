@@ -33,6 +33,7 @@ class Found:
     scores: Scores  # (n,) BM25, higher is better, or of the dense search distances, which `cosines` replaces
     vectors: Floats  # (n, d), or (n, 0) if the query did not select them
     documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
+    paths: Sequence[str]  # (n,) of their files, or empty if the query did not select them
     is_complete: bool = False  # whether no other chunk may be a hit
 
     @classmethod
@@ -41,8 +42,10 @@ class Found:
         vectors = np.empty((table.num_rows, 0), np.float32)
         if set(index.vectors.columns) <= set(table.column_names):
             vectors = index.vectors_in(table)
-        documents = table["document_id"].to_pylist() if "document_id" in table.column_names else ()
-        return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents)
+        documents, paths = (
+            table[name].to_pylist() if name in table.column_names else () for name in ("document_id", "path")
+        )
+        return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents, paths)
 
     def cosines(self, vector: Floats) -> Scores:
         """The exact cosines (n,) with a unit vector (d,); NaN for zeros, which stand for a missing vector."""

@@ -77,8 +77,21 @@ OPTIONS = (
         most_remote=40, metavar="NAME", is_repeated=True, is_search=True,
     ),
     Option(
-        "since", "--since", "text", "Search only files that were modified since then: 12h, 7d or 2w ago, or a date.",
+        "since", "--since", "text", "Search only texts from then or later: 12h, 7d or 2w ago, or a date.",
+        "The time of a text is its field `date`, or else when its file was modified.",
         most_remote=40, metavar="TIME", is_search=True,
+    ),
+    Option(
+        "before", "--before", "text", "Search only texts from before then: 12h, 7d or 2w ago, or a date.",
+        "The time of a text is as for --since.",
+        most_remote=40, metavar="TIME", is_search=True,
+    ),
+    Option(
+        "filter", "--filter", "text",
+        "Search only texts whose fields are such: 'status=open and date>=2026-01-01 and tag:infra'.",
+        "The signs are = != >= <= > < and : for a word of a value. Fields are front matter, columns of records, headers"
+        " of mail and properties of documents; `cdesearch status --fields` lists them.",
+        most_remote=1_000, metavar="CONDITIONS", is_search=True,
     ),
     Option(
         "min_confidence", "--min-confidence", "share",
@@ -118,6 +131,7 @@ OPTIONS = (
     Option("update", "--update", "flag", "Bring the index up to date first if that takes less than a second."),
 )  # fmt: skip
 PARAMETERS = tuple(option for option in OPTIONS if option.is_search)
+FILTERS = tuple(one for one in PARAMETERS if one.field in ("path", "type", "since", "before", "filter"))
 # The names of options with a value, and of those without. They may precede the words of a query.
 VALUED = {name: option for option in OPTIONS for name in option.names if option.kind != "flag"}
 FLAGS = {name: option for option in OPTIONS for name in option.names if option.kind == "flag"}

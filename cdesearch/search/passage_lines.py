@@ -4,10 +4,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cdesearch.search.documents import NOTHING, Surroundings
 from cdesearch.search.query_syntax import parse_query
-from cdesearch.search.readable import heading_of, is_answer, is_field
+from cdesearch.search.readable import heading_of, is_answer, is_field, lines_as_text
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
 from cdesearch.words.scripts import UNSPACED, without_article
@@ -33,6 +34,7 @@ class Line:
     text: str
     number: int | None = None  # in the file, from 1; None if the format has no lines
     is_context: bool = False  # whether it is outside of the passage
+    source: str = ""  # the line as it is in the document, with its markup
     row: int = 0  # its position among the lines of the chunk, from 0; negative above the chunk
 
 
@@ -78,7 +80,13 @@ def count_words(text: str, words: Sequence[str]) -> int:
     return len(_contained(text, words))
 
 
-def shown_lines(
+def shown_lines(hit: Hit, words: Sequence[str], **options: Any) -> list[Line]:
+    """What `source_lines` returns, without lines that have only markup, such as the fences of code."""
+    found = source_lines(hit, words, **options)
+    return [line for line in found if line.text.strip() or not line.source.strip()]
+
+
+def source_lines(
     hit: Hit,
     words: Sequence[str],
     *,
@@ -87,7 +95,7 @@ def shown_lines(
     around: Surroundings = NOTHING,
     blank: bool = False,
 ) -> list[Line]:
-    """The lines of the passage of a hit, with `context` lines before and after it.
+    """The lines of the passage of a hit with and without their markup, with `context` lines before and after it.
 
     Blank lines are left out unless `blank`. `around` is the text of the document around the chunk, from which lines of
     context are taken.
@@ -114,10 +122,12 @@ def shown_lines(
     before = [n for n in kept if n < start][-context:] if context else []
     after = [n for n in kept if n > stop][:context]
     inside = [n for n in kept if start <= n <= stop and (n in chosen or full or context or blank)]
+    texts = lines_as_text(chunk.path, [line.text for line in lines])
+    if not any(texts[n] for n in inside):
+        texts = [line.text for line in lines]
     return [
-        *(replace(lines[n], is_context=True) for n in before),
-        *(lines[n] for n in inside),
-        *(replace(lines[n], is_context=True) for n in after),
+        replace(lines[n], text=texts[n], source=lines[n].text, is_context=n not in inside)
+        for n in (*before, *inside, *after)
     ]
 
 

@@ -1,42 +1,100 @@
 """Make the lines of a passage readable: Markdown as text, and without lines that say nothing about the answer."""
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePath
 
 from cdesearch.store.schema import Chunk
 
-# Formats that are Markdown, or that are converted to it
-_MARKED_UP = {
-    ".docx", ".epub", ".htm", ".html", ".ipynb", ".markdown", ".md", ".mdx", ".odp", ".odt", ".pptx", ".rtf", ".xhtml"
-}  # fmt: skip
+# Formats that are Markdown, or that are converted to it, in whole or in part
+_MARKED_UP = frozenset(
+    """.adoc .asc .asciidoc .canvas .doc .docm .docx .eml .emlx .enex .epub .htm .html .ipynb .markdown .mbox .md .mdx
+    .mht .mhtml .msg .odp .odt .org .pptx .qmd .rmd .rst .rtf .xhtml""".split()  # noqa: SIM905 (a list would be a page)
+)
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 _HEADING = re.compile(r"\s*#{1,6}\s+(.*?)[\s#]*")
-_FENCE = re.compile(r"\s*(```|~~~).*")
+_FENCE = re.compile(r"\s*(?:```+([^`]*)|~~~+(.*))")
+_RULE = re.compile(r"(?=.*(?:--|==|\*\*\*|___))[\s|:=*_-]+")  # also the line below the head of a table
 _MAIL = re.compile(r"(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID): .*")
 _FRONT_MATTER = re.compile(
     r"(?:subtitle|description|summary|alias|aliases|tags?|keywords|categories|authors?|source): .*"
 )
+_ROW = re.compile(r"\s*\|(.*)\|\s*")
+_CELL = re.compile(r"(?<!\\)\|")
+# Code, and characters after a backslash, in which nothing else is markup. They are replaced while the rest is changed.
+_LITERAL = re.compile(r"(?<!`)(`+)(?!`)(?P<code>.+?)(?<!`)\1(?!`)|\\(?P<escaped>[\\`*_{}\[\]()#+.!|~<>-])")
+_FIRST, _MOST = 0xF0000, 60_000  # characters that stand for them, which no text has
+_LITERALS = re.compile(rf"[{chr(_FIRST)}-{chr(_FIRST + _MOST - 1)}]")
+_TARGET = r"\((?:<[^<>]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)"
 _MARKUP = (
-    (re.compile(r"!?\[\[([^\]|]*\|)?([^\]|]+)\]\]"), r"\2"),  # [[page]] and [[page|its name]]
-    (re.compile(r"!?\[([^\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\]]*\])"), r"\1"),
+    (re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+\[ \]\s"), "\\1\N{BALLOT BOX} "),
+    (re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+\[[xX]\]\s"), "\\1\N{BALLOT BOX WITH CHECK} "),
+    (re.compile(r"!?\[\[(?:[^\]|]*\|)?([^\]|]+)\]\]"), r"\1"),  # [[page]] and [[page|its name]]
+    (re.compile(rf"!\[([^\[\]]*)\]{_TARGET}"), r"\1"),  # before links, whose text may be an image
+    (re.compile(rf"\[((?:[^\[\]]|\[[^\[\]]*\])*)\](?:{_TARGET}|\[[^\[\]]*\])"), r"\1"),
+    (re.compile(r"\[\^[^\[\]\s]+\](?!:)"), ""),  # a footnote
+    (re.compile(r"<((?:https?://|mailto:)[^<>\s]+|[^<>\s@]+@[^<>\s@]+)>"), r"\1"),
+    (re.compile(r"<br\s*/?>"), " "),
     (re.compile(r"(~~|==)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
     (re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*"), r"\1"),
     (re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]+?)(?<=[^\s*])\*(?![\w*])"), r"\1"),
+    (re.compile(r"(?<!\w)__(?=[^\s_])([^_]*\s[^_]*)(?<=\S)__(?!\w)"), r"\1"),  # but not __init__
+    (re.compile(r"(?<!\w)_(?=[^\s_])([^_]+)(?<=\S)_(?!\w)"), r"\1"),
 )
 
 
 def is_marked_up(path: str) -> bool:
     """Whether the text of a file is Markdown, in the file or after its conversion."""
-    return PurePath(path.lower()).suffix in _MARKED_UP
+    name = PurePath(path.lower())
+    return (name.with_suffix("") if name.suffix in _COMPRESSIONS else name).suffix in _MARKED_UP
 
 
+def lines_as_text(path: str, lines: Sequence[str]) -> list[str]:
+    """Lines of a file that follow each other as text: of Markdown, without markup.
+
+    Code stays as it is. Its fences and other lines that are only drawn become empty.
+    """
+    if not is_marked_up(path):
+        return [*lines]
+    fences = [found for line in lines if (found := _FENCE.fullmatch(line))]
+    is_code = len(fences) % 2 == 1 and not any(fences[0].groups())  # the first line is already code
+    texts = []
+    for line in lines:
+        if _FENCE.fullmatch(line):
+            is_code = not is_code
+            texts.append("")
+        else:
+            texts.append(line if is_code else without_markup(line))
+    return texts
+
+
+def headings_as_text(path: str, headings: Sequence[str]) -> list[str]:
+    """The title and headings above a text of a file that have words, without the markup of Markdown."""
+    texts = map(without_markup, headings) if is_marked_up(path) else headings
+    return [text for text in texts if text]
+
+
+@lru_cache(maxsize=1000)  # the lines of a hit are asked for several times
 def without_markup(line: str) -> str:
-    """A line of Markdown as text: emphasis, links and the mark of a heading go; code stays as it is."""
+    """A line of Markdown as text: marks, targets of links and lines between rows go, and cells are divided by dots."""
+    if _RULE.fullmatch(line):
+        return ""
     heading = _HEADING.fullmatch(line)
     text = heading[1] if heading else line
+    if row := _ROW.fullmatch(text):
+        text = " · ".join(cell.strip() for cell in _CELL.split(row[1]) if cell.strip())
+    literals: list[str] = []
+
+    def set_aside(found: re.Match[str]) -> str:
+        literals.append(found["escaped"] or found["code"].strip())
+        return chr(_FIRST + len(literals) - 1)
+
+    text = _LITERAL.sub(set_aside, text, count=_MOST)
     for pattern, kept in _MARKUP:
         text = pattern.sub(kept, text)
-    return text
+    return _LITERALS.sub(lambda found: literals[at] if (at := ord(found[0]) - _FIRST) < len(literals) else "", text)
 
 
 def heading_of(line: str) -> str | None:

@@ -12,10 +12,12 @@ import numpy as np
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError
+from cdesearch.search.code_ranking import ranked_scores
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
+from cdesearch.search.exact import is_exact
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, Candidates, noise_of
 from cdesearch.search.lexical import lexical_hits
@@ -168,7 +170,7 @@ class GenerationReader:
     @property
     def _columns(self) -> list[str]:
         """The columns that the fusion needs of every candidate."""
-        return [*self.index.vectors.columns, *(["document_id"] if self.index.manifest.has_parts else [])]
+        return [*self.index.vectors.columns, "path", *(["document_id"] if self.index.manifest.has_parts else [])]
 
     def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
@@ -218,7 +220,7 @@ class GenerationReader:
 
     def _fused(self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
-        scores = FUSION.scores(candidates)
+        scores = ranked_scores(query.words, candidates)
         return _Ranking.of(rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
 
     def candidates(self, query: SearchRequest, vector: Floats) -> tuple[RowIds, Candidates]:
@@ -243,16 +245,14 @@ class GenerationReader:
             dense[places], vectors[places] = found.cosines(vector), found.vectors
         text[np.searchsorted(rows, lexical_hits.rows)] = lexical_hits.scores
         null = (self.index.context.sample_vectors @ vector).astype(np.float64)
+        both = (dense_hits, lexical_hits)
+        path_of = {row: path for found in both for row, path in zip(found.rows, found.paths, strict=True)}
         documents = None
         if self.index.manifest.has_parts:
-            document_of = {
-                row: name
-                for found in (dense_hits, lexical_hits)
-                for row, name in zip(found.rows, found.documents, strict=True)
-            }
+            document_of = {row: name for found in both for row, name in zip(found.rows, found.documents, strict=True)}
             documents = [document_of[row] for row in rows]
-        blindness = self._blindness(query.words, lexical_hits)
-        return rows, Candidates(dense, text, null, documents, blindness, vectors)
+        blindness, paths = self._blindness(query.words, lexical_hits), [path_of[row] for row in rows]
+        return rows, Candidates(dense, text, null, documents, blindness, vectors, is_exact(query.words), paths)
 
     @cached_property
     def _languages(self) -> Languages:

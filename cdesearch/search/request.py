@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
+from cdesearch.search.field_filter import conditions_of
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
@@ -31,7 +32,9 @@ class SearchRequest:
     mode: Mode = "hybrid"
     path: tuple[str, ...] = ()  # globs of which the path of a file must match one; none allows every path
     type: tuple[str, ...] = ()  # types of files, such as "py", or suffixes with their dot; none allows every type
-    since: str | None = None  # only files that were modified then or later: an age or a date
+    since: str | None = None  # only texts from then or later: an age or a date
+    before: str | None = None  # only texts from before then
+    filter: str | None = None  # only texts of which these conditions on fields hold
     min_confidence: float = 0.0  # hits with a lower confidence are left out
     regex: str | None = None  # a regular expression that every hit matches; without words, hits are in order of path
     is_typed: bool = False  # whether `path` may also be absolute, or relative to the working directory
@@ -40,8 +43,8 @@ class SearchRequest:
         _check_kind("query", self.text, str, "a text", 'query="docs"')
         _check_kind("k", self.k, Integral, "a whole number", "k=10")
         _check_kind("min_confidence", self.min_confidence, Real, "a number", "min_confidence=0.3")
-        _check_kind("since", self.since, str | None, "a text", 'since="7d"')
-        _check_kind("regex", self.regex, str | None, "a text", 'regex="v[0-9]+"')
+        for name, example in (("since", "7d"), ("before", "2026-01-01"), ("filter", "a=b"), ("regex", "v[0-9]+")):
+            _check_kind(name, getattr(self, name), str | None, "a text", f'{name}="{example}"')
         for name, values in (("path", self.path), ("type", self.type)):
             for value in values if isinstance(values, tuple) else (values,):
                 _check_kind(name, value, str, "a text", f'{name}="docs"')
@@ -63,9 +66,8 @@ class SearchRequest:
             raise QueryError(f"There is no mode {self.mode}.", f"Use one of {', '.join(get_args(Mode))}.")
         if not 0 <= self.min_confidence <= 1:
             raise QueryError(f"{self.min_confidence} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
-        suffixes_of((*self.type, *self.query.type, *self.query.excluded_type))
-        if self.since is not None:
-            time_of(self.since)
+        suffixes_of((*self.query.type, *self.query.excluded_type))
+        self._restrictions()
 
     @property
     def query(self) -> Query:
@@ -80,14 +82,19 @@ class SearchRequest:
     @property
     def has_filter(self) -> bool:
         """Whether the request restricts the files."""
-        return bool(self.path or self.type or self.since is not None or self.query.filters)
+        return bool(self.path or self.query.filters or self._restrictions())
+
+    def _restrictions(self) -> dict[str, Any]:
+        """What its options restrict besides the paths, as fields of `FileFilter`; raises QueryError."""
+        types = {"suffixes": suffixes_of(self.type)} if self.type else {}
+        times = {name: time_of(text) for name in ("since", "before") if (text := getattr(self, name)) is not None}
+        return types | times | ({} if self.filter is None else {"fields": conditions_of(self.filter)})
 
     def files_of(self, index: "Index") -> tuple[FileFilter, ...]:
         """The filters of which the files that the search covers pass each; raises QueryError."""
         asked = self.query
-        since = None if self.since is None else time_of(self.since)
         filters = (
-            FileFilter(self.globs_of(self.path, index), suffixes_of(self.type) or None, since),
+            FileFilter(self.globs_of(self.path, index), **self._restrictions()),
             FileFilter(self.globs_of(asked.path, index), suffixes_of(asked.type) or None),
             FileFilter(self.globs_of(asked.excluded_path, index), is_excluding=True),
             FileFilter(None, suffixes_of(asked.excluded_type) or None, is_excluding=True),
@@ -109,6 +116,8 @@ class Filters(TypedDict, total=False):
 
     type: str | Sequence[str] | None
     since: str | None
+    before: str | None
+    filter: str | None
     min_confidence: float
     regex: str | None
 
@@ -142,7 +151,8 @@ class Searches(ABC):
         `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
         then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
         one of several, are searched. A glob is relative to the indexed folder, like `chunk.path`. `type` is a type of
-        files such as "md", or several, and `since` an age or a date. `regex` is a regular expression that each hit
+        files such as "md", or several; `since` and `before` are ages or dates, and `filter` has conditions on fields,
+        such as "status=open and date>=2026-01-01". `regex` is a regular expression that each hit
         matches; with an empty query, these hits are in the order of their paths and lines. Hits whose `confidence`, the
         estimated probability that they are relevant, is lower than `min_confidence` are left out. The operators in a
         query, such as `-word` and `path:src/`, are those of `query_syntax`. Raises QueryError for an invalid argument,

@@ -14,7 +14,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from cdesearch.encode.load import Device
-from cdesearch.errors import IndexStateError, ModelError
+from cdesearch.errors import IndexStateError, ModelError, NotIndexedError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.confidence import BY_COSINE, BY_WORDS
 from cdesearch.search.copies import fold_copies
@@ -77,11 +77,15 @@ class Together(Searches):
 
     def _search(self, request: SearchRequest) -> SearchResult:
         started = time.perf_counter()
+        unknown: list[NotIndexedError] = []
         asked = request.for_hits(request.k if len(self.members) == 1 else max(request.k, LEAST_FOUND))
 
         def find(name: str) -> SearchResult:
             try:
                 result = self.members[name].search(asked)
+            except NotIndexedError as error:  # the filter names a field that other indexes may have
+                unknown.append(error)
+                result = SearchResult((), generation=self.members[name].index.generation.name)
             except (IndexStateError, ModelError) as error:
                 remedy = f"{error.remedy} This is the index {name}; the others can be searched without it."
                 raise type(error)(error.cause, remedy) from None
@@ -89,6 +93,8 @@ class Together(Searches):
 
         with ThreadPoolExecutor(len(self.members), thread_name_prefix="cdesearch-together") as threads:
             results = list(threads.map(find, self.members))
+        if len(unknown) == len(self.members):
+            raise unknown[0]
         hits = results[0].hits
         if len(results) > 1:
             complete = [result for result in results if result.is_complete]

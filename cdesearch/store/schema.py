@@ -40,6 +40,7 @@ class Chunk:
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
     indent: str = ""  # of its first line of code; `text` begins with the first visible character
     places: LinePlaces = NO_PLACES  # of its other lines, as far as they differ
+    fields: tuple[tuple[str, str], ...] = ()  # of its document or record, such as ("status", "open"); names may repeat
     # The line, counted from 0, of `location`: in the Python API, that of a hit with most words of the query.
     row: int = field(default=0, compare=False)
 
@@ -52,6 +53,11 @@ class Chunk:
     def body(self) -> str:
         """The chunk's own words, without the title and headings."""
         return self.indent + self.text[self.body_start :]
+
+    @property
+    def fields_text(self) -> str:
+        """The names and values of its fields as words, without the values that are in its text."""
+        return " ".join(f"{name} {value}" for name, value in self.fields if value not in self.text)
 
     @property
     def location(self) -> str:
@@ -136,7 +142,7 @@ class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     places: LinePlaces = NO_PLACES
 
 
-CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
+CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place", "fields"]
 _PLACES = msgspec.json.Decoder(_Place)
 
 
@@ -153,6 +159,7 @@ def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
         pa.field("names", pa.string(), nullable=False),  # the words of its path, for full text
         pa.field("place", pa.string(), nullable=False),  # JSON
         pa.field("content_hash", pa.string(), nullable=False),
+        pa.field("fields", pa.list_(pa.string()), nullable=False),  # such as "status=open"
     ]
     return pa.schema([*columns, *(vectors.fields() if vectors else [])])
 
@@ -175,7 +182,7 @@ def document_schema() -> "pa.Schema":
     )
 
 
-def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, str]:
+def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:
     """The columns of a chunk in a language, without its vector."""
     place = _Place(**{name: getattr(chunk, name) for name in _Place.__struct_fields__})
     return {
@@ -187,6 +194,7 @@ def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, str]:
         "names": path_words(chunk.path),
         "place": msgspec.json.encode(place).decode(),
         "content_hash": chunk.content_hash,
+        "fields": [f"{name}={value}" for name, value in chunk.fields],
     }
 
 
@@ -198,5 +206,16 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
         raise ValueError(f"the place of a chunk is impossible ({error})") from None
     if place.body_start > len(row["text"]):
         raise ValueError("a chunk begins after its text")
-    fields = {name: getattr(place, name) for name in _Place.__struct_fields__}
-    return Chunk(id=row["id"], document_id=row["document_id"], path=row["path"], text=row["text"], **fields)
+    try:
+        fields = tuple(map(field_of, row["fields"]))
+    except (TypeError, AttributeError):
+        raise ValueError("the fields of a chunk are impossible") from None
+    own = {name: row[name] for name in ("id", "document_id", "path", "text")}
+    placed = {name: getattr(place, name) for name in _Place.__struct_fields__}
+    return Chunk(**own, **placed, fields=fields)
+
+
+def field_of(label: str) -> tuple[str, str]:
+    """The name and the value in an item of the column `fields`."""
+    name, _, value = label.partition("=")
+    return name, value

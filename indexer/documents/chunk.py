@@ -206,7 +206,7 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
     page = places.page(offset)
     own = places.of_record or line
     return Chunk(
-        id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{own}\n{page}\n{text}"),
+        id=text_hash("\n".join(map(str, (document.id, document.record, ordinal, own, page, text, *document.fields)))),
         document_id=document.id,
         record=document.record,
         ordinal=ordinal,
@@ -221,4 +221,5 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
         anchor=places.anchor(offset),
         indent=_indent(document, offset),
         places=places.within(offset, body),
+        fields=document.fields,
     )

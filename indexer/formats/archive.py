@@ -77,7 +77,8 @@ class Archive(Format):
 
 def _documents(file: OpenFile, name: str, data: bytes, read: ReadFile) -> Iterator[Document]:
     """The documents of a file in the archive. One that is broken or too large is left out and counted."""
-    opened = replace(file, path=f"{file.path}/{name}", stream=BytesIO(data), left_out=LeftOut(), is_in_archive=True)
+    opened = replace(file, path=f"{file.path}/{name}", stream=BytesIO(data), is_in_archive=True)
+    opened = replace(opened, left_out=LeftOut(), fields=[])
     try:
         if len(data) > MAX_MEMBER:
             raise UnreadableError(f"larger than {MAX_MEMBER / 1e6:g} MB")

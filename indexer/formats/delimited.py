@@ -41,18 +41,10 @@ def _records(file: OpenFile) -> Iterator[Row]:
     names = first[0][1] if first else []
     found = find_columns(names, file)
     header = _header([row for _, row in first]) if found.text is None else 0
-    chosen: dict[str, int] = {}
-    if found.text is not None:
-        last = {name: column for column, name in enumerate(names)}
-        chosen = {name: last[name] for name in found.names() if name in last}
-    elif header is not None:
-        names = first[header][1]
+    names = first[header][1] if header else names
     for number, (line, row) in enumerate(chain(first, rows)):
-        if chosen:
-            columns = [(name, row[column] if column < len(row) else None) for name, column in chosen.items()]
-        else:
-            is_below = header is not None and number > header
-            columns = [*zip_longest(names[: len(row)] if is_below else (), row, fillvalue="")]
+        is_below = header is not None and number > header
+        columns = [*zip_longest(names[: len(row)] if is_below else (), row, fillvalue="")]
         if number != header:
             yield number + (header is None), line, found, columns
 

@@ -42,7 +42,7 @@ class Docx(Format):
         texts += dict.fromkeys(text for margin in margins for text in _texts(margin, styles, notes))
         texts += (text for (kind, _), text in notes.items() if kind == "comment")  # to which no sign in the text refers
         texts += texts_beside(package, targets)
-        yield converted_document(file.path, title_of(package, "docProps/core.xml"), "\n\n".join(texts))
+        yield converted_document(file.path, title_of(package, "docProps/core.xml", file), "\n\n".join(texts))
 
 
 def _texts(parent: Any, styles: Mapping[str, str], notes: Notes) -> Iterator[str]:

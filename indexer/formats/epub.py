@@ -27,7 +27,7 @@ class Epub(Format):
     suffixes = frozenset({".epub"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        book = _Book(Package(file.stream.read(), KIND))
+        book = _Book(Package(file.stream.read(), KIND), file)
         texts: list[str] = []
         anchors: list[Anchor] = []
         size = n_read = 0
@@ -52,7 +52,7 @@ class Epub(Format):
 class _Book:
     """The contents of a book as its package lists them."""
 
-    def __init__(self, package: Package) -> None:
+    def __init__(self, package: Package, file: OpenFile) -> None:
         self.package = package
         found = package.xml(CONTAINER).find(".//{*}rootfile")
         if found is None:
@@ -64,7 +64,7 @@ class _Book:
         # Parts that only a reader with a licence can decrypt; many books only encrypt their fonts.
         encrypted = package.xml(ENCRYPTION).iter("{*}CipherReference") if ENCRYPTION in package.names else ()
         self._encrypted = {unquote(attribute(element, "URI")).lstrip("/") for element in encrypted}
-        self.title = title_of(package, self._file)
+        self.title = title_of(package, self._file, file)
         self.is_encrypted = False  # whether a chapter was left out because it is encrypted
         self.titles: dict[str, str] = {}  # the first title that the table of contents has for each part
         try:

@@ -15,6 +15,7 @@ MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titl
 _DELIVERED = re.compile(r"\d{9,11}\.(?:\d+(?:_\d+)?|(?:[A-Z][0-9A-Fa-f]+)+)\.")  # with the time, and a number
 
 Layout = Literal["markdown", "text", "code"]
+Fields = tuple[tuple[str, str], ...]  # names and values; a name may have several values
 
 
 class UnreadableError(Exception):
@@ -62,6 +63,7 @@ class Document:
     # The numbers of the lines of `text`, unless they are 1, 2, 3 and so on. Without lines, that of a record.
     line_numbers: tuple[int, ...] = ()
     record: str | None = None  # the id of a record, which may be one of several chunks of its document
+    fields: Fields = ()  # by which searches are filtered
 
     @classmethod
     def of(cls, file: "OpenFile", title: str, text: str, layout: Layout = "text", **fields: Any) -> Self:
@@ -120,6 +122,7 @@ class OpenFile:
     columns: Columns
     left_out: LeftOut  # a format of records adds the lines that it cannot read
     chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
+    fields: list[tuple[str, str]] = field(default_factory=list)  # a format adds those that all documents in it have
     is_wanted: bool = False  # whether it is read although a program has written it
     is_in_archive: bool = False
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
@@ -157,12 +160,13 @@ def documents_inside(
     if rule := secret_rule(name, is_folder=False):
         file.left_out.add(name, f"is not read: {rule}", "part")
         return
-    inside = replace(file, path=last, left_out=LeftOut(), chosen=set())
+    inside = replace(file, path=last, left_out=LeftOut(), chosen=set(), fields=[])
     try:
         for document in read(replace(inside, stream=BytesIO(data()))):
             below = document.id.removeprefix(last)  # of a record in the attachment
             record = name if document.record is None else f"{name}#{document.record}"
-            yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=record)
+            fields = (*inside.fields, *document.fields)
+            yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=record, fields=fields)
     except MemoryError:
         raise
     except Exception as error:  # parsers raise many errors; only this part is lost

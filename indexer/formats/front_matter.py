@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from indexer.formats.fields import fields_of
 from indexer.formats.format import Document
 
 MAX_MATTER = 20_000  # characters
-# What is searched and shown in a line at the start of the text; other keys are settings of programs, or typed fields.
+# What is searched and shown in a line at the start of the text; other keys are only fields.
 TEXTS = (
     "title",
     "subtitle",
@@ -50,6 +51,7 @@ def without_front_matter(document: Document) -> Document:
         title=title or document.title,
         text=f"{line}\n{body}",
         headings=tuple(replace(one, offset=one.offset + len(line) + 1 - end) for one in headings),
+        fields=(*document.fields, *fields_of(values.items())),
         line_numbers=(numbers[0], *numbers[document.text.count("\n", 0, end) :]),
     )
 

@@ -5,9 +5,11 @@ import html
 import re
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
+from email.utils import getaddresses, parsedate_to_datetime
 from functools import partial
 from io import BufferedIOBase
 from pathlib import PurePosixPath, PureWindowsPath
@@ -78,7 +80,8 @@ class _WithAttachments(Format):
             texts.append(f"Attachments: {', '.join(files)}")
         title = _header(message, "Subject")[:MAX_TITLE] or file.name
         text = "\n\n".join(text for text in texts if text.strip())
-        yield Document.of(file, title, text, record=record or None)
+        fields = tuple(_fields(message))
+        yield Document.of(file, title, text, record=record or None, fields=fields)
         left = MAX_ATTACHED
         read = [(name, part, found) for name, part in files.items() if (found := self._attached(name)) is not None]
         for number, (name, part, found) in enumerate(read):
@@ -93,7 +96,9 @@ class _WithAttachments(Format):
                     problem = f"has too much text: all attachments together may have {MAX_ATTACHED:,} characters"
                     file.left_out.add(whole, problem, "part")
                     break
-                yield replace(document, title=f"{title}: {document.title}"[:MAX_TITLE])
+                yield replace(
+                    document, title=f"{title}: {document.title}"[:MAX_TITLE], fields=(*fields, *document.fields)
+                )
 
 
 class Mail(_WithAttachments):
@@ -258,6 +263,16 @@ def _name(part: Message, used: Collection[str]) -> str:
 def _headers(message: Message) -> str:
     """A line for each of the headers that are shown."""
     return "\n".join(f"{name}: {value}" for name in SHOWN if (value := _header(message, name)))
+
+
+def _fields(message: Message) -> Iterator[tuple[str, str]]:
+    """The names and addresses, the day and the subject of a message."""
+    for name in ("From", "To", "Cc"):
+        for person, address in getaddresses([_header(message, name)]):
+            yield name, f"{person} <{address}>" if person and address else person or address
+    with suppress(ValueError, TypeError):
+        yield "Date", parsedate_to_datetime(_header(message, "Date")).date().isoformat()
+    yield "Subject", _header(message, "Subject")
 
 
 def _header(message: Message, name: str) -> str:

@@ -37,7 +37,7 @@ class Odt(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODT")
-        title = title_of(package, "meta.xml")
+        title = title_of(package, "meta.xml", file)
         if CONTENT not in package.names and STYLES in package.names:  # a template that consists of styles alone
             yield converted_document(file.path, title, "")
             return
@@ -56,7 +56,7 @@ class Odp(Format):
         slides = [_slide(page) for page in body.iterchildren("{*}page")]
         if slides:
             slides[0].blocks.extend(dict.fromkeys(one.text or "" for one in body.iterchildren(*DECLARED)))
-        yield slides_document(file, title_of(package, "meta.xml"), slides)
+        yield slides_document(file, title_of(package, "meta.xml", file), slides)
 
 
 class Ods(Format):
@@ -67,7 +67,7 @@ class Ods(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODS")
         sheets = _sheets(package.read(CONTENT, is_streamed=True), _margins(package))
-        yield from sheet_documents(file, title_of(package, "meta.xml"), sheets)
+        yield from sheet_documents(file, title_of(package, "meta.xml", file), sheets)
 
 
 def _package(file: OpenFile, kind: str) -> Package:

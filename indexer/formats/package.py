@@ -6,15 +6,22 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, KeysView
+from itertools import islice
 from typing import Any
 
-from indexer.formats.format import UnreadableError
+from indexer.formats.format import OpenFile, UnreadableError
 
 MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
 MAX_PARTS = 100_000_000  # bytes of all of them
 MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 bytes in memory
 STREAMED = 2  # so many tags of a part that is read element by element count as one
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
+
+MAX_PROPERTIES = 200
+PROPERTIES = {  # of a document, with the names of their fields
+    "title": "title", "creator": "author", "initial-creator": "author", "created": "created", "category": "category",
+    "creation-date": "created", "subject": "subject", "keywords": "keywords", "keyword": "keywords",
+}  # fmt: skip
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 _ENTITY = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y")  # also in UTF-16
@@ -161,10 +168,14 @@ def main_part(package: Package) -> str:
     return parts[0]
 
 
-def title_of(package: Package, part: str) -> str:
-    """The title in a part with metadata; "" if there is none or it cannot be read."""
+def title_of(package: Package, part: str, file: OpenFile) -> str:
+    """The title in a part with metadata; "" if there is none or it cannot be read. `file` gets the other properties."""
     try:
-        found = package.xml(part).find(".//{*}title") if part in package.names else None
+        elements = package.xml(part).iter(*(f"{{*}}{name}" for name in PROPERTIES)) if part in package.names else ()
     except UnreadableError:
         return ""
-    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+    for element in islice(elements, MAX_PROPERTIES):
+        name, text = PROPERTIES[local_name(element)], " ".join("".join(element.itertext()).split())
+        if text:
+            file.fields.append((name, text))
+    return next((text for name, text in file.fields if name == "title"), "")

@@ -1,12 +1,19 @@
 """Read Parquet files: a row is a record, whose values may have any type."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.fields import MAX_FIELDS
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.records import Row, find_columns, listed, row_documents
 
 ROWS = 128  # at a time, because a value that is stored once may be unpacked in every row
+# The types of columns beside a text that are fields: plain ones, and lists of texts
+_FIELD = re.compile(
+    r"(?:large_)?string|bool|u?int\d+|halffloat|float|double|(?:date|timestamp|decimal).*|list<\w+: string.*"
+    r"|dictionary<values=string.*"
+)
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
@@ -32,7 +39,12 @@ def _rows(file: OpenFile) -> Iterator[Row]:
         raise UnreadableError("broken Parquet file") from None
     names = [str(name) for name in schema.names]
     found = find_columns(names, file)
-    wanted = names if found.text is None else [name for name in found.names() if name in names]
+    wanted = names
+    if found.text is not None:
+        fields = [name for name, kind in zip(names, schema.types, strict=True) if _FIELD.fullmatch(str(kind))][
+            :MAX_FIELDS
+        ]
+        wanted = [*dict.fromkeys(name for name in (*found.names(), *fields) if name in names)]
     type_of_text = None if found.text is None else schema.types[names.index(found.text)]
     if type_of_text is not None and pa.types.is_nested(type_of_text):
         raise UnreadableError(f"column {listed([found.text])} has no text but {listed([type_of_text])}")

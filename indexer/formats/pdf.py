@@ -18,6 +18,7 @@ MAX_PAGES = 50_000  # a forged file may claim any number
 WINDOW = 200  # pages that are compared with each other to find headers and footers
 PLACEHOLDERS = ("(anonymous)", "(unspecified)", "untitled")  # that programs write for a title that they do not know
 SCAN_DPI = 150  # dots per inch
+PROPERTIES = {key: key for key in ("Title", "Author", "Subject", "Keywords")} | {"CreationDate": "created"}
 
 
 class _Page(NamedTuple):
@@ -49,7 +50,9 @@ class Pdf(Format):
             pages = _pages(pdf, file)
             while window := list(islice(pages, WINDOW)):
                 text.add(window)
-            title = str(pdf.get_metadata_dict().get("Title") or "").strip()
+            found = pdf.get_metadata_dict()
+            title = str(found.get("Title") or "").strip()
+            file.fields.extend((name, str(found.get(key) or "")) for key, name in PROPERTIES.items())
             embedded = list(files_in(pdf, file, self._find_format))
         except pypdfium2.PdfiumError:
             raise UnreadableError("broken PDF") from None

@@ -35,7 +35,7 @@ class Pptx(Format):
                 slides.append(Slide("", []))
         if slides and len(slides) == file.left_out.n_lines:
             raise UnreadableError(f"none of its slides can be read: {file.left_out.problems}")
-        yield slides_document(file, title_of(package, "docProps/core.xml"), slides)
+        yield slides_document(file, title_of(package, "docProps/core.xml", file), slides)
 
 
 def _slide(package: Package, part: str, repeated: set[str]) -> Slide:

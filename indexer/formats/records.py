@@ -11,7 +11,8 @@ from typing import Any
 
 from cdesearch.store.schema import text_hash
 from indexer.formats.encoding import without_data, without_surrogates
-from indexer.formats.format import Document, OpenFile, UnreadableError
+from indexer.formats.fields import MOST_NUMBERS, fields_of
+from indexer.formats.format import Document, Fields, OpenFile, UnreadableError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
@@ -20,7 +21,6 @@ MAX_ID = 1000  # characters
 _WORD = re.compile(r"[^\W\d_]{2}")
 SHOWN_NAMES, SHOWN_CHARACTERS = 10, 200
 MOST_WITHOUT_WORDS = 10_000  # rows of a file, which may be millions of measurements
-MOST_NUMBERS = 16  # in a list; a longer one is a vector or a curve, and is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
     n_without_words = 0
     for number, line, found, columns in rows:
         row = dict(columns)
-        record = record_document(file.path, row, found, number)
+        used = (found.text, found.id, found.title, found.document, "")
+        fields = tuple(fields_of((name, value) for name, value in columns if name not in used))
+        record = record_document(file.path, row, found, number, fields)
         if found.text is not None:
             yield replace(record, line_numbers=(line,))
             continue
@@ -96,7 +98,7 @@ def _flat(columns: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
             yield name, ", ".join(map(_text, value))
 
 
-def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, number: int) -> Document:
+def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, number: int, fields: Fields) -> Document:
     """The document of one row; its id is `number` if it has none of its own."""
     given = row.get(found.id) if found.id else None
     identity = _text(number if given is None else given)
@@ -105,7 +107,7 @@ def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, numb
     title, text = _text(row.get(found.title)), _text(row.get(found.text or ""))
     if not text.strip():
         text = title  # a record that only has a title can be found by it
-    return Document(f"{path}#{_short(document)}", path, title, text, "text", record=_short(identity))
+    return Document(f"{path}#{_short(document)}", path, title, text, "text", record=_short(identity), fields=fields)
 
 
 def _text(value: Any) -> str:

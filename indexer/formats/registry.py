@@ -1,6 +1,7 @@
 """The registry of formats: a file is read by the one that lists its name."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import BufferedIOBase
 
 from indexer.formats.archive import Archive, ReadFile, Tar, Zip
@@ -74,9 +75,14 @@ def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
 
 def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
+    problems: dict[str, str] = {}
     try:
         for document in format_of(file.name, file.stream).read(file):
-            yield tidy(document)
+            if file.fields:
+                document = replace(document, fields=(*file.fields, *document.fields))  # noqa: PLW2901
+            yield tidy(document, problems)
+        for name, problem in problems.items():
+            file.left_out.add(name, problem, "field")
     except (UnreadableError, MemoryError):
         raise
     except Exception as error:  # parsers raise many errors; only this file is lost

@@ -6,16 +6,21 @@ from itertools import pairwise
 
 from cdesearch.words.characters import normal
 from indexer.formats.encoding import without_surrogates
+from indexer.formats.fields import bounded
 from indexer.formats.format import MAX_TITLE, Document
 from indexer.formats.front_matter import without_front_matter
 
 
-def tidy(document: Document) -> Document:
-    """The document without front matter, with the characters of queries, and with a title of bounded length."""
+def tidy(document: Document, problems: dict[str, str]) -> Document:
+    """The document without front matter, with the characters of queries, and with a title and fields of bounded length.
+
+    The fields that are cut are added to `problems`.
+    """
     document = without_front_matter(document)
     title = _clean(document.title)[:MAX_TITLE]
     headings = tuple(replace(one, title=_clean(one.title)) for one in document.headings)
-    tidied = replace(document, title=title, headings=headings)
+    fields = bounded(document.fields, problems) if document.fields else ()
+    tidied = replace(document, title=title, headings=headings, fields=fields)
     return tidied if _clean(document.text) == document.text else _changed(tidied, _clean)
 
 

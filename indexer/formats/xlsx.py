@@ -64,7 +64,7 @@ class Xlsx(Format):
             for name, (kind, part) in parts
             if kind in ("worksheet", "chartsheet")
         )
-        yield from sheet_documents(file, title_of(package, "docProps/core.xml"), sheets)
+        yield from sheet_documents(file, title_of(package, "docProps/core.xml", file), sheets)
 
 
 def _part(package: Package, targets: dict[str, tuple[str, str]], kind: str) -> str | None:

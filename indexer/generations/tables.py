@@ -100,6 +100,8 @@ class Tables:
             self._update_indexes(has_all_vectors=has_all_vectors)
 
     def _update_indexes(self, *, has_all_vectors: bool) -> None:
+        from lancedb.index import LabelList
+
         self._join_segments()
         # Versions are dropped before indexes are merged, so the second call drops what the first one has replaced.
         for _ in range(2):  # no other process has this generation open
@@ -112,6 +114,8 @@ class Tables:
         for column in ("words", "names"):
             if f"{column}_idx" not in indexes:
                 self._index_words(column)
+        if "fields_idx" not in indexes:
+            self.chunks.create_index("fields", config=LabelList(), name="fields_idx")
         if lacks_vectors:
             self._index_vectors(n_chunks)
         self.chunks.checkout_latest()

@@ -160,7 +160,7 @@ class _Outbox:
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers = answers
-        self._chunks: list[dict[str, str]] = []
+        self._chunks: list[dict[str, Any]] = []
         self._documents: list[dict[str, Any]] = []
         self._characters = 0
         self._document, self._language = "", ENGLISH

@@ -162,6 +162,7 @@ FORGED = {
         place(more=1),
         *(rows("chunks", place=text) for text in ("x", "[" * 100_000)),
     ],
+    "fields of a chunk are impossible": [rows("chunks", fields=[None])],
     "not numbers": [rows("chunks", vector=lambda vector: [float("nan")] * len(vector))],
     r"context\.safetensors": [
         claims_more,

@@ -18,8 +18,9 @@ from cdesearch.search.passage_lines import (
     matching_lines,
     query_words,
     shown_lines,
+    source_lines,
 )
-from cdesearch.search.readable import is_marked_up, without_markup
+from cdesearch.search.readable import headings_as_text
 from cdesearch.search.result import SearchResult
 from cdesearch.store.copies import original_place
 from cdesearch.store.line_places import value_at
@@ -75,19 +76,13 @@ class Shown:
         return best_row(hit, query_words(self.query))
 
 
-def shortened(line: Line, shown: Shown) -> str:
-    """The text of a line without tabs. Of a long one, the MAX_LINE characters with most words, unless all is shown."""
-    text = line.text
+def shortened(text: str, shown: Shown) -> str:
+    """A line without tabs. Of a long one, the MAX_LINE characters with most words, unless all is shown."""
     if not shown.full and len(text) > MAX_LINE:
         first = best_position(text, query_words(shown.query), MAX_LINE)
         start = 0 if first < MAX_LINE // 2 else text.rfind(" ", 0, first - MAX_LINE // 4) + 1
         text = f"{CUT} " * (start > 0) + text[start : start + MAX_LINE] + CUT * (start + MAX_LINE < len(text))
     return text.expandtabs(TAB)
-
-
-def readable(line: Line, hit: Hit) -> Line:
-    """The line without markup, if the text of the hit is Markdown."""
-    return replace(line, text=without_markup(line.text)) if is_marked_up(hit.chunk.path) else line
 
 
 def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
@@ -135,11 +130,17 @@ def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[st
         "page": hit.chunk.page,
         "anchor": hit.chunk.anchor_at(best.row),
         "title": hit.chunk.title,
-        "trail": list(hit.chunk.trail_at(best.row)),
+        "trail": headings_as_text(hit.chunk.path, hit.chunk.trail_at(best.row)),
         "text": hit.chunk.body,
+        "fields": fields_as_json(hit.chunk),
         "copies": copies,
     }
     return _index_as_json(hit) | fields | _url_as_json(hit, root_of(hit))
+
+
+def fields_as_json(chunk: Chunk) -> dict[str, list[str]]:
+    """The values of each field of a chunk."""
+    return {name: [value for one, value in chunk.fields if one == name] for name, _ in chunk.fields}
 
 
 def _index_as_json(hit: Hit) -> dict[str, Any]:
@@ -201,7 +202,8 @@ def link(shown: Shown, hit: Hit) -> str:
 
 def trail(shown: Shown, hit: Hit) -> Iterator[str]:
     """Yield one line with the title and the headings above the passage, or no line if there are none."""
-    above = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail_at(shown.row(hit))) if part)
+    chunk = hit.chunk
+    above = " > ".join(headings_as_text(chunk.path, (chunk.title, *chunk.trail_at(shown.row(hit)))))
     if above:
         yield printable(above)
 
@@ -242,7 +244,7 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     yield "".join(heading(shown, rank, group.best))
     below = (
         *trail(shown, group.best),
-        *(printable(shortened(readable(line, group.best), shown)) for line in shown.lines(group.best)),
+        *(printable(shortened(line.text, shown)) for line in shown.lines(group.best)),
         *further(shown, group),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)
@@ -257,7 +259,9 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
     """
     has_printed = False
     for hit in hits:
-        lines = replace(shown, full=True).lines(hit)
+        around = shown.around(hit) if shown.context else NOTHING
+        found = source_lines(hit, [], full=True, context=shown.context, around=around)
+        lines = [replace(line, text=line.source) for line in found]
         matching = matching_lines(lines, hit, shown.query)
         last = -2
         for at in range(len(lines)):
@@ -268,7 +272,7 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
                 sys.stdout.write("--\n")
             mark = ":" if at in matching else "-"
             place = _grep_place(hit.chunk, lines[at], shown.root_of(hit), mark)
-            sys.stdout.write(f"{place}{printable(shortened(lines[at], shown).rstrip())}\n")
+            sys.stdout.write(f"{place}{printable(shortened(lines[at].text, shown).rstrip())}\n")
             has_printed, last = True, at
     return has_printed
 

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cdesearch.cli.hits.grouping import HitGroup
-from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, readable, trail
+from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
 from cdesearch.cli.pager import page
 from cdesearch.search.passage_lines import Line, best_position, count_words, query_words, word_spans
 from cdesearch.terminal import open_console, printable
@@ -32,7 +32,7 @@ def show_styled(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool) ->
 
 
 def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> None:
-    lines = [readable(line, group.best) for line in shown.lines(group.best)]
+    lines = shown.lines(group.best)
     number, location, score = heading(shown, rank, group.best)
     place = (location, f"{PLACE_STYLE} link {link(shown, group.best)}")
     console.print(Text.assemble((number, "bold"), place, (score, OTHER_STYLE)))

@@ -6,6 +6,7 @@ from typing import Any
 
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
 from cdesearch.errors import InputError
+from cdesearch.search.options import FILTERS
 from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.passages import Fence, fit_passages, tokens_of
 from cdesearch.search.request import SearchRequest
@@ -59,10 +60,9 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
 
 def _filters(request: SearchRequest) -> str:
     """The filters as part of a sentence."""
-    values = {"operator": request.query.filters, "path": request.path, "type": request.type}
-    given = [(noun, value) for noun, several in values.items() for value in several]
-    given += [] if request.since is None else [("time", request.since)]
-    return ", ".join(f"the {noun} {value:.200}" for noun, value in given)
+    given = [("operator", one) for one in request.query.filters]
+    given += [(one.field, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field))]
+    return ", ".join(f"{name} {value:.200}" for name, value in given)
 
 
 def _roots(chosen: Selection) -> str:

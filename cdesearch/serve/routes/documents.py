@@ -5,8 +5,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
+from cdesearch.cli.hits.render import fields_as_json
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
+from cdesearch.search.readable import headings_as_text, lines_as_text
 from cdesearch.serve.routes.parameters import IndexName, State
 from cdesearch.store.schema import Chunk
 
@@ -58,12 +60,14 @@ def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
     return {
         "chunk": chunk.id,
         "text": chunk.body,
-        "trail": list(chunk.trail),
+        "lines": lines_as_text(chunk.path, chunk.body.split("\n")),  # without markup
+        "trail": headings_as_text(chunk.path, chunk.trail),
         "line_start": chunk.line_start,
         "line_end": chunk.line_end,
         "page": chunk.page,
         "anchor": chunk.anchor,
         "record": chunk.record,
+        "fields": fields_as_json(chunk),
         "places": places_as_json(chunk),
         "is_hit": is_hit,
     }

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from cdesearch.cli.hits.render import hit_as_json, readable, result_as_json
+from cdesearch.cli.hits.render import hit_as_json, result_as_json
 from cdesearch.search.passage_lines import best_line, query_words, shown_lines
+from cdesearch.search.readable import headings_as_text
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import Selection
@@ -81,11 +82,12 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
 def _places(hit: Hit, query: str) -> dict[str, Any]:
     """The id of a hit, its passage and the place of it, and what clients need to find the places of other lines."""
     words = query_words(query)
-    lines = [readable(line, hit) for line in shown_lines(hit, words, full=False)]
+    lines = shown_lines(hit, words, full=False)
     row = best_line(lines, words).row
     return {
         "chunk": hit.chunk.id,
         "passage": {"text": "\n".join(line.text for line in lines), "row": row},
+        "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *hit.chunk.trail_at(row))),
         "location": hit.chunk.location_at(row),
         "places": places_as_json(hit.chunk),
         "passage_line": hit.passage_line,

@@ -104,7 +104,7 @@ function section(chunk, part, trailBefore) {
 }
 
 function body(chunk, code, words) {
-  const text = (code ? indented(chunk.text) : chunk.text).replace(/\n+$/, "");
+  const text = (code ? indented(chunk.text) : chunk.lines.join("\n")).replace(/\n+$/, "");
   const lines = text.split("\n");
   const isNumbered = numberOf(chunk, 0) !== null && lines.length <= chunk.line_end - chunk.line_start + 1;
   if (!isNumbered) return el("div", { class: code ? "text code" : "text" }, marked(text, words));

@@ -51,15 +51,14 @@ export function numberOf(chunk, line) {
 }
 
 /**
- * Returns the chunk with the place of a passage: the number, the anchor and the headings of its line `best`, which has
- * most words of the query. Lines are counted from the start of the chunk.
+ * Returns the chunk with the place of a passage: the number and the anchor of its line `best`, which has most words of
+ * the query. Lines are counted from the start of the chunk.
  */
 export function placeOfPassage(chunk, best) {
   const [, anchor] = entryAt(chunk.places.anchors, best);
-  const [, trail] = entryAt(chunk.places.trails, best);
   const line = numberOf(chunk, best);
   const lines = line === null ? {} : { line_start: line, line_end: line };
-  return { ...chunk, ...lines, anchor, trail };
+  return { ...chunk, ...lines, anchor };
 }
 
 export function copyButton(location) {

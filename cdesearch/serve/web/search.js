@@ -139,7 +139,7 @@ function hitItem(hit, asked, page, root) {
   const target = { view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" };
   const place = placeOfPassage(hit, hit.passage.row);
   const extent = extentOf(place);
-  const trail = [hit.title, ...place.trail].filter((part) => part && part !== hit.path.split("/").pop());
+  const trail = hit.headings.filter((part) => part !== hit.path.split("/").pop());
   const why = whyButton(hit, asked, page);
   return el("li", { class: "hit" },
     el("div", { class: "head" },

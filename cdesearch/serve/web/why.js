@@ -136,7 +136,7 @@ function textNote(text, mode) {
   return el("p", { class: "note" }, `${own}${document} The weight of words is ${fixed(text.weight)}.`);
 }
 
-function total({ mode, score, dense, text }) {
+function total({ mode, score, dense, text, code }) {
   if (mode === "dense") return el("p", { class: "total" }, `Score = cosine = ${fixed(score, 3)}`);
   if (mode === "text") return el("p", { class: "total" }, `Score = sum of BM25 = ${fixed(score)}`);
   const sum = Math.max(dense.contribution, 0) + Math.max(text.contribution, 0);
@@ -148,6 +148,6 @@ function total({ mode, score, dense, text }) {
   return el("div", { class: "total" },
     el("span", { class: "split", "aria-hidden": "true" }, left, right),
     el("p", {}, el("span", { class: "key left", "aria-hidden": "true" }), `meaning ${fixed(dense.contribution)} + `,
-      el("span", { class: "key right", "aria-hidden": "true" }), `words ${fixed(text.contribution)} = score `,
+      el("span", { class: "key right", "aria-hidden": "true" }), `words ${fixed(text.contribution)}${code ? ` + file ${fixed(code)}` : ""} = score `,
       el("b", {}, fixed(score))));
 }

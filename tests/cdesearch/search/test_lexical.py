@@ -72,8 +72,8 @@ def test_a_quoted_query_finds_only_chunks_with_the_phrase_even_of_words_that_ful
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 def test_a_phrase_that_a_long_text_quotes_is_not_demanded(searcher, mode):
     words = "the prince of Denmark asks in a famous speech whether a man should strip the header of"
-    assert paths(searcher, f'{words} "to be or not"', mode)[0] == "hamlet.md"
-    assert len(set(paths(searcher, f'{words} "to be or not"', mode))) > 1
+    found = paths(searcher, f'{words} "to be or not"', mode)
+    assert "hamlet.md" in found and len(set(found)) > 1
 
 
 def test_a_name_of_words_that_full_text_ignores_is_found(searcher):

@@ -3,7 +3,7 @@
 import pytest
 
 from cdesearch.search.passage_lines import query_words, shown_lines
-from cdesearch.search.readable import is_marked_up, without_markup
+from cdesearch.search.readable import is_marked_up, lines_as_text, without_markup
 from cdesearch.store.schema import Chunk, Hit
 
 
@@ -18,18 +18,33 @@ def passage(body, query, title="", trail=(), path="a.md"):
     [
         ("## How to **bake** *bread*", "How to bake bread"),
         ("See [the recipe](bread.md#dough) and ![a loaf](loaf.png \"Loaf\").", "See the recipe and a loaf."),
-        ("Ask [[people/Ann|Ann]] about [[Sourdough]].", "Ask Ann about Sourdough."),
-        ("~~old~~ ==new== [by][1]", "old new by"),
+        ("Ask [[people/Ann|Ann]] about [[Sourdough]] and ![[loaf.png]].", "Ask Ann about Sourdough and loaf.png."),
+        ("~~old~~ ==new== [by][1], see <https://a.org/b_c_d>[^2]", "old new by, see https://a.org/b_c_d"),
+        ("[a [b] c](<d e.md>) [![logo](l.png)](https://a.org/x_(y))", "a [b] c logo"),
         ("def f(*args, **kwargs): return 2 ** 3 ** 2", "def f(*args, **kwargs): return 2 ** 3 ** 2"),
-        ("a * b * c and snake_case_name and `code`", "a * b * c and snake_case_name and `code`"),
+        ("a * b * c and snake_case_name, __init__ and `*code*`", "a * b * c and snake_case_name, __init__ and *code*"),
+        ("_one_ __two words__ ***three*** ``a ` b`` **use `ls`**", "one two words three a ` b use ls"),
+        ("- [ ] Buy `flour`", "☐ Buy flour"),
+        ("  * [x] Bake", "  ☑ Bake"),
+        ("| Oven | 230 \\| 250 °C | `a` |", "Oven · 230 | 250 °C · a"),
+        ("|---|:-:|", ""),
+        ("ls | wc and a|b", "ls | wc and a|b"),
+        ("1\\. not \\*marked\\*", "1. not *marked*"),
     ],
 )  # fmt: skip
 def test_markdown_is_shown_as_text(line, text):
     assert without_markup(line) == text
 
 
+def test_code_between_fences_stays_as_it_is_and_the_fences_go():
+    code = "a[0](x) # **b** `c`"
+    assert lines_as_text("a.md", ["```py", code, "```", "**d**"]) == ["", code, "", "d"]
+    assert lines_as_text("a.md", [code, "```", "**d**"]) == [code, "", "d"], "the fence above is in another chunk"
+    assert passage(["~~~", code, "~~~"], "b") == [code]
+
+
 def test_code_and_plain_text_are_shown_as_they_are():
-    paths = ["a.md", "b.html", "c.docx", "d.py", "e.txt", "f.csv"]
+    paths = ["a.md", "b.html", "c.docx.gz", "d.py", "e.txt", "f.csv"]
     assert [is_marked_up(path) for path in paths] == [True, True, True, False, False, False]
 
 
@@ -55,6 +70,6 @@ def test_fields_of_front_matter_are_left_out_in_markdown_alone():
 
 def test_a_passage_does_not_end_at_the_heading_above_its_answer():
     body = ["One.", "Two.", "Three.", "## The rent", "It is 800 a month.", "Paid on the first.", "By transfer."]
-    assert passage(body, "rent") == body[3:]
+    assert passage(body, "rent") == ["The rent", *body[4:]]
     assert passage(body, "two") == body[:3]
-    assert passage(["One.", "## The rent", *body[4:]], "rent") == ["## The rent", *body[4:]]
+    assert passage(["One.", "## The rent", *body[4:]], "rent") == ["The rent", *body[4:]]

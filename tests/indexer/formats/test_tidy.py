@@ -13,7 +13,7 @@ def test_places_stay_right_when_characters_become_fewer():
         headings=(Heading(-1, 1, "top"), Heading(places[0], 1, "Pru\u0308fung"), Heading(places[1], 1, "E\u0301nde")),
         anchors=(Anchor(places[0], "one"), Anchor(places[2], "two")), pages=(0, places[1]), has_lines=True,
     )  # fmt: skip
-    tidied = tidy(document)
+    tidied = tidy(document, {})
     assert tidied.text == "Überblick\n# Prüfung\nfine\n# Énde\nlast\n" and tidied.title == "Über"
     assert [one.title for one in tidied.headings] == ["top", "Prüfung", "Énde"]
     found = [tidied.text[one.offset :][:4] for one in (*tidied.headings[1:], *tidied.anchors)]

@@ -105,8 +105,8 @@ def test_mode_and_path_narrow_the_search(agent):
 
 def test_type_and_time_narrow_the_search(agent):
     assert {one["path"] for one in passages(search(agent, "engine", type="py", since="1d"))} == {"bread.py"}
-    assert "No indexed file matches the type rust." in text_of(search(agent, type="rust"))
-    assert "the type py, the time 2100-01-01" in text_of(search(agent, type="py", since="2100-01-01"))
+    assert "No indexed file matches type rust." in text_of(search(agent, type="rust"))
+    assert "type py, since 2100-01-01" in text_of(search(agent, type="py", since="2100-01-01"))
     for wrong in ({"type": "pyt"}, {"since": "soon"}):
         assert search(agent, **wrong).is_error
 

@@ -1,0 +1,96 @@
+"""Rank the chunks of source code: by what is known of their files, and each file once before others come again.
+
+What matters in code is the file, and files of code have telling names, tests, and many chunks that mention a thing
+beside the few that are about it. The constants were chosen on repositories other than those of the benchmark, see
+benchmarks/results/LOG.md. Passages of text are not ranked so: there, several hits of one file are several answers.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from cdesearch.search.exact import is_exact
+from cdesearch.search.file_filter import TYPES
+from cdesearch.search.fusion import FUSION, Candidates
+from cdesearch.search.neighbours import Scores
+
+FILE_WEIGHT, COUNTED = 0.4, 3  # of the sum of the best chunks of a file, and how many of them count
+NAME_WEIGHT, FOLDER_SHARE = 0.3, 0.5  # of the words of a query in the name of a file, and in that of its folder
+TEST_FACTOR = 0.5  # of the chunks of tests and examples, unless a query asks for them
+AGAIN_FACTOR = 0.5  # of every further chunk of a file
+BEST = 20  # candidates; if half of them are code, code is above texts, and if a quarter are, it is not
+LEAST_PREFIX = 3  # letters with which a word of a query and a word of a name begin
+
+_LANGUAGES = """
+    asm bat c clojure cpp cs cuda dart elixir erlang fortran fsharp go graphql haskell java js julia kotlin lisp lua nix
+    ocaml perl php powershell proto py r ruby rust scala sh sql svelte swift terraform ts verilog vhdl vim vue zig
+"""
+_CODE = frozenset(suffix for language in _LANGUAGES.split() for suffix in TYPES[language].split())
+_TESTS = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|testing|examples?|samples?|bench\w*|demos?|fixtures?|vendor|third_party)/"
+    r"|[_.-](?:test|spec)s?\.|(?:^|/)test_|Tests?\.\w+$",
+    re.IGNORECASE,
+)
+_ASKS_FOR_TESTS = re.compile(r"\b(?:tests?|specs?|examples?|samples?|bench\w*|demos?|fixtures?)\b", re.IGNORECASE)
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def ranked_scores(query: str, candidates: Candidates) -> Scores:
+    """The scores (n,) by which the candidates of a hybrid search are ranked: the fused ones, and the lifts of code."""
+    fused = FUSION.scores(candidates)
+    return fused if candidates.paths is None else fused + code_lifts(query, fused, candidates.paths)
+
+
+def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
+    """What is added to the scores (n,) of chunks of code, which may be negative; 0 for other chunks."""
+    is_code = np.array([path.rpartition(".")[2].lower() in _CODE for path in paths], bool)
+    span = float(scores.max() - scores.min()) if len(scores) else 0.0
+    if not is_code.any() or span < 1e-9:
+        return np.zeros(len(scores))
+    values: Scores = (scores - scores.min()) / span
+    lifted = values.copy()
+    order = [at for at in np.argsort(-values, kind="stable").tolist() if is_code[at]]
+    if not is_exact(query):
+        _lift_files(lifted, order, paths)
+        _lift_names(lifted, order, paths, query)
+        share = float(is_code[np.argsort(-values, kind="stable")[:BEST]].mean())
+        excess = lifted[is_code].max() / max(float(values[is_code].max()), 1e-9)
+        lifted[is_code] /= excess ** min(1.0, max(0.0, 2 - 4 * share))
+    if not _ASKS_FOR_TESTS.search(query):
+        lifted[[at for at in order if _TESTS.search(paths[at])]] *= TEST_FACTOR
+    before = Counter[str]()
+    for at in sorted(order, key=lambda at: -lifted[at]):
+        lifted[at] *= AGAIN_FACTOR ** before[paths[at]]
+        before[paths[at]] += 1
+    return (lifted - values) * span
+
+
+def _lift_files(lifted: Scores, order: Sequence[int], paths: Sequence[str]) -> None:
+    """Lift the best chunk of each file by the sum of the best chunks of the file."""
+    chunks: dict[str, list[int]] = {}
+    for at in order:
+        chunks.setdefault(paths[at], []).append(at)
+    sums = {path: float(lifted[own[:COUNTED]].sum()) for path, own in chunks.items()}
+    most = max(sums.values()) or 1.0
+    for path, own in chunks.items():
+        lifted[own[0]] += FILE_WEIGHT * sums[path] / most
+
+
+def _lift_names(lifted: Scores, order: Sequence[int], paths: Sequence[str], query: str) -> None:
+    """Lift chunks by the share of the words of the query that begin like a word in the name of the file or folder."""
+    asked = {word.lower() for word in _PARTS.findall(query) if len(word) >= LEAST_PREFIX}
+    for at in order:
+        *folders, name = paths[at].split("/")
+        stem, folder = _words(name.rpartition(".")[0] or name), _words(folders[-1] if folders else "")
+        found = [1.0 if _begins(word, stem) else FOLDER_SHARE * _begins(word, folder) for word in asked]
+        lifted[at] += NAME_WEIGHT * sum(found) / max(len(asked), 1)
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _PARTS.findall(name) if len(word) >= LEAST_PREFIX]
+
+
+def _begins(word: str, others: Sequence[str]) -> bool:
+    return any(word.startswith(other) or other.startswith(word) for other in others)

@@ -1,0 +1,139 @@
+"""Filters by the fields of documents and records: what a user writes, and what it means in one generation of an index.
+
+A chunk has its fields in the column `fields`, as labels such as "status=open", which LanceDB indexes. A comparison is
+made with each different value in the index, and becomes the list of labels for which it is true.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Any
+
+from cdesearch.errors import NotIndexedError, QueryError
+from cdesearch.search.documents import quoted
+from cdesearch.store.schema import field_of
+from cdesearch.store.storage import run_async
+from cdesearch.words.characters import normal
+
+if TYPE_CHECKING:
+    from cdesearch.store.index import Index
+
+MAX_CONDITIONS = 20  # in one filter
+SHOWN_NAMES, SHOWN_VALUES, SHOWN_CHARACTERS = 10, 3, 60  # of the fields of an index
+DATE = "date"  # the field whose value is the time of a document
+
+_CONDITION = re.compile(
+    r"""\s*([\w.-]+)\s*(>=|<=|!=|=|:|>|<)\s*(?:"([^"]+)"|'([^']+)'|([^\s"']\S*))(?:\s+(and)\s+(?=\S)|\s*$)""",
+    re.IGNORECASE,
+)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")  # a year, a month or a day
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?")
+_RANGES: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldCondition:
+    """One condition of a filter, such as `date>=2026-01-01`."""
+
+    name: str
+    sign: str  # one of = != : >= <= > <
+    value: str  # in lower case
+
+    def holds(self, value: str) -> bool:
+        """Whether it holds for one value; `!=` is judged as `=` is, because it is true if no value is equal."""
+        own, found = self.value, value.casefold()
+        if self.sign == ":" and re.search(rf"(?<!\w){re.escape(own)}(?!\w)", found):
+            return True
+        if _DAY.fullmatch(found) and _DATE.fullmatch(own):
+            pair: Any = found[: len(own)], own  # a year and a month stand for all of their days
+        elif _NUMBER.fullmatch(found) and _NUMBER.fullmatch(own):
+            pair = float(found), float(own)
+        else:
+            return self.sign not in _RANGES and found == own
+        return _RANGES[self.sign](*pair) if self.sign in _RANGES else pair[0] == pair[1]
+
+
+def conditions_of(text: str) -> tuple[FieldCondition, ...]:
+    """The conditions of a filter, all of which must hold; raises QueryError."""
+    found: list[FieldCondition] = []
+    position = 0
+    text = normal(text)
+    while position < len(text) or not found:
+        match = _CONDITION.match(text, position)
+        if match is None:
+            raise QueryError(
+                f"{text[position:].strip()[:60]!r} is not a condition on a field.",
+                'Write conditions such as status=open, date>=2026-01-01, tag:infra or author="Ann Lee", and join them'
+                " by `and`.",
+            )
+        name, sign, *values, _ = match.groups()
+        value = next(filter(None, values)).casefold()
+        if sign in _RANGES and not (_DATE.fullmatch(value) or _NUMBER.fullmatch(value)):
+            raise QueryError(f"{value[:40]!r} is neither a date nor a number.", "Examples are 2026-01-31 and 5.")
+        found.append(FieldCondition(name.casefold(), sign, value))
+        position = match.end()
+    if len(found) > MAX_CONDITIONS:
+        raise QueryError(f"The filter has {len(found)} conditions.", f"Use at most {MAX_CONDITIONS}.")
+    return tuple(found)
+
+
+class IndexedFields:
+    """The fields of one generation, which are read once."""
+
+    def __init__(self, index: "Index") -> None:
+        self._index = index
+
+    @cached_property
+    def values(self) -> dict[str, list[str]]:
+        """The different values of each field, by its name."""
+        query = self._index.async_chunks.query().select(["fields"])
+        labels: dict[str, None] = {}
+
+        async def read() -> None:
+            async for batch in await query.to_batches():
+                labels.update(dict.fromkeys(batch["fields"].flatten().unique().to_pylist()))
+
+        with self._index.checks.reading_tables():
+            run_async(read())
+        found: dict[str, list[str]] = {}
+        for name, value in map(field_of, filter(None, labels)):
+            found.setdefault(name, []).append(value)
+        return found
+
+    def sql(self, condition: FieldCondition) -> str:
+        """The SQL condition for the chunks of which a condition holds; raises NotIndexedError for an unknown field."""
+        chosen = self._any((name, value) for name, value in self._of(condition.name) if condition.holds(value))
+        return f"NOT {chosen}" if condition.sign == "!=" else chosen
+
+    def sql_of_days(self, is_chosen: Callable[[str], bool], otherwise: str) -> str:
+        """The SQL condition for the chunks whose date is chosen, and `otherwise` for those without a date."""
+        days = [(DATE, value) for value in self.values.get(DATE, ()) if _DAY.fullmatch(value)]
+        if not days:
+            return otherwise
+        chosen = self._any((name, value) for name, value in days if is_chosen(value))
+        return f"({chosen} OR (NOT {self._any(days)} AND ({otherwise})))"
+
+    def described(self) -> Iterator[dict[str, Any]]:
+        """The name and type of each field, how many different values it has, and some of them."""
+        for name, values in sorted(self.values.items()):
+            kinds = (kind for kind, one in (("date", _DAY), ("number", _NUMBER)) if all(map(one.fullmatch, values)))
+            examples = [value[:SHOWN_CHARACTERS] for value in sorted(values)[:SHOWN_VALUES]]
+            yield {"name": name, "type": next(kinds, "text"), "values": len(values), "examples": examples}
+
+    def _of(self, name: str) -> Iterator[tuple[str, str]]:  # `tag` is the same field as `tags`
+        names = [one for one in dict.fromkeys((name, f"{name}s", name.removesuffix("s"))) if one in self.values]
+        if not names:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, self.values, SHOWN_NAMES) or [*self.values][:SHOWN_NAMES]
+            remedy = f"There is {', '.join(near)}; `cdesearch status --fields` lists all fields." if near else ""
+            raise NotIndexedError(f"The index has no field {name:.60}.", remedy or "None of its files has fields.")
+        return ((one, value) for one in names for value in self.values[one])
+
+    @staticmethod
+    def _any(fields: Iterable[tuple[str, str]]) -> str:
+        labels = ", ".join(quoted(f"{name}={value}") for name, value in fields)
+        return f"array_has_any(fields, [{labels}])" if labels else "false"
