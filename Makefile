@@ -5,7 +5,7 @@ LOCKED := $(INSTALL) --require-hashes --requirement
 LOCK := $(BIN)/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-.PHONY: demo test quick slow check fix lock fuzz soak mutants model train-tiny clean
+.PHONY: demo test quick slow check fix lock fuzz soak model train-tiny clean
 
 demo: .venv/run ## set up, index documents and a part of the code of this repository, answer a query
 	@echo "Documents and a part of the code of this repository become an index, .cdesearch, in 10 to 30 seconds."
@@ -34,7 +34,7 @@ fix: .venv/dev ## correct what ruff can correct by itself
 
 lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGRADE=1 for the newest versions
 	$(INSTALL) uv==0.13.9
-	$(LOCK) pyproject.toml --group build --extra dev --extra mutants --no-emit-package torch \
+	$(LOCK) pyproject.toml --group build --extra dev --no-emit-package torch \
 		--constraint requirements/torch.txt --output-file requirements/dev.txt
 	$(LOCK) pyproject.toml --group build --extra serve --constraint requirements/dev.txt --output-file requirements/serve.txt
 	$(LOCK) pyproject.toml --group build --extra train --no-emit-package torch --constraint requirements/torch.txt \
@@ -46,9 +46,6 @@ fuzz: .venv/dev ## feed broken files to every parser: make fuzz EXAMPLES=100000
 
 soak: .venv/dev ## change a folder at random while clients search: make soak MINUTES=60 CHUNKS=20000
 	$(BIN)/python tests/adversarial/soak.py --minutes $(or $(MINUTES),60) --chunks $(or $(CHUNKS),20000)
-
-mutants: .venv/dev ## mutation testing: half an hour; a stopped run is continued
-	$(BIN)/python tests/mutants.py
 
 model: .venv/dev ## train the default model in two hours: make model CDESEARCH_DATA=FOLDER
 	$(LOCKED) requirements/model.txt
@@ -77,4 +74,4 @@ train-tiny: .venv/train ## train for a few minutes, on this Python's own standar
 	touch $@
 
 clean:
-	rm -rf .venv .cdesearch dist runs mutants
+	rm -rf .venv .cdesearch dist runs

@@ -23,17 +23,15 @@ def commands() -> "typer.Typer":
     import typer
 
     from benchmarks.ablations.ablation import ablation
-    from benchmarks.figures import analyse
     from benchmarks.folders.command import folders
     from benchmarks.quality.beir import beir
     from benchmarks.quality.confidence import confidence
     from benchmarks.speed.command import speed
     from benchmarks.speed.peers import peers
-    from benchmarks.speed.scale import scale
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, analyse, beir, confidence, folders, peers, scale, speed):
+    for one in (ablation, beir, confidence, folders, peers, speed):
         app.command()(one)
     return app
 

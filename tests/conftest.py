@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import Phase, settings
+from hypothesis import settings
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from cdesearch.encode.encoder import Encoder
@@ -27,8 +27,6 @@ from cdesearch.models.config import BackboneConfig, HeadConfig, HeadSideConfig, 
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.export import export
 
-# For `make mutants`: the same examples every time, and no search for a simpler one, because only the failure counts.
-settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 # Without a deadline, because an example may take any time on a busy machine.
 settings.register_profile("suite", settings.default, deadline=None)
 settings.load_profile("suite")

@@ -31,7 +31,7 @@ def asked(extras: list[str]) -> Iterator[Requirement]:
 
 @pytest.mark.parametrize(
     ("files", "extras"),
-    [(["serve.txt"], ["serve"]), (["train.txt", "torch.txt"], ["train"]), (["dev.txt", "torch.txt"], ["mutants"])],
+    [(["serve.txt"], ["serve"]), (["train.txt", "torch.txt"], ["train"]), (["dev.txt", "torch.txt"], ["dev"])],
 )
 def test_a_version_is_locked_for_every_dependency(files, extras):
     locked = pins(*files)

@@ -99,25 +99,16 @@ def export(
 ) -> None:
     """Write the whole checkpoint folder. An earlier checkpoint is replaced at the end, and kept if writing fails.
 
-    Raises ModelError if there is no tokenizer or a number does not fit into `dtype`, InputError if the folder contains
-    anything but a checkpoint, and StorageError if it cannot be written. ONNX graphs are written if onnx is installed.
-    Models with joint attention have none, because they run on torch alone. If every gate is zero, the graph has no
-    inputs for a context, and a shared first stage needs no graph of its own.
+    Raises ModelError if there is no tokenizer, InputError if the folder contains anything but a checkpoint, and
+    StorageError if it cannot be written. ONNX graphs are written if onnx is installed. Models with joint attention have
+    none, because they run on torch alone. If every gate is zero, the graph has no inputs for a context, and a shared
+    first stage needs no graph of its own.
     """
     if not tokenizer.is_file():
         raise ModelError(f"There is no file {tokenizer}.", "Copy the tokenizer.json of the model there.")
     check_entries(folder)
     model.eval().cpu()
-    if dtype == torch.float16:
-        _check_fp16(model)
     replace_folder(folder, lambda unfinished: _write_files(model, tokenizer, unfinished, precision, dtype))
-
-
-def _check_fp16(model: ContextualModel) -> None:
-    most = torch.finfo(torch.float16).max
-    for name, numbers in model.state_dict().items():
-        if numbers.is_floating_point() and bool((numbers.abs() > most).any()):
-            raise ModelError(f"{name} has numbers that are too large for fp16.", "Store the model in fp32.")
 
 
 def writing_options(parser: ArgumentParser, precision: Precision) -> None:

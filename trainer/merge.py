@@ -31,11 +31,9 @@ from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
-from cdesearch.models.published_fields import read_fields
 from trainer.export import check_out, export_as, writing_options
 from trainer.reporting import Parser, reported
 from trainer.run.folder import next_step
-from trainer.run.state import first_not_finite
 from trainer.start import is_published, start_model
 
 PARALLEL = 0.9995  # the cosine of two tensors above which an arc is a line
@@ -99,19 +97,8 @@ def _tokenizer(folder: Path) -> dict[str, Any]:
 
 
 def _opened(folder: Path) -> ContextualModel:
-    """A checkpoint, or a published biencoder as a start; raises ModelError, also for numbers that are not finite."""
-    if not is_published(folder):
-        model = load_checkpoint(folder)
-    elif (kind := read_fields(folder / "config.json").get("model_type")) == "bert":
-        model = start_model(folder)
-    else:
-        raise ModelError(
-            f"{folder} cannot be merged: its model_type is {kind!r}.",
-            "Name checkpoints of `cdesearch train`, or BERT biencoders.",
-        )
-    if broken := first_not_finite({"model": model}):
-        raise ModelError(f"{folder} has numbers that are not finite in {broken}.", "Merge other checkpoints.")
-    return model
+    """A checkpoint, or a published biencoder as a start; raises ModelError."""
+    return start_model(folder) if is_published(folder) else load_checkpoint(folder)
 
 
 def slerp(one: Tensor, other: Tensor, share: float) -> Tensor:

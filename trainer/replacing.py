@@ -24,28 +24,12 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        reason = error.strerror or str(error)  # libraries wrap the system's error, so its text is read as well
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "no space left" in reason.lower()
+        remedy = "Free some space" if is_full else "Check the path and its permissions"
         raise StorageError(
-            f"{path} cannot be written ({_reason(error)}).", f"{_mend(error)}, and run the same command again."
+            f"{path} cannot be written ({reason}).", f"{remedy}, and run the same command again."
         ) from error
-
-
-def _mend(error: OSError) -> str:
-    """What to do about an error of writing, as the beginning of a sentence.
-
-    Libraries wrap the system's error in their own, so its text is read as well.
-    """
-    text = _reason(error).lower()
-    if error.errno in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text or "quota exceeded" in text:
-        return "Free some space"
-    if error.errno == errno.EFBIG or "file too large" in text:
-        return "Raise the limit of the size of files (`ulimit -f`)"
-    return "Check the path and its permissions"
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, shutil.Error):  # of a copied folder: a list of files, each with its reason
-        return str(error.args[0][0][2])
-    return error.strerror or str(error)
 
 
 def make_folder(folder: Path) -> None:

@@ -139,7 +139,7 @@ def load_bert(fields: Mapping[str, Any], state: Mapping[str, Tensor]) -> tuple[B
         raise ModelError(f"The weights lack {error.args[0]}.", REMEDY) from None
     with on_meta_device():
         backbone = Backbone(config)
-    check_state(weights, {name: tensor.shape for name, tensor in backbone.state_dict().items()}, "bert")
+    check_state(weights, {name: tensor.shape for name, tensor in backbone.state_dict().items()})
     backbone.load_state_dict(weights, assign=True)
     return backbone.eval(), config
 

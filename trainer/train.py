@@ -7,14 +7,12 @@ save         state.pt every few minutes, on Ctrl-C and SIGTERM; the checkpoint a
 """
 
 import math
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -32,8 +30,8 @@ from trainer.loss.batch_loss import BatchLoss, document_share
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
-from trainer.replacing import replace_folder
 from trainer.run.folder import (
+    CHECKPOINT,
     Log,
     check_named,
     claim_folder,
@@ -45,12 +43,9 @@ from trainer.run.folder import (
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import (
     Running,
-    check_start,
     check_state,
     digest_of_start,
     first_not_finite,
-    load_best,
-    save_best,
     save_state,
 )
 from trainer.starting import context_is_untrained, start_null_vector, starting_head, starting_model
@@ -59,7 +54,6 @@ from trainer.step.optimizer import clip_by_group, linear, make_optimizer, parame
 
 GATE_RATE = 1e-2  # of the gates, which must change by about 1 from their start at 0
 HEAD_RATE = 1e-3  # of the four numbers of the whitening
-FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
 # Settings that may differ on resume: how long the run takes, and where its folders are. Digests decide on contents.
 MAY_CHANGE = ("learning.steps", "learning.epochs", "run.out", "run.work", "run.surrogate", "data.", "model.start")
 
@@ -135,22 +129,6 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         return run.finish()
 
 
-class _Figures(NamedTuple):
-    """Loss and gradient norms of one step, which stay on the device until they are read."""
-
-    step: int
-    n_pairs: int
-    output: LossOutput
-    norms: Mapping[str, Tensor]
-
-    def read(self) -> dict[str, Any]:
-        """The figures as numbers; the host waits for the device."""
-        tensors = torch.stack([self.output.loss.detach(), self.output.accuracy, *self.norms.values()]).float()
-        loss, accuracy, *values = mean(tensors).tolist()
-        norms = dict(zip(self.norms, values, strict=True))
-        return {"loss": loss, "accuracy": accuracy, "norm": math.hypot(*values), "norms": norms}
-
-
 class TrainingRun:
     """One run: what is trained, its data, optimizer, state and log."""
 
@@ -167,7 +145,6 @@ class TrainingRun:
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         self.model: ContextualModel = starting_model(recipe.model).to(device)
-        check_start(recipe.model.start, {"model": self.model})
         if recipe.model.attends:  # an index samples as many chunks as the model has learned to read
             self.model.config = replace(self.model.config, context_size=recipe.batches.context_size)
         self.head: WhiteningHead = starting_head(recipe.model, self.model.config).to(device)
@@ -188,8 +165,6 @@ class TrainingRun:
         )
         precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
         self.cache = GradCache(self.model, self.head, learning.micro_batch, precision=precision)
-        self._unread: list[_Figures] = []
-        self._started = time.monotonic()  # of the first step in _unread
         self._watched = -1  # the step of the last held-out losses
 
     def begin(self, material: Material, *, resume: bool) -> None:
@@ -219,27 +194,20 @@ class TrainingRun:
                 raise diverged(f"Step {self.state.progress.step} has numbers that are not finite.") from None
 
     def finish(self) -> Path:
-        """Export the model, and as `best` that with the lowest held-out loss; each folder is written as a whole."""
-        folder, progress = self.recipe.run.out / "checkpoint", self.state.progress
+        """Export the model, and say what the held-out losses show."""
+        folder = self.recipe.run.out / CHECKPOINT
         if not is_first():
             return folder
-        self._export(folder)
+        self._check_numbers()
+        self.display.note(f"Writing {folder}")
+        self.model.config = self._learned_config()
+        export(self.model, self.recipe.model.start / "tokenizer.json", folder)
         if watched := [line["held_out"] for line in read_log(self.recipe.run.out) if "held_out" in line]:
             self.display.note(what_was_learned(watched[0], watched[-1]))
-        best = folder.with_name("best")
-        if math.isfinite(progress.best_loss):
-            lowest = f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}."
-            self.display.note(f"{lowest} Its model is written to {best}.")
-            if progress.best_step == progress.step:
-                replace_folder(best, partial(shutil.copytree, folder))
-            else:
-                load_best(self.state)
-                self._export(best)
         return folder
 
     def _step(self, batch: Batch) -> None:
-        if not self._unread:
-            self._started = time.monotonic()
+        started = time.monotonic()
         step, learning = self.state.progress.step, self.recipe.learning
         factor = linear(step, self.n_steps, learning.warmup)
         for group in self.optimizer.param_groups:
@@ -255,31 +223,25 @@ class TrainingRun:
         norms = clip_by_group(self.groups)
         self.optimizer.step()
         self.state.progress.step += 1
-        self._unread.append(_Figures(step + 1, len(batch.queries) * world(), output, norms))
-        if len(self._unread) >= (FIGURES_EVERY if self.device.type == "cuda" else 1):
-            self._log_steps()
-
-    def _log_steps(self) -> None:
-        """Wait for the device, and log the steps since the last call; raises TrainingError if a loss is not finite."""
-        unread, self._unread = self._unread, []
-        read = [figures.read() for figures in unread]
-        seconds = (time.monotonic() - self._started) / max(1, len(unread))
-        for figures, numbers in zip(unread, read, strict=True):
-            if not math.isfinite(loss := numbers["loss"]):
-                raise diverged(f"The loss is {loss} at step {figures.step - 1}.")
-            self.state.progress.seconds += seconds
-            speed = figures.n_pairs / seconds
-            self._write_log(figures.step, {**numbers, "pairs_per_second": speed})
-            accuracy = numbers["accuracy"]
-            self.display.detail(f"step {figures.step}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
+        read = torch.stack([output.loss.detach(), output.accuracy, *norms.values()]).float()
+        loss, accuracy, *values = mean(read).tolist()
+        if not math.isfinite(loss):
+            raise diverged(f"The loss is {loss} at step {step}.")
+        seconds = time.monotonic() - started
+        self.state.progress.seconds += seconds
+        speed = len(batch.queries) * world() / seconds
+        figures = {"loss": loss, "accuracy": accuracy, "norm": math.hypot(*values)}
+        self._write_log(
+            step + 1, {**figures, "norms": dict(zip(norms, values, strict=True)), "pairs_per_second": speed}
+        )
+        self.display.detail(f"step {step + 1}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
 
     def _watch(self) -> None:
-        """Log the held-out losses, and keep the weights if the true context has the lowest loss so far."""
+        """Log the held-out losses."""
         progress = self.state.progress
         if not self.material.held_out or self._watched == progress.step:
             return
         self._watched = progress.step
-        self._log_steps()
         if not is_first():
             return
         loss = replace(self.loss, teacher_weight=0.0)
@@ -289,23 +251,11 @@ class TrainingRun:
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         opened = f", gates up to {max(gates):.3f}" if self.recipe.model.attends and gates else ""
         self.display.note(f"step {progress.step}: held-out loss with context {figures}{opened}")
-        if losses["true"] < progress.best_loss:
-            self._check_numbers()
-            progress.best_step, progress.best_loss = progress.step, losses["true"]
-            save_best(self.state)
-            save_state(self.state)  # so that the state on disk agrees with the best weights
 
     def _save(self) -> None:
-        self._log_steps()
         if is_first():
             self._check_numbers()
             save_state(self.state)
-
-    def _export(self, folder: Path) -> None:
-        self._check_numbers()
-        self.display.note(f"Writing {folder}")
-        self.model.config = self._learned_config()
-        export(self.model, self.recipe.model.start / "tokenizer.json", folder)
 
     def _learned_config(self) -> ModelConfig:
         """The configuration with the learned whitening. Spans are at least as long as training texts."""

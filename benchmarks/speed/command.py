@@ -14,10 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.measurement import RESULTS, Measurement, chosen, command, measure
-from benchmarks.speed.material import Material, search_queries
 from benchmarks.speed.runs import timed
 from benchmarks.speed.serving import Load, served, serving_measurements
-from benchmarks.speed.synthetic import grow, source_index
+from benchmarks.speed.synthetic import Material, grow, search_queries, source_index
 
 SUITES = "serving,cold"
 ROUNDS = 30  # of processes
@@ -37,7 +36,7 @@ class SpeedSettings:
 
 @command
 def speed(settings: SpeedSettings) -> None:
-    """Measure a server, and queries as whole processes, against their targets; `peers` and `scale` measure the rest."""
+    """Measure a server, and queries as whole processes, against their targets; `peers` measures the rest."""
     corpus, chunks = settings.corpus, settings.chunks
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)

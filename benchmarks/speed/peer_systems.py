@@ -39,8 +39,7 @@ class Cdesearch:
     def build(self, texts: Path, folder: Path, vectors: Path | None) -> None:
         """Index as `cdesearch index` does, or write the tables that it writes."""
         if vectors is not None:
-            from benchmarks.speed.material import read_drawn
-            from benchmarks.speed.synthetic import grow
+            from benchmarks.speed.synthetic import grow, read_drawn
 
             grow(texts.parent.parent / "source" / "index", folder, read_drawn(texts.parent), self.kind)
             return

@@ -14,10 +14,9 @@ from rich.table import Table
 
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, make_results_folder, positive_numbers, show
-from benchmarks.speed.material import Material, corpus_file, search_queries, write_drawn
 from benchmarks.speed.peer_systems import DEFAULT_PEERS, PEERS, built, searched
 from benchmarks.speed.runs import in_process, timed
-from benchmarks.speed.synthetic import source_index
+from benchmarks.speed.synthetic import Material, corpus_file, search_queries, source_index, write_drawn
 from cdesearch.errors import InputError
 from trainer.data.pairs.beir import read_texts
 

@@ -19,8 +19,7 @@ from urllib.parse import quote
 
 from benchmarks.machine import resident_memory
 from benchmarks.measurement import Measurement
-from benchmarks.speed.material import Material, search_queries
-from benchmarks.speed.synthetic import grow, source_index
+from benchmarks.speed.synthetic import Material, grow, search_queries, source_index
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 

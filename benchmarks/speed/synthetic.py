@@ -1,32 +1,104 @@
-"""Synthetic indexes of any size, written by the parts of a build that follow the model."""
+"""Synthetic indexes of any size: sentences of real texts in new combinations, and vectors drawn around real ones."""
 
-import io
-import os
+import json
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from benchmarks.speed.material import Batch, corpus_file
 from cdesearch import __version__
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, Outcome, write_files
+from cdesearch.store.file_account import FILES, OUTCOMES, write_files
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
 from cdesearch.store.vector_format import DEFAULT, VectorKind
 from indexer.build import build
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.files.opening import hash_contents
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.settings import Options
+from trainer.data.pairs.beir import read_queries, read_texts
 
 SOURCE_DOCUMENTS = 600
+ROWS = 10_000  # texts in a batch
+QUERIES = 210
+SPREAD = 0.6  # length of the noise added to a unit vector: neighbours have a cosine of .85, as near-duplicates have
+SHORTEST = 20  # characters of a sentence
+
+Batch = tuple[list[str], Floats]  # texts and their unit vectors (n, d)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What texts and vectors are drawn from; the index is named by its folder, so that another process can open it."""
+
+    source: Path  # the folder of an index
+
+    def draw(self, n_chunks: int, seed: int = 0) -> Iterator[Batch]:
+        """Batches of `n_chunks` in all: sentences in new combinations, and vectors."""
+        index = Index(self.source)
+        vectors = index.vectors_in(_read(index, index.vectors.columns))
+        texts = _read(index, ["text"])["text"].to_pylist()
+        sentences = [part for text in texts for part in text.split(". ") if len(part) > SHORTEST]
+        random = np.random.default_rng(seed)
+        for start in range(0, n_chunks, ROWS):
+            n = min(ROWS, n_chunks - start)
+            drawn = random.integers(len(sentences), size=(n, 4))
+            yield [". ".join(sentences[number] for number in row) for row in drawn], _around(vectors, n, random)
+
+
+def write_drawn(material: Material, folder: Path, n_chunks: int) -> None:
+    """Write drawn batches as files that any system can read: texts.jsonl and vectors.npy (n, d)."""
+    folder.mkdir(parents=True)
+    shape = n_chunks, Index(material.source).manifest.dimension
+    vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, shape)
+    start = 0
+    with (folder / "texts.jsonl").open("w", encoding="utf-8") as file:
+        for texts, some in material.draw(n_chunks):
+            vectors[start : start + len(texts)] = some
+            file.writelines(
+                json.dumps({"_id": str(number), "text": text}) + "\n" for number, text in enumerate(texts, start)
+            )
+            start += len(texts)
+    vectors.flush()
+
+
+def read_drawn(folder: Path) -> Iterator[Batch]:
+    """Read the batches that `write_drawn` has written."""
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+    with (folder / "texts.jsonl").open(encoding="utf-8") as lines:
+        for start in range(0, len(vectors), ROWS):
+            some = np.array(vectors[start : start + ROWS])
+            yield [json.loads(next(lines))["text"] for _ in some], some
+
+
+def corpus_file(corpus: Path) -> Path:
+    """The JSONL file of a BEIR folder, or the file itself."""
+    return corpus / "corpus.jsonl" if corpus.is_dir() else corpus
+
+
+def search_queries(corpus: Path) -> list[str]:
+    """The first queries of the folder; for a corpus without queries, the first words of its texts."""
+    if (corpus / "queries.jsonl").is_file():
+        return list(read_queries(corpus).values())[:QUERIES]
+    return [" ".join(text.split()[:8]) for text in read_texts(corpus_file(corpus)).values()][:QUERIES]
+
+
+def _around(vectors: Floats, n: int, random: np.random.Generator) -> Floats:
+    d = vectors.shape[1]
+    drawn = vectors[random.integers(len(vectors), size=n)]
+    return to_unit(drawn + random.standard_normal((n, d), np.float32) * np.float32(SPREAD / d**0.5))
+
+
+def _read(index: Index, columns: Sequence[str]) -> pa.Table:
+    return index.chunks.search().select(list(columns)).limit(index.chunks.count_rows()).to_arrow()
 
 
 def source_index(corpus: Path, folder: Path) -> Path:
@@ -39,76 +111,43 @@ def source_index(corpus: Path, folder: Path) -> Path:
     return folder / "index"
 
 
-def grow(
-    source: Path, folder: Path, batches: Iterable[Batch], kind: VectorKind = DEFAULT, chunks_per_file: int | None = None
-) -> Index:
+def grow(source: Path, index: Path, batches: Iterable[Batch], kind: VectorKind = DEFAULT) -> Index:
     """Write an index of texts and vectors, stored as `kind`, with the model and the context of the index `source`.
 
-    Without `chunks_per_file`, the texts are records of no file, and the index is `folder`. Otherwise text files of so
-    many chunks are written as well, 1,000 in each subfolder, and the index is in `folder`/.cdesearch. An update does
-    not read files that are unchanged, so it does not matter that a new build would divide them at other places.
+    The texts are records of no file.
     """
-    index, made = folder if chunks_per_file is None else folder / ".cdesearch", Index(source)
+    made = Index(source)
     with locked(index, wait=False):
         building = open_building(index, None, {"synthetic": True})
         made.context.save(building / CONTEXT)
         stored_as = replace(made.vectors, kind=kind)
         tables = Tables(building, stored_as)
         cache = EmbeddingCache(building, stored_as.first_stage_schema(stored_as.dimension), index)
-        records: list[FileRecord] = []
         n_chunks = 0
         for texts, vectors in batches:
-            if chunks_per_file is None:
-                chunks = [_chunk(number, text) for number, text in enumerate(texts, n_chunks)]
-            else:
-                chunks = _write_files(folder, texts, chunks_per_file, n_chunks, records)
+            chunks = [_chunk(number, text) for number, text in enumerate(texts, n_chunks)]
             rows = pa.RecordBatch.from_pylist(list(map(chunk_to_row, chunks)), schema=chunk_schema(None))
             tables.add(rows, vectors)
             cache.add(dict(zip(rows["content_hash"].to_pylist(), vectors, strict=True)))
             n_chunks += len(texts)
-        tables.write_documents(_documents(records, chunks_per_file))
+        tables.write_documents(document_schema().empty_table())
         tables.finish()
         if stored_as.keeps_first_stage:
             cache.tidy(n_chunks, list)
         else:
             cache.drop()
-        _publish(index, building, made, kind, n_chunks, records)
+        _publish(index, building, made, kind, n_chunks)
     return Index(index)
 
 
-def _write_files(
-    folder: Path, texts: Sequence[str], chunks_per_file: int, n_before: int, records: list[FileRecord]
-) -> list[Chunk]:
-    """Write files of texts, and add their records; returns their chunks, of which `n_before` come before these."""
-    chunks = []
-    for start in range(0, len(texts), chunks_per_file):
-        some = texts[start : start + chunks_per_file]
-        records.append(_write_file(folder, len(records), some))
-        first = n_before + start
-        chunks += [_chunk(first + k, text, records[-1].path, k) for k, text in enumerate(some)]
-    return chunks
-
-
-def _write_file(folder: Path, number: int, texts: Sequence[str]) -> FileRecord:
-    """Write one file that was last changed an hour ago, which is long enough for its time to be trusted."""
-    path = f"{number // 1000:03}/{number:06}.txt"
-    file = folder / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    content = "\n\n".join(texts).encode()
-    file.write_bytes(content)
-    changed = int(time.time() - 3600) * 10**9
-    os.utime(file, ns=(changed, changed))
-    return FileRecord(path, "indexed", "", len(content), changed, hash_contents(io.BytesIO(content)))
-
-
-def _chunk(number: int, text: str, file: str | None = None, ordinal: int = 0) -> Chunk:
-    """A chunk of a file, or a record with its own document if there is none."""
+def _chunk(number: int, text: str) -> Chunk:
+    """A record with its own document."""
     return Chunk(
         id=f"{number:032x}",
-        document_id=file or f"synthetic.jsonl#{number}",
-        record=None if file else str(number),
-        ordinal=ordinal,
-        path=file or "synthetic.jsonl",
+        document_id=f"synthetic.jsonl#{number}",
+        record=str(number),
+        ordinal=0,
+        path="synthetic.jsonl",
         title="",
         trail=(),
         text=text,
@@ -119,33 +158,23 @@ def _chunk(number: int, text: str, file: str | None = None, ordinal: int = 0) ->
     )
 
 
-def _documents(records: Sequence[FileRecord], n_chunks: int | None) -> pa.Table:
-    same = {"title": "", "n_chunks": n_chunks, "n_records": 1}
-    named = ("path", "size", "mtime_ns", "file_hash")
-    rows = [{"id": one.path, **{name: getattr(one, name) for name in named}, **same} for one in records]
-    return pa.Table.from_pylist(rows, schema=document_schema())
-
-
-def _publish(
-    index: Path, building: Path, source: Index, kind: VectorKind, n_chunks: int, records: Sequence[FileRecord]
-) -> None:
+def _publish(index: Path, building: Path, source: Index, kind: VectorKind, n_chunks: int) -> None:
     """Complete the generation with a manifest like that of the source, and make it the current one."""
-    files: dict[Outcome, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": len(records)}
     manifest = replace(
         source.manifest,
         cdesearch=__version__,
         vectors=kind,
         context_chunks=n_chunks,
         root="..",
-        sources=(".",) if records else (),
+        sources=(),
         columns={},
-        n_documents=len(records),
+        n_documents=0,
         n_chunks=n_chunks,
         has_parts=False,
         updated=time.time(),
-        files=files,
+        files=dict.fromkeys(OUTCOMES, 0),
     )
-    write_files(records, building / FILES)
+    write_files([], building / FILES)
     manifest.save(building / MANIFEST)
     write_checksums(building, None)
     swap_in(index, building)

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.system import Run, kept, nearest
-from cdesearch.context.context import Context, EncodingContext, FittedContext, NullContext
+from cdesearch.context.context import EncodingContext, FittedContext, NullContext
 from cdesearch.context.document import add_document_context
 from cdesearch.context.head import Role
 from cdesearch.context.sample import FITTED_TEXTS
@@ -48,11 +48,19 @@ def vectors_in(
     work: Path,
     document_weight: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Unit vectors of queries and documents, all embedded in `context`."""
-    queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
-    if context is None or not document_weight:
-        return queries, embed_documents(context, dataset, encoder, work)
-    documents = context.whitening.apply(_embed_bare_documents(context, dataset, encoder, work))
+    """Unit vectors of queries and documents, all embedded in `context`; None is the null context."""
+    asked = list(dataset.queries.values())
+    if context is None:
+        queries = kept(work, _model_key(encoder, "query"), asked, lambda new: encoder.encode(new, "query", None))
+        if encoder.joins_chunks:
+            return queries, encoder.encode_chunks(dataset.texts, dataset.documents, None)
+        key = _model_key(encoder, "document")
+        return queries, kept(work, key, dataset.texts, lambda new: encoder.encode(new, "document", None))
+    queries = encoder.second_stage(_embed_bare(context, asked, "query", encoder, work), "query", context)
+    bare = _embed_bare_documents(context, dataset, encoder, work)
+    if not document_weight:
+        return queries, encoder.second_stage(bare, "document", context)
+    documents = context.whitening.apply(bare)
     for rows in dataset.documents:
         documents[rows] = add_document_context(documents[rows], document_weight)
     return queries, encoder.attend(documents, "document", context)
@@ -60,47 +68,14 @@ def vectors_in(
 
 def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> FittedContext:
     """A context with the whitening fitted to at most FITTED_TEXTS texts. Unlike in an index, sampling is uniform."""
-    names, texts = _sample(source, encoder.context_size, seed)
+    n = len(source.texts)
+    rows = sorted(np.random.default_rng(seed).choice(n, min(encoder.context_size, n), replace=False).tolist())
+    names, texts = [source.ids[row] for row in rows], [source.texts[row] for row in rows]
     frequencies = encoder.count_tokens(source.texts)
     sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
-    measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:FITTED_TEXTS])
+    measured = np.sort(np.random.default_rng(seed).permutation(n)[:FITTED_TEXTS])
     vectors = _embed_bare_documents(sample, source, encoder, work)[measured]
     return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
-
-
-def uniform_context(
-    encoder: Encoder, source: Dataset, seed: int, size: int | None = None, characters: int | None = None
-) -> Context:
-    """A context of at most `size` texts of a corpus, each cut to `characters`; the whitening is fitted only to them."""
-    names, texts = _sample(source, size or encoder.context_size, seed)
-    texts = [text[:characters] for text in texts]
-    return encoder.make_context(names, names, texts, encoder.count_tokens(source.texts), seed)
-
-
-def _sample(source: Dataset, size: int, seed: int) -> tuple[list[str], list[str]]:
-    """Ids and texts of a uniform sample of the corpus."""
-    n = len(source.texts)
-    rows = sorted(np.random.default_rng(seed).choice(n, min(size, n), replace=False).tolist())
-    return [source.ids[row] for row in rows], [source.texts[row] for row in rows]
-
-
-def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) unit vectors of texts in one role."""
-    if context is None:
-        return kept(work, _model_key(encoder, role), texts, lambda new: encoder.encode(new, role, None))
-    return encoder.second_stage(_embed_bare(context, texts, role, encoder, work), role, context)
-
-
-def embed_documents(context: EncodingContext | None, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) unit vectors of all texts of a data set; None is the null context.
-
-    With late chunking, the chunks of a window read one another in every context.
-    """
-    if context is None and encoder.joins_chunks:
-        return encoder.encode_chunks(dataset.texts, dataset.documents, None)
-    if context is None:
-        return embed_in(None, dataset.texts, "document", encoder, work)
-    return encoder.second_stage(_embed_bare_documents(context, dataset, encoder, work), "document", context)
 
 
 def _embed_bare_documents(context: EncodingContext, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:

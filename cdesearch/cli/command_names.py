@@ -3,26 +3,9 @@
 from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
-from cdesearch.errors import InputError
 from cdesearch.search.options import VALUED
 
 OWN = ("query", "ask", "eval", "status", "models", "trust", "open", "completion")
-# The commands that other packages register when cdesearch is installed, with the extra that each needs.
-REGISTERED = {
-    "clear": "",
-    "config": "",
-    "doctor": "",
-    "index": "",
-    "mcp": "[serve]",
-    "mine": "[train]",
-    "pretrain": "[train]",
-    "push-to-hub": "[hub]",
-    "serve": "[serve]",
-    "sources": "",
-    "train": "[train]",
-    "tui": "[tui]",
-    "watch": "",
-}
 SYNONYMS = {"search": "query"}  # names that other programs use for the same command
 COMPLETING = "_CDESEARCH_COMPLETE"  # the environment variable with which a shell asks for completions
 ABOUT = ("--help", "-h", "--version")  # options without a command
@@ -37,22 +20,6 @@ def registered_commands() -> list[EntryPoint]:
 def command_names() -> set[str]:
     """The names of all commands, including those that other packages register."""
     return {*OWN, *(entry.name for entry in registered_commands())}
-
-
-def check_installed(arguments: Sequence[str], commands: Collection[str]) -> None:
-    """Raise InputError for a command that is not registered, because this is a checkout that is not installed.
-
-    Otherwise its name would be taken for the first word of a query.
-    """
-    name = next(iter(arguments), "")
-    if name not in REGISTERED or name in commands:
-        return
-    remedy = f"Run `pip install '.{REGISTERED[name]}'` in the checkout."
-    if name == "train":
-        remedy += (
-            " With torch, numpy, tokenizers, safetensors and msgspec alone, `python -m trainer RECIPE` trains too."
-        )
-    raise InputError(f"cdesearch is not installed, and the command {name} needs it.", remedy)
 
 
 def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,6 @@ from cdesearch.cli.config_files import (
     ConfigFile,
     check_sections,
     config_files,
-    project_file,
     user_file,
 )
 from cdesearch.cli.pager import NoPagerOption, paged
@@ -32,19 +31,14 @@ class _Row:
 
 
 def config(
-    action: Annotated[Literal["show", "path"], typer.Argument(help="path lists the configuration files.")] = "show",
     show_all: Annotated[bool, typer.Option("--all", help="Show all options, not only those that are set.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     no_pager: NoPagerOption = False,
 ) -> None:
     """Show which options a configuration file sets. A value on the command line has priority."""
-    files = _files()
-    if action == "path":
-        _show_files(files, as_json=as_json)
-        return
     rows = [row for row in _rows(config_files()) if show_all or row.source != "default"]
     if as_json:
-        print_json({"files": _described(files), "options": [asdict(row) for row in rows]})
+        print_json({"options": [asdict(row) for row in rows]})
     elif rows:
         with paged(has_pager=not no_pager):
             print_rows([_cells(row) for row in rows])
@@ -85,23 +79,3 @@ def _commands() -> dict[str, Any]:
 def _cells(row: _Row) -> tuple[str, str, str, str]:
     value = "" if row.value is None else json.dumps(row.value, ensure_ascii=False)
     return f"[{row.command}]", row.option, printable(value), printable(row.source)
-
-
-def _files() -> list[tuple[str, Path]]:
-    project, user = project_file(), user_file()
-    found = [("project", project)] if project else []
-    return [*found, ("user", user)] if user else found
-
-
-def _described(files: list[tuple[str, Path]]) -> list[dict[str, Any]]:
-    return [{"path": str(file), "of": owner, "exists": file.exists()} for owner, file in files]
-
-
-def _show_files(files: list[tuple[str, Path]], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"files": _described(files)})
-        return
-    rows = [(owner, printable(str(file)) + ("" if file.exists() else "  (does not exist)")) for owner, file in files]
-    if not any(owner == "project" for owner, _ in files):
-        rows.insert(0, ("project", f"no {PROJECT_FILE} in this folder or above it"))
-    print_rows(rows)

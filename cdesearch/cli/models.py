@@ -14,46 +14,27 @@ if TYPE_CHECKING:
     from cdesearch.models.catalog import ListedModel
 
 HEADER = ("", "model", "size", "dim", "licence", "languages", "speed here", "nDCG@10", "what it is")
-FETCH = "fetch"
 
 
 def models(
     action: Annotated[
         str | None,
-        typer.Argument(metavar="[FOLDER|ID|fetch]", help="The folder or name of a model; or `fetch`, to download one."),
+        typer.Argument(metavar="[fetch]", help="`fetch`, to download a model."),
     ] = None,
     model: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id at huggingface.co, ORG/NAME.")] = None,
     no_pager: NoPagerOption = False,
 ) -> None:
     """List the models that are installed or known, or download one.
 
-    Folders of models that your indexes use are listed as well, and FOLDER, or the name of a listed model, is described
-    alone. `cdesearch models fetch ORG/NAME` downloads a model of huggingface.co into the cache.
+    Folders of models that your indexes use are listed as well. `cdesearch models fetch ORG/NAME` downloads a model of
+    huggingface.co into the cache.
     """
-    if action == FETCH:
-        if model is None:
-            raise InputError("`models fetch` needs the id of a model.", "Write `cdesearch models fetch ORG/NAME`.")
-        _fetch(model)
-    elif action is None:
+    if action is None:
         _list(no_pager=no_pager)
-    elif model is None and Path(action).is_dir():
-        from cdesearch.models.catalog import listed_folder
-
-        print_rows([HEADER, _cells(listed_folder(Path(action).resolve()))])
+    elif action == "fetch" and model is not None:
+        _fetch(model)
     else:
-        print_rows([HEADER, _cells(_named(action if model is None else f"{action} {model}"))])
-
-
-def _named(name: str) -> "ListedModel":
-    from cdesearch.models.catalog import list_models
-
-    for row in list_models():
-        if SHORT_NAMES.get(name, name) in (row.name, row.name.strip("()")):
-            return row
-    raise InputError(
-        f"{name} is neither a folder nor a model that `cdesearch models` lists.",
-        "Name one of them, or write `cdesearch models fetch ORG/NAME`.",
-    )
+        raise InputError("`models` lists models, or fetches one.", "Write `cdesearch models fetch ORG/NAME`.")
 
 
 def _list(*, no_pager: bool) -> None:

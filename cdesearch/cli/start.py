@@ -9,18 +9,14 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any
 
-from cdesearch.cli.command_names import OWN, check_installed, command_names, meant_command, with_command
-from cdesearch.cli.config_files import NEVER_OF_PROJECTS, check_sections, config_files
+from cdesearch.cli.command_names import command_names, meant_command, with_command
+from cdesearch.cli.config_files import config_files
 from cdesearch.cli.exits import run_and_exit
 from cdesearch.cli.query_options import QueryOptions
-from cdesearch.search.options import EXCLUSIVE, FLAGS, OPTIONS, VALUED, Option
+from cdesearch.search.options import FLAGS, VALUED, Option
 from cdesearch.store.place import parse_place
 
 MAX_DIGITS = 9  # digits of a number
-# The types of the values in configuration files that are read here, by the kind of the option
-PLAIN: dict[str, type] = {"number": int, "choice": str, "flag": bool}
-# Commands that are not looked up among the entry points of all installed packages, which takes longer than a query.
-USUAL_SECTIONS = {*OWN, "clear", "config", "doctor", "index", "mcp", "serve", "sources", "train", "tui", "watch"}
 
 
 def main() -> None:
@@ -37,13 +33,12 @@ def main() -> None:
 
 def _run() -> int | None:
     arguments = _query_arguments(sys.argv[1:])
-    if arguments is not None:
+    # Typer reads the options of configuration files.
+    options = None if arguments is None or config_files() else read_plain(arguments)
+    if options is not None:
         from cdesearch.cli.query import run_query
 
-        configured = with_plain_defaults(arguments)
-        options = None if configured is None else read_plain(configured)
-        if options is not None:
-            return run_query(options)
+        return run_query(options)
     from cdesearch.cli.main import run
 
     return run()
@@ -57,7 +52,6 @@ def _query_arguments(arguments: list[str]) -> list[str] | None:
     if arguments[:1] == ["query"]:
         return arguments[1:]
     commands = command_names()
-    check_installed(arguments, commands)
     name, *rest = with_command(arguments, commands) or [""]
     return rest if name == "query" and meant_command(arguments, commands) is None else None
 
@@ -105,35 +99,3 @@ def _read(option: Option, text: str) -> Any:
     if not text or option.kind not in ("text", "choice", "place") or (option.choices and text not in option.choices):
         return None
     return parse_place(text) if option.kind == "place" else text
-
-
-def with_plain_defaults(arguments: Sequence[str]) -> list[str] | None:
-    """The arguments after those that stand for the options of configuration files; None if typer must parse.
-
-    Only numbers, choices and flags are read here. `config` reads and checks all others.
-    """
-    files = config_files()
-    if not files:
-        return list(arguments)
-    if not {name for file in files for name in file.sections} <= USUAL_SECTIONS:
-        check_sections(files, command_names())
-    by_key = {option.key: option for option in OPTIONS}
-    typed = {argument.partition("=")[0] for argument in arguments}
-    taken = {key for key, option in by_key.items() if typed.intersection(option.names)}
-    taken |= {EXCLUSIVE[key] for key in taken & EXCLUSIVE.keys()}
-    configured: list[str] = []
-    for file in files:
-        own = {key: value for key, value in file.sections.get("query", {}).items() if key not in taken}
-        if any(not _is_plain(by_key.get(key), value) for key, value in file.sections.get("query", {}).items()):
-            return None
-        for key, value in own.items():
-            first, *second = by_key[key].names
-            configured += [first, str(value)] if by_key[key].kind != "flag" else [first] if value else second
-        taken |= own.keys() | {EXCLUSIVE[key] for key in own.keys() & EXCLUSIVE.keys() if own[key]}
-    return [*configured, *arguments]
-
-
-def _is_plain(option: Option | None, value: object) -> bool:
-    if option is None or option.key in NEVER_OF_PROJECTS or isinstance(value, bool) != (option.kind == "flag"):
-        return False
-    return isinstance(value, PLAIN.get(option.kind, ())) and value != ""

@@ -52,7 +52,7 @@ def list_models(folders: Iterable[Path] = ()) -> Iterator[ListedModel]:
     yield _installed("ships", DEFAULT.name, DEFAULT_MODEL, DEFAULT.description, str(DEFAULT.dimension))
     for folder in folders:
         with suppress(ModelError, OSError):
-            yield listed_folder(folder)
+            yield _installed("folder", str(folder), folder, *_described(folder))
     cached = {name: found for name in cached_names() if (found := cached_folder(name)) is not None}
     for name, folder in cached.items():
         with suppress(ModelError, OSError):
@@ -69,11 +69,6 @@ def list_models(folders: Iterable[Path] = ()) -> Iterator[ListedModel]:
                 known.shown_languages,
                 measured=known.measured,
             )
-
-
-def listed_folder(folder: Path) -> ListedModel:
-    """What the list would show of the model in a folder; raises ModelError if there is none that can be used."""
-    return _installed("folder", str(folder), folder, *_described(folder))
 
 
 def languages_of(model: Model | None) -> tuple[str, ...]:

@@ -163,19 +163,9 @@ class ModelConfig:
         return config
 
     def _check_sizes(self, file: Path) -> None:
-        """Raise ModelError if two numbers contradict each other."""
-        backbone = self.backbone
-        if backbone.dimension % backbone.n_heads:
-            raise ModelError(
-                f"{file} has a dimension of {backbone.dimension}, not divisible by its {backbone.n_heads} heads.", AGAIN
-            )
-        if min(self.max_tokens, self.span_tokens or self.max_tokens) > backbone.n_positions:
-            raise ModelError(f"{file} reads more tokens at once than its {backbone.n_positions} positions.", AGAIN)
-        if self.context_sink and self.context_attention != "cached":
-            raise ModelError(f"{file} has context_sink, which only cached context attention has.", AGAIN)
-        if self.window_tokens and self.context_attention == "joint":
-            raise ModelError(f"{file} has window_tokens, which joint context attention does not read.", AGAIN)
-        if self.window_positions == "running" and self.window_tokens > backbone.n_positions:
-            raise ModelError(
-                f"{file} has window_tokens = {self.window_tokens}, above its {backbone.n_positions} positions.", AGAIN
-            )
+        """Raise ModelError if texts or windows have more tokens than the backbone has positions."""
+        positions = self.backbone.n_positions
+        if min(self.max_tokens, self.span_tokens or self.max_tokens) > positions:
+            raise ModelError(f"{file} reads more tokens at once than its {positions} positions.", AGAIN)
+        if self.window_positions == "running" and self.window_tokens > positions:
+            raise ModelError(f"{file} has windows of {self.window_tokens} tokens, and {positions} positions.", AGAIN)

@@ -1,6 +1,6 @@
 """Read and check the weights of a checkpoint of another project, and make networks that receive such weights."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import check_plain
 
-_LISTED = 5  # faults of one kind that a message lists
+_LISTED = 5  # names in a message
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -39,41 +39,15 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         raise ModelError(f"{file} is incomplete ({error}).", "Delete it and download it again.") from None
 
 
-def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], variant: str) -> None:
-    """Raise ModelError if a name is missing or unknown, or a tensor has another shape or holds integers.
-
-    `shapes` holds the shapes that the network needs. `variant` is the kind of network, such as `v2` or `bert`, for
-    error messages.
-    """
-    if missing := sorted(set(shapes) - set(state)):
+def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> None:
+    """Raise ModelError for tensors that a network of these shapes lacks, does not know, or has in another shape."""
+    found = {name: tensor.shape for name, tensor in state.items()}
+    if wrong := sorted(name for name in {*shapes, *found} if shapes.get(name) != found.get(name)):
+        more = f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
         raise ModelError(
-            f"The weights lack {_listed(missing)}.", "Copy the checkpoint again, with its own config.json."
-        )
-    if unknown := sorted(set(state) - set(shapes)):
-        raise ModelError(
-            f"The weights have names unknown to variant {variant} with this config: {_listed(unknown)}.",
-            "Name the variant and use the config that these weights were published with.",
-        )
-    wrong = [
-        f"{name} is {tuple(state[name].shape)} and not {tuple(shape)}"
-        for name, shape in sorted(shapes.items())
-        if state[name].shape != shape
-    ]
-    if wrong:
-        raise ModelError(
-            f"The weights do not fit the backbone's config: {_listed(wrong)}.",
+            f"The weights do not fit the config: {', '.join(wrong[:_LISTED])}{more}.",
             "Use the config that these weights were published with.",
         )
-    if whole := sorted(name for name, tensor in state.items() if not tensor.is_floating_point()):
-        raise ModelError(
-            f"The weights hold integers: {_listed(whole)}.", "Use the published weights, which are not quantised."
-        )
-
-
-def _listed(items: Iterable[str]) -> str:
-    items = list(items)
-    further = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
-    return ", ".join(items[:_LISTED]) + further
 
 
 @contextmanager

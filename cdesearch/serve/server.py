@@ -1,4 +1,4 @@
-"""Serve an application on a TCP port and on Unix sockets, with limits, until a signal stops it."""
+"""Serve an application on a TCP port and on Unix sockets until a signal stops it."""
 
 import asyncio
 import os
@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import h11
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cdesearch.errors import InputError
 from cdesearch.serve.settings import ServeSettings
@@ -40,7 +38,7 @@ def run(app: ASGIApp, settings: ServeSettings, sockets: list[socket.socket]) -> 
 
     Running requests have GRACE_SECONDS to finish. Then the handler from before gets the signal.
     """
-    asyncio.run(_run(make_server(app, settings), settings.idle_seconds, sockets))
+    asyncio.run(_run(make_server(app), settings.idle_seconds, sockets))
 
 
 async def _run(server: uvicorn.Server, idle_seconds: float | None, sockets: list[socket.socket]) -> None:
@@ -60,11 +58,10 @@ async def stop_when_idle(server: uvicorn.Server, limit: float) -> None:
     server.should_exit = True
 
 
-def make_server(app: ASGIApp, settings: ServeSettings) -> uvicorn.Server:
+def make_server(app: ASGIApp) -> uvicorn.Server:
     """A server for `app` that is not started yet."""
     config = uvicorn.Config(
         app,
-        http=type("LimitedProtocol", (_LimitedProtocol,), {"limit": settings.client_seconds}),
         lifespan="on",
         log_config=None,
         access_log=False,  # the log would contain the queries, which are private
@@ -75,46 +72,6 @@ def make_server(app: ASGIApp, settings: ServeSettings) -> uvicorn.Server:
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return uvicorn.Server(config)
-
-
-class _LimitedProtocol(H11Protocol):
-    """Closes a connection whose client takes longer than `limit` to send a request, or to go on reading an answer.
-
-    uvicorn has no such limits, so a few slow clients would occupy all connections.
-    """
-
-    limit: float  # seconds
-    _sending: asyncio.TimerHandle | None = None  # while a request is incomplete
-    _reading: asyncio.TimerHandle | None = None  # while the buffer of outgoing data is full
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._sending = self.loop.call_later(self.limit, transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        is_incomplete = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
-        if not is_incomplete and self._sending is not None:
-            self._sending.cancel()
-            self._sending = None
-        elif is_incomplete and self._sending is None:
-            self._sending = self.loop.call_later(self.limit, self.transport.close)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        # `close` would wait until the client has read everything.
-        self._reading = self.loop.call_later(self.limit, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        if self._reading is not None:
-            self._reading.cancel()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._sending, self._reading):
-            if timer is not None:
-                timer.cancel()
-        super().connection_lost(exc)
 
 
 def _bind_port(host: str, port: int) -> socket.socket:

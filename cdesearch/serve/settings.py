@@ -24,7 +24,6 @@ class ServeSettings:
     running: int = 4  # the maximum number of searches that run at the same time
     waiting: int = 64  # the maximum number of searches that wait; further ones are refused
     search_seconds: float = 30.0  # the time limit of a search
-    client_seconds: float = 20.0  # in which a client must send a request, and the longest pause in reading an answer
     watch: bool = False  # whether an index is updated when its files change
     idle_seconds: float | None = None  # the server stops after this time without a request; None disables this
 

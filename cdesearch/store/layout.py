@@ -21,7 +21,6 @@ KNOWN_FILES = (  # every file that cdesearch writes beside the generations
     "lock.holder",
     CURRENT,
     f"{CURRENT}.new",
-    "generations.json",  # of format 7
 )
 
 _NAME = re.compile(r"[0-9a-f]{12}")

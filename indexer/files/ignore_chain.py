@@ -14,11 +14,9 @@ from indexer.files.opening import open_regular
 KINDS = (".gitignore", ".ignore", ".cdesearchignore")
 OWN_KINDS = (".ignore", ".cdesearchignore")  # the files for search tools, which can include hidden entries
 MOST_BYTES = 1_000_000  # of an ignore file
-MOST_BYTES_OF_GIT = 65_536  # of a file in which git records a path
 
 _CORE = re.compile(r"^[ \t]*\[core\](.*?)(?=^[ \t]*\[|\Z)", re.MULTILINE | re.DOTALL | re.IGNORECASE)
 _EXCLUDES_FILE = re.compile(r'^[ \t]*excludesfile[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.MULTILINE | re.IGNORECASE)
-_WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,51 +161,9 @@ def _config_home() -> Path:
 
 
 def _exclude(folder: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
-    """The rules of git's info/exclude for the repository in `folder`."""
-    git, shown = folder / ".git", f"{shown}.git/info/exclude"
+    """The rules of git's info/exclude for the repository in `folder`; that of a worktree is elsewhere, and not read."""
+    file = folder / ".git" / "info" / "exclude"
     try:
-        is_elsewhere = git.is_file()
-        top = _git_folder(folder) if is_elsewhere else folder
-        file = (top if is_elsewhere else git) / "info" / "exclude"
-        if not file.is_file():
-            return None
-    except FileNotFoundError:  # a worktree without its repository, for example in a container
+        return read_rules(file, folder, f"{shown}.git/info/exclude", unusable) if file.is_file() else None
+    except OSError:  # for example a link into a folder that this user may not read
         return None
-    except (OSError, ValueError):
-        unusable(shown, "not used: .git names a repository that does not name it in turn")
-        return None
-    return read_rules(file, top, shown, unusable)
-
-
-def _git_folder(folder: Path) -> Path:
-    """The repository's own data for a worktree or submodule, whose `.git` is a file that names a folder.
-
-    Anybody can write a file that names somebody else's folder. Therefore the named folder must name `folder` in turn,
-    as git does: `REPOSITORY/worktrees/NAME/gitdir` contains the path of the file, and the `config` of a submodule the
-    path of its folder. Raises OSError or ValueError if it does not.
-    """
-    named = _short_text(folder / ".git", folder)
-    if not named.startswith("gitdir:"):
-        raise ValueError
-    git = Path(os.path.realpath(folder / named.removeprefix("gitdir:").strip()))
-    if git.parent.name == "worktrees":
-        back, repository = Path(_short_text(git / "gitdir", git).strip()).parent, git.parent.parent
-    else:
-        back, repository = Path(_configured_worktree(git)), git
-    if os.path.realpath(git / back) != os.path.realpath(folder):
-        raise ValueError
-    return repository
-
-
-def _configured_worktree(git: Path) -> str:
-    """`core.worktree` of the configuration in `git`; raises ValueError if it has none."""
-    for section in _CORE.finditer(_short_text(git / "config", git)):
-        found = _WORKTREE.search(section[1])
-        if found:
-            return found[1]
-    raise ValueError
-
-
-def _short_text(file: Path, top: Path) -> str:
-    with open_regular(file, top) as stream:
-        return os.fsdecode(stream.read(MOST_BYTES_OF_GIT))

@@ -23,10 +23,6 @@ def cut_in_half(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
-def empty(file: Path) -> None:
-    os.truncate(file, 0)
-
-
 def flip_a_byte(file: Path) -> None:
     """Change one byte in the middle of the file, and keep the file's time."""
     before = file.stat()
@@ -52,7 +48,7 @@ def make_a_folder(file: Path) -> None:
     file.mkdir()
 
 
-KINDS = (delete, cut_in_half, empty, flip_a_byte, overwrite, append, make_a_folder)
+KINDS = (delete, cut_in_half, flip_a_byte, overwrite, append, make_a_folder)
 
 
 class SoundIndex:

@@ -3,15 +3,12 @@
 import json
 import subprocess
 import sys
-import threading
 
 import pytest
 from command import cdesearch_process
-from damage import ASKED
 
 from cdesearch.progress import Silent
-from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index, read_newest
+from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.health.doctor import diagnose
 from indexer.settings import Options
@@ -49,51 +46,3 @@ def test_every_command_sees_a_whole_index_while_it_is_updated_and_the_update_is_
         writer.kill()
     build([docs], Options(model=tiny_checkpoint), Silent())
     assert diagnose(Index.open(docs).folder).is_sound
-
-
-def test_threads_that_share_a_searcher_follow_the_newest_generation(sound):
-    searcher = Searcher(Index(sound.index), sound.encoder)
-    failures, stop = [], threading.Event()
-
-    def ask():
-        while not stop.wait(0.01):  # otherwise these threads take most of the processor time from the updates
-            try:
-                assert all(hit.chunk.text for hit in searcher.search(ASKED, k=20))
-            except Exception as error:
-                failures.append(error)
-                return
-
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for number in range(4):
-        (sound.docs / "later.md").write_text(f"the moon is late, edition {number}")
-        sound.update()
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failures
-
-
-def updated(docs, checkpoint, times):
-    """Update the index so often that the generation that was live is removed."""
-    for _ in range(times):
-        file = docs / "00.md"
-        file.write_text(file.read_text() + " moon")
-        build([docs], Options(model=checkpoint), Silent())
-
-
-@pytest.mark.parametrize("opened_again", [1, 2])
-def test_a_reader_whose_generation_is_removed_reads_the_newest_one(docs, tiny_checkpoint, opened_again):
-    """It happens again while the reader opens the newest one, which is then removed as well."""
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    first, seen = Index.open(docs), []
-
-    def read(index):
-        if len(seen) < opened_again:
-            updated(docs, tiny_checkpoint, 2)
-        seen.append(index.generation.name)
-        return index.documents.count_rows()
-
-    assert read_newest(first, read) == 12
-    assert len(seen) == len(set(seen)) == opened_again + 1

@@ -149,13 +149,3 @@ def test_an_update_keeps_the_documents_of_an_unmounted_disk_and_follows_the_othe
     assert not build([], Options(index=indexed), Silent()).changed
     (disk / "a.md").unlink()
     assert build([], Options(index=indexed), Silent()).n_documents == 2
-
-
-def test_a_folder_with_files_in_place_of_a_disk_is_read(disk, indexed):
-    unmount(disk)
-    (disk / "d.md").write_text("a file on another disk")
-    try:
-        assert build([], Options(index=indexed), Silent()).n_documents == 2
-    finally:
-        (disk / "d.md").unlink()
-    assert Index(indexed).mounts == set()

@@ -166,9 +166,7 @@ def test_a_gitignore_of_the_index_that_its_user_has_changed_is_kept(docs, tiny_c
 # The folder that --index names.
 
 
-@pytest.mark.parametrize(
-    "name", ["new", "new/.cdesearch", "a:b", "s3:", "a%20b", "a%zz", "a b ", "a#b", "a?b=c", "a'b\"c", "~x"]
-)
+@pytest.mark.parametrize("name", ["new/.cdesearch", "s3:", "a%20b", "a#b?c=d", "a'b\"c", "~x"])
 def test_an_index_path_that_looks_like_an_address_is_a_path(cats, tmp_path, name, tiny_checkpoint, monkeypatch):
     monkeypatch.chdir(tmp_path)
     build([Path("docs")], Options(index=Path(name), model=tiny_checkpoint), Silent())

@@ -145,50 +145,35 @@ def cut_manifest_of_lance(size):
 
 F32 = np.float32
 FOREIGN = ("/etc/hostname", "../../../../../foreign.txt", "tables/../../../../../foreign.txt", "..\\foreign.txt")
-ODD = ("C:foreign.txt", "C:/foreign.txt", "//server/share", "tables//x", "./manifest.json", "", "a\0b", "a\x1b]0;x\x07")
 FORGED = {
     r"checksums\.json has other content": [
-        *(checksums(name, Entry(7, 1, "0" * 64)) for name in (*FOREIGN, *ODD)),
-        *(checksums("zz", entry) for entry in (["x", 1, "0"], [-1, 1, "0"], [True, 1, "0"], [1, "q", "0"], [1, 1, 5])),
+        *(checksums(name, Entry(7, 1, "0" * 64)) for name in (*FOREIGN, "C:foreign.txt", "//server/share", "a\0b", "")),
+        *(checksums("zz", entry) for entry in (["x", 1, "0"], [-1, 1, "0"], [1, 1, 5])),
     ],
     "larger than": [large("checksums.json"), large("manifest.json")],
-    "CURRENT": [
-        current(text)
-        for text in ("../../secret", "/etc", "", "\n", "..", "0123456789AB", "0123456789ab\nx", "x" * 999_999)
-    ],
-    r"manifest\.json cannot be read": [manifest(root="/\ud800"), manifest(sources=["\ud800"])],
+    "CURRENT": [current(text) for text in ("../../secret", "/etc", "", "0123456789ab\nx", "x" * 999_999)],
+    r"manifest\.json cannot be read": [manifest(root="/\ud800")],
     "place (of a chunk is|has an) impossible": [
-        *(place(**{name: -1}) for name in ("body_start", "record", "title", "anchor", "places")),
-        *(place(body_start=number) for number in (10**30, 0.5)),
-        *(place(title=title) for title in (None, "\ud800\x1b[31m")),
-        *(place(indent=indent) for indent in ("x", " " * 1001)),
-        *(place(places=places) for places in ({"trails": [[0, "x"]]}, {"anchors": [[0, "\ud800"]]}, [1])),
-        *(place(trail=[1]), place(ordinal=True), place(line_start="\x1b]0;owned\x07"), place(page={"a": 1})),
+        *(place(**{name: -1}) for name in ("body_start", "record", "places")),
+        place(body_start=10**30),
+        place(title="\ud800\x1b[31m"),
+        place(indent=" " * 1001),
+        place(places={"trails": [[0, "x"]]}),
         place(more=1),
-        *(rows("chunks", place=text) for text in ("x", "", "[]", "null", "[" * 100_000, '{"a":' * 100_000)),
+        *(rows("chunks", place=text) for text in ("x", "[" * 100_000)),
     ],
     "fields of a chunk are impossible": [rows("chunks", fields=[None])],
-    "not numbers": [
-        rows("chunks", vector=lambda vector, number=number: [number] * len(vector))
-        for number in (float("nan"), float("inf"))
-    ],
+    "not numbers": [rows("chunks", vector=lambda vector: [float("nan")] * len(vector))],
     r"context\.safetensors": [
         claims_more,
-        *(
-            context(**{name: number})
-            for name in ("token_weights", "projection", "sample_vectors", "shift", "vectors")
-            for number in (float("nan"), float("inf"))
-        ),
-        context(token_weights=-1.0),
-        *(context({name: value}) for name, value in (("chunk_ids", "xx"), ("content_hashes", [1, 2]), ("seed", "x"))),
-        *(context(shift=np.zeros(shape, F32)) for shape in (7, (384, 1))),
-        context(shift=np.zeros(384)),
-        *(context(projection=np.zeros((384, size), F32)) for size in (0, 7, 385)),
+        *(context(**{name: float("nan")}) for name in ("token_weights", "projection", "sample_vectors", "vectors")),
+        context({"content_hashes": [1, 2]}),
+        context(shift=np.zeros((384, 1), F32)),
+        context(projection=np.zeros((384, 0), F32)),
         context(projection=np.zeros((384, 385), F32), sample_vectors=np.zeros((1, 385), F32)),
-        *(context(**{name: np.zeros((99, 7), F32)}) for name in ("vectors", "token_weights", "sample_vectors")),
         context(keys=np.zeros((3, 1, 384), F32), values=np.zeros((3, 1, 384), F32)),
     ],
-    ".": [manifest(dimension=385), manifest(context_size=7), *map(cut_manifest_of_lance, (0, 1, 15, 40))],
+    ".": [manifest(dimension=385), manifest(context_size=7), *map(cut_manifest_of_lance, (0, 40))],
 }
 
 

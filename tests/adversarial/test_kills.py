@@ -170,12 +170,12 @@ def test_a_repair_that_was_killed_keeps_a_whole_generation(call, number, sound):
 # Kills at random moments.
 
 
-def start(*command, ready=("ready",)):
-    """A process, when it has printed a line with one of the words `ready`."""
+def start(*command):
+    """A process, when it has printed `ready`."""
     command = [sys.executable, *map(str, command)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = []
-    while not any(word in line for line in lines for word in ready):
+    while "ready\n" not in lines:
         lines.append(process.stdout.readline())
         assert lines[-1], "".join(lines)  # an empty line means that the process has ended
     return process
@@ -253,22 +253,3 @@ def test_a_refresh_that_is_killed_again_and_again_leaves_the_old_context_or_the_
     build([docs], Options(model=tiny_checkpoint, refresh_context=True), Silent())
     assert Index.open(docs).manifest.context_fingerprint == after
     assert_equal(docs, whole)
-
-
-@pytest.mark.parametrize("ready", [("Looking for files",), ("Updated", "Nothing has changed")], ids=["first", "later"])
-def test_a_watch_that_is_killed_again_and_again_loses_no_change(docs, tmp_path, tiny_checkpoint, ready):
-    """The first update of `watch` is killed, or a later one of a file that is saved while it watches."""
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    numbers = random.Random(2)
-    for number in range(ROUNDS // 2):
-        (docs / f"before {number}.md").write_text(f"a change before the watch {number}")
-        process = start("-m", "cdesearch", "watch", "--index", docs / ".cdesearch", ready=ready)
-        (docs / f"new {number}.md").write_text(f"the river and the moon {number}")
-        (docs / f"{number % 12:02}.md").write_text(f"# Changed\n\nthe house has changed {number}")
-        kill_after(process, numbers.uniform(0, 1.5))
-        assert_answers(docs)
-        if "Updated" in ready:
-            assert f"before {number}.md" in Index.open(docs).documents.to_arrow()["path"].to_pylist()
-    build([docs], Options(), Silent())
-    build([docs], Options(index=tmp_path / "fresh", model=tiny_checkpoint), Silent())
-    assert contents(docs)[0].drop_columns("place").equals(contents(tmp_path / "fresh")[0].drop_columns("place"))

@@ -60,17 +60,11 @@ def refused(call, error, path, *arguments, cwd):
     ("call", "error", "name", "command"),
     [
         ("openat", "EIO", "INDEX", ["query", "moon", "--mode", "text"]),
-        ("openat", "EMFILE", "INDEX", ["doctor", "--repair"]),
-        ("openat", "ENOMEM", "INDEX", ["clear", "--yes"]),
         ("read", "EIO", "INDEX", ["index", "."]),
         ("openat", "EIO", "CURRENT", ["status"]),
         ("openat", "ESTALE", "CURRENT", ["index", ".", "--rebuild"]),
-        ("openat", "EMFILE", "CURRENT", ["doctor"]),
-        ("read", "EIO", "CURRENT", ["doctor", "--repair"]),
-        ("openat", "ENOMEM", "CURRENT", ["query", "moon", "--mode", "text"]),
         ("openat", "EIO", "{live}/manifest.json", ["status"]),
         ("openat", "EIO", "{live}/checksums.json", ["doctor", "--repair"]),
-        ("openat", "EIO", "{live}/files.jsonl", ["doctor"]),
         ("openat", "ESTALE", "{live}/context.safetensors", ["doctor", "--repair"]),
         ("openat", "EIO", "{live}/tables/documents.lance/data/{data}", ["doctor"]),
         ("openat", "EIO", "generations/aaaaaaaaaaaa/plan.json", ["index", "."]),
@@ -98,7 +92,6 @@ def test_a_file_that_cannot_be_read_now_is_named_with_the_reason(index, call, er
     ("call", "error", "name", "cause"),
     [
         ("flock", "ENOLCK", "lock", "cannot be locked"),
-        ("flock", "EOPNOTSUPP", "lock", "cannot be locked"),
         ("rename", "EXDEV", "CURRENT.new", "cannot be written"),
         ("rename", "EBUSY", "CURRENT.new", "cannot be written"),  # a mount point, as for single files in containers
         ("fsync", "EIO", "CURRENT.new", "cannot be read or written"),
@@ -162,18 +155,3 @@ def test_a_folder_that_cannot_be_written_is_reported_and_unchanged(docs, as_owne
     docs.chmod(0o700)
     assert made.stderr == f"error: {docs / '.cdesearch'} cannot be written. Name another folder with --index DIR.\n"
     assert picture(docs) == before
-
-
-@pytest.mark.slow
-def test_an_index_that_cannot_be_written_still_answers(docs, index, as_owner):
-    entries = [index, *index.rglob("*")]
-    for entry in entries:
-        entry.chmod(0o500 if entry.is_dir() else 0o400)
-    (docs / "new.md").write_text("the moon")
-    made = cdesearch_process("index", ".", cwd=docs, code=2, prefix=as_owner)
-    cdesearch_process("query", "cat", "--mode", "text", cwd=docs, prefix=as_owner)
-    cleared = cdesearch_process("clear", "--yes", cwd=docs, code=2, prefix=as_owner)
-    for entry in entries:
-        entry.chmod(0o700)
-    assert "cannot be written" in made.stderr
-    assert cleared.stderr == f"error: {index} cannot be written. {ASK_OWNER}\n"

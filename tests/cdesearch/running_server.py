@@ -41,7 +41,7 @@ def running_server(indexes, settings=None, paths=()):
     settings = replace(settings or ServeSettings(), port=0)
     with indexes, listening(settings.host, settings.port, paths) as sockets:
         url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
-        server = make_server(create_app(indexes, settings), settings)
+        server = make_server(create_app(indexes, settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
         thread.start()
         try:

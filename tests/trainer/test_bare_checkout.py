@@ -18,7 +18,7 @@ from trainer.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = (
-    "bm25s click charset_normalizer docx faiss flash_attn huggingface_hub joblib lance lancedb matplotlib"
+    "bm25s click charset_normalizer docx faiss flash_attn huggingface_hub joblib lance lancedb"
     " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
     " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
 )
@@ -63,7 +63,7 @@ def test_sigterm_saves_the_state_and_the_command_to_continue_works(small_recipe)
     more = [*command, f"--set=learning.steps={n_steps + 1}", "--set=run.watch_every=100000"]
     subprocess.run(more, env=ENVIRONMENT, check=True, capture_output=True)
     assert steps_of(out)[-1] == n_steps + 1
-    assert (out / "checkpoint" / "model.safetensors").exists() and (out / "best" / "model.safetensors").exists()
+    assert (out / "checkpoint" / "model.safetensors").exists()
 
 
 @pytest.mark.slow
@@ -103,10 +103,8 @@ def test_what_is_needed_after_the_preparation_is_checked_before_it(small_recipe,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the following arguments are required: recipe"),
         (["RECIPE", "--set", "run.out"], "--set run.out does not set a key of a section. Write --set section.key=v"),
         (["RECIPE", "--sett", "run.out=x"], "unrecognized arguments: --sett run.out=x"),
-        (["RECIPE", "--set", "run.seeed=1"], "did you mean seed"),
         (["nothing.toml"], "There is no file nothing.toml."),
     ],
 )

@@ -12,11 +12,9 @@ from conftest import TINY, make_model
 
 import trainer
 from cdesearch.errors import InputError, ModelError
-from cdesearch.models.checkpoint_files import FILES
 from cdesearch.models.contextual.model import load_checkpoint
 from trainer.export import export
 from trainer.merge import main, merge
-from trainer.replacing import UNFINISHED
 
 
 def test_the_mean_of_two_checkpoints_is_theirs_weight_by_weight(tiny_checkpoint, closed_checkpoint, tmp_path):
@@ -43,16 +41,6 @@ def test_checkpoints_that_read_texts_differently_are_not_merged(tiny_checkpoint,
     export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "prefix")
     with pytest.raises(ModelError, match=r"prefix has the prefixes \('query: ', ''\), and .* has \('', ''\)"):
         merge({tiny_checkpoint: 1, tmp_path / "prefix": 1})
-
-
-def test_numbers_that_fp16_cannot_hold_are_not_stored_in_it(tiny_checkpoint, tmp_path, capsys):
-    model = make_model(seed=1)
-    with torch.no_grad():
-        model.second_stage.backbone.tokens.weight[0, 0] = 70_000.0
-    export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "large")
-    assert main([str(tmp_path / "out"), f"{tmp_path / 'large'}=1", "--half"]) == 2
-    assert "too large for fp16" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 def arc(one, other, share):
@@ -94,7 +82,7 @@ def test_the_merged_checkpoint_has_the_windows_of_the_first(tmp_path, tiny_check
         (["MODEL=nan"], "MODEL=nan is not FOLDER=SHARE"),
         (["MODEL=1", "--slerp"], "--slerp merges two checkpoints, not 1"),
         (["MODEL=1", "MODEL/=3"], "A folder is named twice."),
-        (["MODEL=1", "decoder=1"], "decoder cannot be merged: its model_type is 'qwen3'."),
+        (["MODEL=1", "decoder=1"], "decoder cannot be a start: model_type is 'qwen3'"),
     ],
 )
 def test_what_cannot_be_merged_is_refused_in_one_line(tiny_checkpoint, tmp_path, capsys, monkeypatch, words, message):
@@ -113,21 +101,10 @@ def contents(folder):
 def test_an_input_is_not_overwritten_under_any_of_its_names(tiny_checkpoint, tmp_path, capsys):
     one = shutil.copytree(tiny_checkpoint, tmp_path / "one")
     (tmp_path / "link").symlink_to(one)
-    linked = tmp_path / "linked"
-    linked.mkdir()
-    for file in FILES:
-        (linked / file).symlink_to(one / file)
-    hard = tmp_path / "hard"
-    hard.mkdir()
-    for file in FILES:
-        os.link(one / file, hard / file)
     before = contents(one)
     for out in (one, tmp_path / "link", one / ".." / "one"):
         assert main([str(out), f"{one}=1"]) == 2
         assert "would be overwritten" in capsys.readouterr().err
-    for out in (linked, hard):  # the links are replaced, and the files that they lead to are not
-        assert main([str(out), f"{one}=1"]) == 0
-        assert not any(file.is_symlink() for file in out.iterdir())
     assert contents(one) == before
 
 
@@ -139,35 +116,6 @@ def test_a_folder_that_is_not_a_checkpoint_is_left_alone(tiny_checkpoint, tmp_pa
     assert main([str(tmp_path / "config.json"), f"{tiny_checkpoint}=1"]) == 2
     assert "is not a folder" in capsys.readouterr().err
     assert contents(tmp_path) == before
-
-
-@pytest.mark.parametrize("name", ["notes.txt", "onnx/mine.onnx", "modules/config.json"])
-def test_a_checkpoint_with_files_of_somebody_else_is_left_alone(tiny_checkpoint, tmp_path, capsys, name):
-    out = shutil.copytree(tiny_checkpoint, tmp_path / "out")
-    (out / name).parent.mkdir(exist_ok=True)
-    (out / name).write_text("mine")
-    before = contents(tmp_path)
-    assert main([str(out), f"{tiny_checkpoint}=1"]) == 2
-    assert "is not part of a checkpoint, and would be deleted" in capsys.readouterr().err
-    with pytest.raises(InputError, match="is not part of a checkpoint"):
-        export(make_model(), tiny_checkpoint / "tokenizer.json", out)
-    assert contents(tmp_path) == before
-
-
-def test_an_earlier_checkpoint_is_kept_if_the_command_is_stopped(tiny_checkpoint, tmp_path, monkeypatch):
-    out = shutil.copytree(tiny_checkpoint, tmp_path / "out")
-    before = contents(tmp_path)
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("trainer.export._export_second_stage", stop)
-        assert main([str(out), f"{tiny_checkpoint}=1", "--half"]) == 130
-    assert contents(tmp_path) == before
-    (tmp_path / f"out{UNFINISHED}").mkdir()  # of a command that was killed
-    assert main([str(out), f"{tiny_checkpoint}=1", "--half"]) == 0
-    assert contents(tmp_path) != before and [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.slow

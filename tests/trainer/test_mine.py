@@ -10,15 +10,12 @@ import torch
 from hidden_libraries import run_module_without
 from random_biencoder import biencoder_folder
 
-from cdesearch.errors import InputError, SourceError
+from cdesearch.errors import InputError
 from cdesearch.progress import Silent
 from trainer.command import mine as command
 from trainer.data.pairs.reading import Pair, read_pairs
 from trainer.data.surrogate import WordScores, open_surrogate
 from trainer.mine import NO_CANDIDATE, WORK, Mining, drawn, mine, with_negatives
-from trainer.recipe import check_recipe
-from trainer.run.folder import read_log
-from trainer.train import train
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 MARGIN = 0.05
@@ -114,19 +111,6 @@ def test_scores_are_kept_without_new_negatives(tmp_path):
     assert (second.negatives, second.scores) == (("cat moon", "old"), ())
 
 
-def test_mined_pairs_are_trained_on_with_their_negatives(folder, tmp_path):
-    mined(folder, tmp_path / "mined", count=2, model=folder / "bert")
-    values = {
-        "data": {"pairs": [tmp_path / "mined"]},
-        "model": {"start": folder / "bert"},
-        "batches": {"size": 20, "max_tokens": 32, "hard_negatives": 2},
-        "learning": {"steps": 2},
-        "run": {"out": tmp_path / "out"},
-    }
-    train(check_recipe(values, tmp_path), Silent())
-    assert sum("loss" in line for line in read_log(tmp_path / "out")) == 2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -173,15 +157,6 @@ def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(folder, tmp_pa
         with pytest.raises(InputError, match=message):
             command(tmp_path / "pairs", tmp_path / out)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-
-
-def test_mining_that_fails_writes_no_pairs(folder, tmp_path):
-    (tmp_path / "pairs").mkdir()
-    (tmp_path / "pairs" / "a.jsonl").write_text((folder / "pairs.jsonl").read_text())
-    (tmp_path / "pairs" / "b.jsonl").write_text("{")
-    with pytest.raises(SourceError, match=r"b\.jsonl:1 is not a JSON object"):
-        command(tmp_path / "pairs", tmp_path / "new" / "out")
-    assert [entry.name for entry in (tmp_path / "new" / "out").iterdir()] == [WORK]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

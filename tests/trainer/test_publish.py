@@ -55,14 +55,6 @@ def test_only_graphs_and_models_of_cdesearch_are_uploaded(tiny_checkpoint, bert,
         assemble(bert, "a/b", None, tmp_path / "out")
 
 
-def test_only_whole_checkpoints_are_assembled(tiny_checkpoint, tmp_path):
-    broken = shutil.copytree(tiny_checkpoint, tmp_path / "broken")
-    (broken / "tokenizer.json").unlink()
-    with pytest.raises(InputError, match=r"it has no tokenizer\.json"):
-        assemble(broken, "a/b", None, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings", "message"),

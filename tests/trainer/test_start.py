@@ -6,7 +6,7 @@ from hidden_libraries import run_module_without
 
 from cdesearch.errors import ModelError
 from cdesearch.models.registry import family_of
-from trainer.start import is_published, main, start_model
+from trainer.start import main, start_model
 
 
 def with_config(source, folder, **changes):
@@ -70,11 +70,3 @@ def test_a_start_that_cannot_be_made_is_one_line_and_exit_code_2(bert, tmp_path,
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and named in line
     assert not (tmp_path / "out").exists() and sorted(path.name for path in bert.iterdir()) == before
-
-
-@pytest.mark.parametrize("content", ["3", "[" * 200_000, "{}", None])
-def test_a_config_that_is_not_one_is_refused_in_one_line(tmp_path, content):
-    if content is not None:
-        (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ModelError, match=r"config\.json"):
-        is_published(tmp_path)

@@ -9,19 +9,15 @@ import time
 import numpy as np
 import pytest
 import torch
-from conftest import TINY, make_model, make_tokenizer
-from file_size_limit import files_of_at_most
+from conftest import TINY, make_tokenizer
 from msgspec.structs import replace
-from safetensors.torch import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError, ModelError, StorageError, TrainingError
+from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.config import NO_STATISTICS
-from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer import train as module
 from trainer.data.material import prepare_material
-from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
@@ -105,17 +101,6 @@ def test_losses_fall_and_the_checkpoint_embeds(recipe_file, tmp_path):
     assert encoder.encode(["the cat"], "query", None).shape == (1, 16)
 
 
-def test_gates_change_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
-    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "15", "model.start": str(closed_checkpoint)}
-    before, recipe = load_checkpoint(closed_checkpoint), load_recipe(recipe_file, changes)
-    assert before.second_stage.gates_are_zero
-    assert starting_model(recipe.model).second_stage.gates_are_zero, "the start is the plain biencoder"
-    stage = load_checkpoint(train(recipe, Silent())).second_stage
-    assert all(gate.tanh().abs().max() > 0.03 for gate in stage.gates)
-    norms = next(row["norms"] for row in read_log(recipe.run.out) if "norms" in row)
-    assert norms["gates"] > 0 and norms.keys() == {"backbone", "context", "gates", "head"}
-
-
 @pytest.mark.slow
 def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_file, tmp_path):
     changes = {"learning.epochs": "3"}
@@ -150,39 +135,6 @@ def test_a_resumed_run_can_take_more_steps_but_not_fewer(recipe_file, tmp_path):
     assert [step for step, _ in losses_of(tmp_path / "out")] == [1, 2, 3, 4, 5]
     with pytest.raises(InputError, match=r"has taken 5 steps, and the recipe has 4\."):
         train(load_recipe(recipe_file, {**changes, "learning.steps": "4"}), Silent(), resume=True)
-
-
-@pytest.mark.slow
-def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_path):
-    """At this learning rate the model soon gets worse."""
-    changes = {"run.watch_every": "1", "learning.steps": "10", "learning.rate": "0.3", "learning.warmup": "2"}
-    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
-    last = train(recipe, Silent())
-    watched = {row["step"]: row["held_out"]["true"] for row in read_log(recipe.run.out) if "held_out" in row}
-    best = min(watched, key=watched.get)
-    assert best < 10
-    state = torch.load(recipe.run.out / "state.pt")
-    assert state["progress"][0] == 10 and state["progress"][2:] == [best, watched[best]]
-    model = load_checkpoint(last.with_name("best"))
-    loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
-    weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
-    held_out = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent()).held_out
-    found = held_out_losses(GradCache(model, loss.head, 16), loss, weights, held_out)["true"]
-    assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
-
-
-def test_if_the_last_step_is_the_best_both_checkpoints_are_the_same(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.steps": "0"})
-    last = train(recipe, Silent())
-    files = {file.relative_to(last): file.read_bytes() for file in last.rglob("*") if file.is_file()}
-    best = last.with_name("best")
-    assert {file.relative_to(best): file.read_bytes() for file in best.rglob("*") if file.is_file()} == files
-
-
-def test_without_held_out_losses_there_is_no_best_checkpoint(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "1", "data.held_out": "0.0"}
-    last = train(load_recipe(recipe_file, changes), Silent())
-    assert last.is_dir() and not last.with_name("best").exists()
 
 
 @pytest.mark.slow
@@ -310,17 +262,6 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
 
 
-def test_a_start_with_a_number_that_is_not_finite_is_named(recipe_file, tmp_path):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
-    broken = tmp_path / "broken"
-    shutil.copytree(recipe.model.start, broken)
-    state = load_file(broken / "model.safetensors")
-    name = "second_stage.backbone.norm.weight"
-    save_file({**state, name: torch.full_like(state[name], torch.nan)}, broken / "model.safetensors")
-    with pytest.raises(ModelError, match=r"broken has numbers that are not finite \(model\.second_stage"):
-        train(replace(recipe, model=replace(recipe.model, start=broken)), Silent())
-
-
 @pytest.mark.parametrize(
     ("changes", "message"), [({"temperature": 1e-300}, "loss is nan"), ({"rate": 1e30}, "Lower the learning rates")]
 )
@@ -328,17 +269,6 @@ def test_numbers_that_are_not_finite_stop_the_run(recipe_file, tmp_path, changes
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.warmup": "0"})
     with pytest.raises(TrainingError, match=message):
         train(replace(recipe, learning=replace(recipe.learning, **changes)), Silent())
-
-
-@pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
-def test_the_files_of_a_checkpoint_have_the_mode_that_the_umask_allows(tmp_path, tiny_checkpoint):
-    before = os.umask(0o027)
-    try:
-        export(make_model(), tiny_checkpoint / "tokenizer.json", tmp_path / "out")
-    finally:
-        os.umask(before)
-    modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "out").rglob("*.*") if file.is_file()}
-    assert modes == dict.fromkeys(modes, 0o640) and "model.safetensors" in modes and "second_stage.onnx" in modes
 
 
 @pytest.mark.parametrize(
@@ -356,7 +286,7 @@ def test_a_recipe_that_does_not_fit_its_start_or_its_pairs_is_refused(recipe_fil
 
 
 def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
-    names = ("best/thesis.txt", "checkpoint/mine.txt", "checkpoint.new/x", "state.pt.notes-2024", "log.jsonl")
+    names = ("notes/thesis.txt", "checkpoint/mine.txt", "checkpoint.new/x", "state.pt.notes-2024", "log.jsonl")
     for file in (tmp_path / name for name in names):
         file.parent.mkdir(exist_ok=True)
         file.write_text("mine")
@@ -364,29 +294,6 @@ def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
         train(load_recipe(recipe_file, {"run.out": str(tmp_path), "learning.steps": "1"}), Silent())
     found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
     assert found == dict.fromkeys(names, "mine")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "note"),
-    [
-        ("data.held_out", "0.05", "There are no held-out losses"),
-        ("batches.hard_negatives", "2", "No pair has hard negatives, and batches.hard_negatives is 2"),
-    ],
-)
-def test_a_key_that_the_pairs_cannot_meet_is_noted(recipe_file, tmp_path, key, value, note):
-    notes = []
-    display = Silent()
-    display.note = notes.append
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), key: value})
-    prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), display)
-    assert notes[-1].startswith(note)
-
-
-@pytest.mark.parametrize("n_bytes", [10, 10_000, 60_000])
-def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_checkpoint):
-    model = make_model()
-    with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Raise the limit"):
-        export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "out")
 
 
 def train_in_two_processes(program, changes):
@@ -404,8 +311,6 @@ def test_two_processes_see_twice_the_pairs_of_a_step_and_continue(recipe_file, t
         monkeypatch.setattr(module, name, 1e-12)
     frozen = {f"learning.{name}": "1e-12" for name in ("rate", "context_rate")}
     changes = {**frozen, "learning.steps": "6", "batches.context": "cluster", "run.watch_every": "9"}
-    one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
-    train(one, Silent())
     both = {**changes, "model.context": "statistics", "run.out": tmp_path / "two"}
     one = load_recipe(recipe_file, {**changes, "model.context": "statistics", "run.out": str(tmp_path / "alone")})
     train(one, Silent())
@@ -503,19 +408,6 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
     texts = ["the cat water", "moon bread", "engine the stone"]
     context = encoder.make_context(texts, texts, texts, encoder.count_tokens(texts), seed=0)
     np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))
-
-
-@pytest.mark.slow
-def test_all_objectives_together_are_trained_with_and_the_run_can_be_resumed(recipe_file, tmp_path):
-    objectives = {"query_negatives": "true", "margin": "0.1", "quantise": "'int8'", "matryoshka": "[4, 16]"}
-    changes = {f"objective.{name}": value for name, value in objectives.items()}
-    changes |= {"learning.steps": "40", "run.out": str(tmp_path / "out")}
-    train(load_recipe(recipe_file, changes), Silent())
-    losses = [row["loss"] for row in read_log(tmp_path / "out") if "loss" in row]
-    assert sum(losses[-5:]) < sum(losses[:5])
-    train(load_recipe(recipe_file, {**changes, "learning.steps": "42"}), Silent(), resume=True)
-    with pytest.raises(InputError, match=r"objective\.margin: 0\.1 -> 0\.2"):
-        train(load_recipe(recipe_file, {**changes, "objective.margin": "0.2"}), Silent(), resume=True)
 
 
 @pytest.fixture

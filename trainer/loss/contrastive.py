@@ -1,7 +1,6 @@
 """The contrastive loss of a batch (CDE equation 2) with an optional teacher, and which documents count in it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,7 +8,6 @@ from torch.nn import functional
 
 from trainer.data.training_batch import UNKNOWN
 
-ROWS = 128  # queries whose scores are in memory at once
 EXCLUDED = -1e4  # the logit of an excluded document: probability 0, and no nan if a whole row is excluded
 
 
@@ -36,11 +34,8 @@ def beyond_margin(queries: Tensor, documents: Tensor, excluded: Tensor, margin: 
     `queries` (B, d) and `documents` (D, d) are unit vectors, which get no gradient; document i < B belongs to query i.
     (pplx-embed, with a margin of .1.)
     """
-    parts = []
-    for rows in torch.arange(len(queries), device=queries.device).split(ROWS):
-        cosines = queries[rows].float() @ documents.float().T
-        parts.append(excluded[rows] | (cosines > cosines.gather(1, rows[:, None]) + margin))
-    return torch.cat(parts)
+    cosines = queries.float() @ documents.float().T
+    return excluded | (cosines > cosines.diagonal()[:, None] + margin)
 
 
 def among_own(teacher: Tensor, owners: Tensor) -> Tensor:
@@ -74,55 +69,12 @@ def contrastive(
     `excluded` (B, D) marks false negatives. `teacher` (B, D) are logits; the Kullback-Leibler divergence of the two
     softmaxes has the weight `teacher_weight`, and the InfoNCE loss the rest (coCondenser, equations 15 and 16).
     """
-    queries, documents = queries.float(), documents.float()
     own = torch.arange(len(queries), device=queries.device)
-    loss, hits = torch.zeros((), device=queries.device), torch.empty_like(own, dtype=torch.bool)
-    to_queries, to_documents = torch.zeros_like(queries), torch.zeros_like(documents)
-    with_gradient = torch.is_grad_enabled()
-    for rows in own.split(ROWS):
-        some, all_ = (x.detach().requires_grad_(with_gradient) for x in (queries[rows], documents))
-        teacher_rows = teacher[rows] if teacher is not None and teacher_weight else None
-        summed, hits[rows] = _block(some, all_, excluded[rows], rows, temperature, teacher_rows, teacher_weight)
-        # The gradient of each block is computed at once, so that only the scores of one block are in memory.
-        if with_gradient:
-            to_queries[rows], to_one_block = torch.autograd.grad(summed, (some, all_))
-            to_documents += to_one_block
-        loss += summed.detach()
-    if with_gradient:
-        loss = _KnownGradient.apply(queries, documents, loss, to_queries, to_documents)  # type: ignore[no-untyped-call] # torch's
-    return LossOutput(loss / len(own), hits.float().mean())
-
-
-class _KnownGradient(torch.autograd.Function):
-    """The loss () of queries and documents whose gradients are already computed."""
-
-    @staticmethod
-    def forward(ctx: Any, *given: Tensor) -> Tensor:
-        _queries, _documents, loss, *gradients = given
-        ctx.save_for_backward(*gradients)
-        return loss.clone()
-
-    @staticmethod
-    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
-        to_queries, to_documents = ctx.saved_tensors
-        return scale * to_queries, scale * to_documents, None, None, None
-
-
-def _block(
-    queries: Tensor,
-    documents: Tensor,
-    excluded: Tensor,
-    own: Tensor,
-    temperature: float,
-    teacher: Tensor | None,
-    teacher_weight: float,
-) -> tuple[Tensor, Tensor]:
-    """The summed loss () of some rows, and which of them rank their `own` (R,) document first."""
-    logits = (queries @ documents.T / temperature).masked_fill(excluded, EXCLUDED)
-    loss = functional.cross_entropy(logits, own, reduction="sum")
-    if teacher is not None:
+    logits = (queries.float() @ documents.float().T / temperature).masked_fill(excluded, EXCLUDED)
+    loss = functional.cross_entropy(logits, own)
+    if teacher is not None and teacher_weight:
         soft = functional.log_softmax(teacher.masked_fill(excluded, EXCLUDED), dim=1)
         student = functional.log_softmax(logits, dim=1)
-        divergence = functional.kl_div(student, soft, reduction="sum", log_target=True)
+        divergence = functional.kl_div(student, soft, reduction="batchmean", log_target=True)
         loss = (1 - teacher_weight) * loss + teacher_weight * divergence
-    return loss, logits.argmax(dim=1) == own
+    return LossOutput(loss, (logits.argmax(dim=1) == own).float().mean())

@@ -24,7 +24,6 @@ from trainer.run.folder import claim_folder, locked, refuse_earlier_run
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import (
     Running,
-    check_start,
     check_state,
     digest_of_start,
     first_not_finite,
@@ -67,8 +66,6 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
             documents = _documents(recipe, display)
             torch.manual_seed(recipe.run.seed)
             learner: Learner = (MaskedLearner if recipe.is_masked else SequenceLearner)(recipe, documents, device)
-            for name, module in learner.modules.items():
-                check_start((name == "head" and recipe.model.head) or recipe.model.start, {name: module})
             run = PretrainingRun(recipe, learner, documents.digest, display, resume=resume)
             run.go(device)
             display.note(f"Writing {out / 'checkpoint'}")

@@ -18,7 +18,7 @@ from trainer.replacing import writing
 from trainer.run.state import STATE
 
 MARKER, CONTENT = "RUN", "cdesearch run\n"
-CHECKPOINTS = ("checkpoint", "best")
+CHECKPOINT = "checkpoint"
 LOCK = "lock"
 REMEDY = "Set run.out to a new or empty folder."
 LOCK_SECONDS = 10.0  # processes that prepare batches hold the lock for so long after a kill of their run
@@ -41,7 +41,7 @@ def claim_folder(folder: Path) -> None:
 
 def refuse_earlier_run(out: Path) -> None:
     """Raise InputError if the folder of a new run holds the state or a checkpoint of an earlier one."""
-    if any((out / name).exists() for name in (STATE, *CHECKPOINTS)):
+    if any((out / name).exists() for name in (STATE, CHECKPOINT)):
         raise InputError(
             f"{out} holds an earlier run, which would be lost.",
             "Add --resume to continue it, set another run.out, or remove the folder.",
@@ -50,7 +50,7 @@ def refuse_earlier_run(out: Path) -> None:
 
 def refuse_overwritten_models(recipe: Recipe) -> None:
     """Raise InputError if the start or the surrogate is a folder that the run writes."""
-    written = [folder.resolve() for folder in (recipe.run.out, *(recipe.run.out / name for name in CHECKPOINTS))]
+    written = [folder.resolve() for folder in (recipe.run.out, recipe.run.out / CHECKPOINT)]
     for key, model in (("model.start", recipe.model.start), ("run.surrogate", recipe.run.surrogate)):
         if model is not None and model.resolve() in written:
             raise InputError(f"{key} is {model}, which the run would overwrite.", "Set another run.out.")

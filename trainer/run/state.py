@@ -1,13 +1,9 @@
 """The state of a run on disk, with which it continues bit for bit: weights, optimizer, random numbers, and its recipe.
 
-    run.out/state.pt       what the next step depends on
-    run.out/best.pt        the trained weights with the lowest held-out loss
-
 The folder can be copied to another machine. Pairs and models may have other paths there: their digests are compared.
 """
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,19 +24,16 @@ from trainer.recipe import differences, parse_recipe, to_plain
 from trainer.replacing import replacing, writing
 
 STATE = "state.pt"
-BEST = "best.pt"
 START_FILES = ("config.json", "tokenizer.json", "sentence_bert_config.json", "model.safetensors")
 ANOTHER = "Resume with the same recipe, or set another run.out."
 
 
 @dataclass(slots=True)
 class Progress:
-    """The steps taken, the seconds that they took, and the lowest held-out loss so far."""
+    """The steps taken, and the seconds that they took."""
 
     step: int = 0
     seconds: float = 0.0
-    best_step: int = 0
-    best_loss: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +56,7 @@ def save_state(run: Running) -> None:
         "recipe": json.dumps(to_plain(run.recipe)),
         "digests": dict(run.digests),
         "processes": world(),
-        "progress": [progress.step, progress.seconds, progress.best_step, progress.best_loss],
+        "progress": [progress.step, progress.seconds],
         "optimizer": run.optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
@@ -96,7 +89,7 @@ def load_state(run: Running) -> None:
         if torch.cuda.is_available() and state["cuda"]:
             torch.cuda.set_rng_state_all(state["cuda"])
         progress = run.progress
-        progress.step, progress.seconds, progress.best_step, progress.best_loss = state["progress"]
+        progress.step, progress.seconds = state["progress"]
 
 
 def check_recipe(folder: Path, recipe: Struct, may_change: tuple[str, ...], stored: str) -> None:
@@ -114,19 +107,6 @@ def check_state(folder: Path) -> None:
     """Raise InputError if the folder of a run has no state."""
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
-
-
-def save_best(run: Running) -> None:
-    """Write the trained weights with the lowest held-out loss so far; raises StorageError."""
-    _write(run.folder / BEST, {name: trained_tensors(module) for name, module in run.modules.items()})
-
-
-def load_best(run: Running) -> None:
-    """Restore the weights that `save_best` wrote last; raises StorageError."""
-    state = _read(run.folder / BEST)
-    with readable(run.folder / BEST):
-        for name, module in run.modules.items():
-            _load_trained(run.folder, module, state[name])
 
 
 def digest_of_start(folder: Path) -> str:
@@ -149,12 +129,6 @@ def first_not_finite(modules: Mapping[str, nn.Module]) -> str | None:
             if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
                 return f"{module_name}.{name}"
     return None
-
-
-def check_start(source: Path | None, modules: Mapping[str, nn.Module]) -> None:
-    """Raise ModelError, which names the `source` of the modules, if a weight that a run begins with is not finite."""
-    if broken := first_not_finite(modules):
-        raise ModelError(f"{source} has numbers that are not finite ({broken}).", "Copy it again, or name another one.")
 
 
 def trained_tensors(module: nn.Module) -> dict[str, Tensor]:

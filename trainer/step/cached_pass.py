@@ -12,11 +12,9 @@ the graph that is replayed, so its gradient is counted once, together with that 
 Callan, 2022, equation 8). The pass without graphs need not compute it.
 """
 
-import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -24,8 +22,6 @@ from torch import Tensor
 
 from cdesearch.models.backbones.packed import Packing, pack_texts
 from trainer.data.training_batch import Tokens, sent
-
-TIDY_EVERY = 4  # micro-batches between two releases of freed memory
 
 Text = Tokens | Packing  # the texts of a micro-batch, on the device
 State = tuple[Tensor, Tensor | None]  # of the CPU, and of the GPU if that is the device
@@ -70,22 +66,15 @@ class CachedPass:
         self._network = network
         self._device = passing.device
         self.vectors = torch.empty(len(texts), *passing.shape, device=self._device)
-        # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
-        self._pieces = [
-            _Piece(sent(indices, self._device), self._send(part, packs=passing.packs), random_state(self._device))
-            for indices, part in texts.micro_batches(passing.micro_batch)
-        ]
-        for number, piece in enumerate(self._pieces):
-            for kept, now in zip(piece.state, random_state(self._device), strict=True):
-                if kept is not None and now is not None:
-                    kept.copy_(now)
-            with torch.set_grad_enabled(passing.keeps_graph and not number):
-                made = network(piece.text, piece.indices)
+        self._pieces: list[_Piece] = []
+        for rows, part in texts.micro_batches(passing.micro_batch):
+            indices, text = sent(rows, self._device), self._send(part, packs=passing.packs)
+            state = random_state(self._device)
+            with torch.set_grad_enabled(passing.keeps_graph and not self._pieces):
+                made = network(text, indices)
             of_texts = made.vectors if isinstance(made, WithLoss) else made
-            self.vectors[piece.indices] = of_texts.detach()
-            if of_texts.requires_grad:
-                self._pieces[number] = replace(piece, graph=made)
-            self._tidy(number)
+            self.vectors[indices] = of_texts.detach()
+            self._pieces.append(_Piece(indices, text, state, made if of_texts.requires_grad else None))
 
     def replay(self, gradient: Tensor) -> Tensor:
         """Run backward through every micro-batch, from the gradient (n, ...) at the results.
@@ -93,7 +82,7 @@ class CachedPass:
         Returns the local loss (), which is 0 if the network has none.
         """
         local = torch.zeros((), device=self._device)
-        for number, piece in enumerate(self._pieces):
+        for piece in self._pieces:
             made = piece.graph
             if made is None:
                 with replayed(piece.state, self._device):
@@ -103,32 +92,11 @@ class CachedPass:
                 local += made.loss.detach()
             else:
                 made.backward(gradient[piece.indices])
-            self._tidy(number)
         return local
-
-    def _tidy(self, number: int) -> None:
-        """Release freed memory after every TIDY_EVERY micro-batches, starting with the first, which needs the most."""
-        if self._device.type == "cpu" and number % TIDY_EVERY == 0:
-            release_freed_memory()
 
     def _send(self, tokens: Tokens, *, packs: bool) -> Text:
         """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""
         return (pack_texts(tokens.ids, tokens.mask) if packs else tokens).to(self._device)
-
-
-def release_freed_memory() -> None:
-    """Return freed memory to the operating system, also between live blocks. Without glibc it does nothing."""
-    if trim := _malloc_trim():
-        trim(0)
-
-
-@cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    try:
-        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return None
-    return trim
 
 
 def random_state(device: torch.device) -> State:

@@ -22,7 +22,7 @@ from trainer.data.training_batch import Batch, Windows, sent
 from trainer.execution import mean
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import WhiteningHead
-from trainer.step.cached_pass import CachedPass, Passing, Text, release_freed_memory
+from trainer.step.cached_pass import CachedPass, Passing, Text
 
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss
 
@@ -111,8 +111,6 @@ class GradCache:
         documents = self._of_documents(kept, batch)
         output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])
         output.loss.backward()
-        if self._device.type == "cpu":
-            release_freed_memory()
         return output
 
     def replay(self, passes: _Passes) -> None:

@@ -17,7 +17,6 @@ from cdesearch.models.config import MIN_TEXT_TOKENS, NO_STATISTICS, BackboneConf
 from cdesearch.models.model_card import stated_prefixes
 from cdesearch.models.published_fields import (
     DOWNLOAD_AGAIN,
-    MAX_LAYERS,
     REMEDY,
     read_fields,
     refuse_unsupported,
@@ -32,13 +31,10 @@ _ORDER = ("Transformer", "Pooling", "Dense", "Normalize")  # of modules; there m
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in the order in which sentence-transformers looks for them
 _UNKNOWN_LENGTH = 1_000_000  # tokenizers without a limit state at least this length
 _OTHER = "Use a model of a Transformer, a Pooling by mean, cls or lasttoken, and optionally Dense and Normalize."
-_LARGEST = 1e30  # of a number in config.json
 _LARGEST_DIMENSION = 65_536
-_LONGEST_PATH = 200  # characters of the folder of a module
 # The names that architectures have for the same number.
 _DIMENSIONS = ("hidden_size", "d_model", "dim", "n_embd")
 _POSITIONS = ("max_position_embeddings", "n_positions")
-_LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 # Architectures whose first position is behind the number of the padding token.
 _SHIFTED_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
 
@@ -104,8 +100,6 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
         raise ModelError(f"{file} cannot be read ({error!r:.200}).", DOWNLOAD_AGAIN) from None
     if any(Path(path).is_absolute() or ".." in Path(path).parts for _, path in modules):
         raise ModelError(f"{file} names a folder outside of its own.", DOWNLOAD_AGAIN)
-    if any(len(path) > _LONGEST_PATH or not path.isprintable() for _, path in modules):
-        raise ModelError(f"{file} names a folder with a very long name or unprintable characters.", DOWNLOAD_AGAIN)
     kinds = [kind for kind, _ in modules]
     if unknown := [kind for kind in kinds if kind not in _ORDER]:
         raise ModelError(f"{file} names modules that are not supported: {', '.join(unknown):.200}.", _OTHER)
@@ -189,7 +183,6 @@ def _shapes(transformer: Path, dense: tuple[Dense, ...]) -> BackboneConfig:
         raise ModelError("It is an adapter to another model.", "Merge the adapter, and save the whole model.")
     if fields.get("quantization_config") is not None:
         raise ModelError("Its weights are quantised (quantization_config).", "Use the published weights.")
-    _check_numbers(fields)
     named = {
         name: next((fields[one] for one in names if fields.get(one) is not None), None)
         for name, names in (("vocab_size", ("vocab_size",)), ("hidden_size", _DIMENSIONS))
@@ -203,19 +196,6 @@ def _shapes(transformer: Path, dense: tuple[Dense, ...]) -> BackboneConfig:
         dimension = layer.out_features
     vocabulary = whole_number(named, "vocab_size", 0)
     return BackboneConfig(vocabulary, dimension, 1, 1, dimension, _max_tokens(transformer, fields))
-
-
-def _check_numbers(fields: Mapping[str, Any]) -> None:
-    """Raise ModelError for numbers with which the network would take forever to build, or compute nothing."""
-    for name in _LAYERS:
-        whole_number(fields, name, 1, MAX_LAYERS)
-    for name in ("layer_norm_eps", "layer_norm_epsilon", "norm_eps", "rms_norm_eps"):
-        eps = fields.get(name, 0.0)
-        if eps is not None and (isinstance(eps, bool) or not isinstance(eps, int | float) or not 0 <= eps <= 1):
-            raise ModelError(f"{name} is {eps!r:.40} and has to be a number from 0 to 1.", REMEDY)
-    for name, value in fields.items():
-        if isinstance(value, int | float) and not abs(value) <= _LARGEST:  # also NaN
-            raise ModelError(f"{name} is {value!r:.40}, which is too large.", REMEDY)
 
 
 def _max_tokens(transformer: Path, fields: Mapping[str, Any]) -> int:

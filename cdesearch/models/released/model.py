@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.errors import InputError, ModelError
+from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
@@ -89,15 +89,9 @@ class ReleasedModel(nn.Module):
     def second_stage(self, input_ids: Tensor, attention_mask: Tensor, context_vectors: Tensor | None) -> Tensor:
         """(B, T) ids and 0/1 mask in a context of first-stage vectors (J, d) to (B, d), not normalised.
 
-        Only the first `corpus_size` vectors of a larger context are used; None is the null context. Raises InputError.
+        Only the first `corpus_size` vectors of a larger context are used; None is the null context.
         """
         context = self._null().expand(self.config.corpus_size, -1) if context_vectors is None else context_vectors
-        d = self.config.second_stage.dimension
-        if context.ndim != 2 or context.shape[1] != d or not len(context):
-            raise InputError(
-                f"The context is of shape {tuple(context.shape)} and has to be one vector of {d} numbers or more.",
-                "Give the first stage's vectors, (J, d).",
-            )
         prefix = self.second_stage_model.context_prefix(context)
         return self.second_stage_model(input_ids, attention_mask, prefix)  # type: ignore[no-any-return] # a module returns Any
 
@@ -223,7 +217,7 @@ def load_released(
         model = ReleasedModel(read)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     prompts = prompt_shapes(read.second_stage.dimension)
-    check_state(state, {**shapes, **prompts}, read.variant)
+    check_state(state, {**shapes, **prompts})
     model.load_state_dict({name: state[name].to(torch.float32, copy=True) for name in shapes}, assign=True)
     model.second_stage_model.soft_prompts = soft_prompts(state)
     return model.eval()

@@ -19,10 +19,6 @@ def test_halves_of_the_queries_are_the_whole(tmp_path):
     assert halves[0] | halves[1] == read_dataset(folder).queries and not halves[0].keys() & halves[1].keys()
 
 
-def test_sizes_that_are_not_the_published_ones_are_noted(tmp_path):
-    assert "published 5183/300/339" in read_dataset(write_set(tmp_path / "scifact")).notes[0]
-
-
 @pytest.mark.parametrize(
     ("given", "named"),
     [

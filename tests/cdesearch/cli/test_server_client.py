@@ -42,63 +42,28 @@ TEXTS = {
 }
 QUERIES = [
     ["cat"],
-    ["cats at night"],
     ["moon", "water"],
-    ["engine"],
-    ["whale"],
     ["river stone", "-k", "3"],
-    ["Katze", "-k", "2"],
     ["猫は眠る", "-k", "1"],
-    ["🐈"],
-    ["'; drop table --"[:14]],
     ['a "quoted" (query) AND OR ~^:'],
     ["a&b=c?d#e%20+f"],
     ["zebra"],
     ["cat " * 600],
-    ["moon", "--path", "notes"],
-    ["moon", "--path", "**/*.txt"],
-    ["moon", "--path", "*.nothing"],
-    ["zebra", "--path", "notes"],
-    ["moon", "--path", "notes/ünïcode 漢字.md"],
-    ["moon", "--path=pets.md"],
-    ["moon", "--path", "{notes,nothing}/*.txt", "--path", "pets.md"],
-    ["moon", "--type", "md"],
+    ["moon", "--path", "notes", "--type", "txt"],
     ["moon -notes type:md"],
-    ["--regex", "[A-Z]o?", "moon"],
     ["--regex", "m[aeo]"],
-    ["moon", "--type", "txt", "--type", "md", "--path", "notes"],
-    ["moon", "--type", "rust"],
     ["moon", "--since", "1d"],
-    ["moon", "--since", "2100-01-01"],
     ["cat", "-k", "100"],
     ["cat", "-k", "101"],
-    ["cat", "-k", "5000"],
 ]
-OPTIONS = [
-    [],
-    ["--json"],
-    ["--full", "--group"],
-    ["-C", "2"],
-    ["--format", "grep", "-C", "50"],
-    ["--format", "jsonl"],
-    ["--mode", "text"],
-    ["--mode", "dense", "--json"],
-    ["--rerank"],
-]
+OPTIONS = [[], ["--json"], ["--full", "--group"], ["--format", "grep", "-C", "2"], ["--mode", "text"], ["--rerank"]]
 ERRORS = [
     ["query", " "],
-    ["query", ""],
-    ["query", "cat", "--path", ""],
-    ["query", "cat", "--path", "[z-a]"],
     ["query", "cat", "-k", "0"],
     ["query", "path:notes"],
     ["query", "cat", "--regex", "("],
-    ["query", "cat", "--mode", "foo"],
-    ["query", "cat", "--index", "nowhere"],
-    ["query", "cat", "--model", "nowhere"],
     ["query", "c\udcffat"],
     ["search", "cat"],
-    ["quary", "cat"],
     ["cat", "--unknown"],
 ]
 
@@ -232,7 +197,7 @@ def moved(docs, monkeypatch):
 class Planted:
     """Listen on a socket in place of a server, and answer each request with `answer`, or never."""
 
-    def __init__(self, docs, answer=None, mode=0o600, pid=None):
+    def __init__(self, docs, answer=None, mode=0o600):
         make_runtime_folder()
         self.folder = docs / ".cdesearch"
         self.path, self.answer, self.asked = socket_of(self.folder), answer, []
@@ -240,7 +205,7 @@ class Planted:
         self.socket.bind(str(self.path))
         self.path.chmod(mode)
         self.socket.listen()
-        record = ServerRecord(pid or os.getpid(), __version__, "docs", "http://127.0.0.1:9/", str(self.path))
+        record = ServerRecord(os.getpid(), __version__, "docs", "http://127.0.0.1:9/", str(self.path))
         write_record(self.folder, record)
         self.thread = Thread(target=self._serve, daemon=True)
         self.thread.start()
@@ -289,17 +254,7 @@ def test_a_private_socket_of_this_process_is_used(moved):
         )
 
 
-@pytest.mark.parametrize(
-    ("options", "folder_mode"),
-    [
-        ({"mode": 0o666}, 0o700),
-        ({"mode": 0o640}, 0o700),
-        ({"mode": 0o601}, 0o700),
-        ({"pid": 2**22}, 0o700),
-        ({}, 0o755),
-    ],
-    ids=["written by all", "read by a group", "run by all", "another program", "a folder that others can enter"],
-)
+@pytest.mark.parametrize(("options", "folder_mode"), [({"mode": 0o640}, 0o700), ({}, 0o755)])
 def test_a_socket_that_others_may_have_created_is_not_used(moved, options, folder_mode):
     with Planted(moved, response(body_for(moved)), **options) as planted:
         planted.path.parent.chmod(folder_mode)
@@ -312,27 +267,9 @@ def test_a_socket_that_others_may_have_created_is_not_used(moved, options, folde
     "answer",
     [
         b"",
-        b"HTTP/1.1 200 OK\r\n\r\n",
-        b"nonsense\r\n\r\n",
-        response(b"{}"),
         response(b'{"generation": "000000000000", "hits": []}'),
-        response(b"[]"),
-        response(b"{"),
-        response(b"[" * 100_000),
         response(b'{"generation": null}', length=1000),
         response(b'{"detail": "busy"}', status="429 Too Many Requests"),
-    ],
-    ids=[
-        "closed",
-        "empty",
-        "no HTTP",
-        "no fields",
-        "another generation",
-        "no object",
-        "no JSON",
-        "nested",
-        "cut",
-        "busy",
     ],
 )
 def test_any_other_answer_of_a_server_leads_to_a_direct_search(moved, answer):

@@ -37,17 +37,12 @@ def test_an_empty_pattern_is_refused(parent):
     ("pattern", "expected"),
     [
         ("two */other/*", {"other/20.txt"}),  # relative to the working directory, as hits are printed
-        ("two */other/**", OTHER),
-        ("*/other", OTHER),
         ("two */20.txt", {"20.txt"}),
-        ("**/2?.txt", {*OTHER, "20.txt"}),
-        (".", ALL),
         ("two [[]2]/{other,guides}/*.txt", {"other/20.txt", "guides/30.txt"}),
         ("{parent}/two */{guides,other/deep}", {"guides/30.txt", "other/deep/21.txt"}),
         ("two [2]/other/20.txt", {"other/20.txt"}),  # as a hit shows it, although [2] is a set of characters
         ("{parent}/two [2]/other", OTHER),
         ("other/*", {"other/20.txt"}),  # relative to the indexed folder
-        ("*.txt", ALL),
         ("{parent}/two */guides/*", {"guides/30.txt"}),  # absolute
         ("{parent}/**/other/*", {"other/20.txt"}),
     ],
@@ -60,19 +55,11 @@ def test_a_pattern_matches_printed_paths_stored_paths_and_absolute_paths(parent,
     ("pattern", "expected"),
     [
         ("../guides/*", {"guides/30.txt"}),
-        (".", OTHER),
-        ("deep/*", {"other/deep/21.txt"}),
         ("../20.txt", {"20.txt"}),
-        ("..", ALL),
-        ("guides/*", {"guides/30.txt"}),
     ],
 )
 def test_a_pattern_may_be_typed_in_a_folder_below_the_indexed_one(parent, pattern, expected):
     assert found(parent, pattern, cwd=parent / "two [2]" / "other") == expected
-
-
-def test_of_several_patterns_one_must_match(parent):
-    assert found(parent, "guides", "20.txt", "nowhere", cwd=parent) == {"guides/30.txt", "other/20.txt", "20.txt"}
 
 
 def test_an_absolute_pattern_may_lead_through_a_link(parent, tmp_path):

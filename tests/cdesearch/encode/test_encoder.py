@@ -1,13 +1,10 @@
-import json
-import shutil
-
 import numpy as np
 import pytest
 from small_corpus import TEXTS, context_of
 
 from cdesearch.context.context import Context
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import IndexDamagedError, ModelError
+from cdesearch.errors import IndexDamagedError
 
 
 def test_a_text_embeds_the_same_alone_and_among_others(tiny_encoder):
@@ -51,29 +48,6 @@ def test_a_context_is_loaded_as_it_was_saved(name, request, tmp_path):
 def test_a_corpus_may_be_smaller_than_the_context(tiny_encoder, n_texts):
     context = context_of(tiny_encoder, TEXTS[:n_texts]) if n_texts else None
     assert np.isfinite(tiny_encoder.encode(["the cat"], "query", context)).all()
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda folder: (folder / "config.json").unlink(), "no config.json"),
-        (lambda folder: (folder / "config.json").write_text("{"), "cannot be read"),
-        (lambda folder: (folder / "tokenizer.json").write_text("{"), "tokenizer.json cannot be read"),
-        (lambda folder: (folder / "onnx" / "second_stage.onnx").write_bytes(b"x"), "cannot be loaded"),
-        (lambda folder: _add_field(folder, "rope"), "rope"),
-    ],
-)
-def test_a_damaged_checkpoint_is_named(tiny_checkpoint, tmp_path, damage, message):
-    folder = tmp_path / "damaged"
-    shutil.copytree(tiny_checkpoint, folder)
-    damage(folder)
-    with pytest.raises(ModelError, match=message):
-        load_encoder(folder)
-
-
-def _add_field(folder, name):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, name: 1}))
 
 
 def test_a_truncating_encoder_reads_the_start_of_a_text_and_never_more_than_its_model(tiny_encoder):

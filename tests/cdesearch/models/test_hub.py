@@ -15,9 +15,7 @@ from small_corpus import write_corpus
 
 from cdesearch.errors import ModelError
 from cdesearch.models.catalog import list_models, models_reading
-from cdesearch.models.export_folder import export_folder, write_speed
 from cdesearch.models.hub import KNOWN_MODELS, checkpoint_folder, is_id
-from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
@@ -141,19 +139,6 @@ def test_the_list_of_models(cache, tiny_checkpoint):
     assert rows == {"(default)": "ships", "me/model": "cached", "jxm/cde-small-v1": "cached"} | others
 
 
-def test_the_list_shows_what_the_card_and_the_export_of_a_model_say(cache, tmp_path):
-    pytest.importorskip("transformers")
-    folder = biencoder_folder(tmp_path / "model", "mpnet")
-    (folder / "README.md").write_text("---\nlicense: mit\nlanguage: [en, de]\n---\n# A model\n")
-    place = export_folder(family_of(folder).open(folder).fingerprint)
-    place.mkdir(parents=True)
-    write_speed(place, 123.4)
-    put_in_cache(cache, "me/model", folder)
-    (row,) = (row for row in list_models() if row.name == "me/model")
-    assert (row.licence, row.languages, row.dimension, row.speed) == ("mit", "en, de", "32", "123 texts/s")
-    assert row.description == "biencoder (mpnet)"
-
-
 def test_the_known_models_are_those_of_the_registry_of_mteb():
     """Except the context model of pplx-embed, which mteb does not have."""
     mteb = pytest.importorskip("mteb")
@@ -176,19 +161,10 @@ def test_a_folder_that_an_index_uses_is_listed_with_the_speed_of_its_build(cache
     keep_on_torch(model)
     build([write_corpus(tmp_path / "documents")], Options(model=model), Silent())
     build([write_corpus(tmp_path / "others")], Options(), Silent())
-    for words in (["models"], ["models", str(model)]):
-        (row,) = (line for line in run_here(words, tmp_path).stdout.splitlines() if str(model) in line)
-        assert row.startswith("folder") and " mit " in row and re.search(r" [1-9]\d* texts/s ", row)
+    (row,) = (line for line in run_here(["models"], tmp_path).stdout.splitlines() if str(model) in line)
+    assert row.startswith("folder") and " mit " in row and re.search(r" [1-9]\d* texts/s ", row)
     (default,) = (row for row in list_models() if row.state == "ships")
     assert re.fullmatch(r"[1-9]\d* texts/s", default.speed)
-
-
-def test_a_listed_model_is_described_alone(cache, tmp_path):
-    known = (("BAAI/bge-small-en-v1.5", "to fetch"), ("multilingual", "to fetch"))
-    for name, shown in (*known, ("default", "ships"), ("(default)", "ships")):
-        _, row = run_here(["models", name], tmp_path).stdout.splitlines()
-        assert row.startswith(shown)
-    assert "needs the id of a model" in run_here(["models", "fetch"], tmp_path).stderr
 
 
 def test_the_advised_readers_of_languages_are_known_models_and_those_in_the_cache_come_first(cache, tiny_checkpoint):
@@ -216,10 +192,9 @@ def test_a_model_is_fetched_by_a_command_of_its_own(cache, tiny_checkpoint, monk
         (["fetch", "me/other"], "the download failed"),
         (["fetch", "model"], "is not the id of a model"),
         (["fetch"], "cdesearch models fetch ORG/NAME"),
-        (["empty"], "has no config.json"),
+        (["me/model"], "cdesearch models fetch ORG/NAME"),
     ],
 )
-def test_what_cannot_be_fetched_or_described_is_one_line(cache, tmp_path, words, named):
-    (tmp_path / "empty").mkdir()
+def test_what_cannot_be_fetched_is_one_line(cache, tmp_path, words, named):
     failed = run_here(["models", *words], tmp_path)
     assert failed.returncode == 2 and named in failed.stderr and len(failed.stderr.splitlines()) <= 2

@@ -59,13 +59,6 @@ def answers(url):
     return True
 
 
-def test_a_port_in_use_is_one_clear_error(pages):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        with pytest.raises(InputError, match=rf"cannot listen on port {port} of 127\.0\.0\.1 .*in use.*--port"):
-            serve(None, [pages], port=port)
-
-
 def test_the_option_index_names_indexes_as_arguments_do(pages, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "cdesearch").mkdir()

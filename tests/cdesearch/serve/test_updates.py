@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from running_server import running_server, wait_until
 
-import cdesearch
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.serve import updates
 from cdesearch.serve.indexes import ServedIndexes
@@ -104,21 +103,3 @@ def test_the_process_ends_when_a_killed_server_leaves_it_alone(own_pages):
         assert process.poll() is None
         process.stdin.close()
         assert process.wait(20) == 0
-
-
-@pytest.mark.slow
-def test_a_context_that_no_longer_fits_is_renewed(own_pages, closed_checkpoint):
-    cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
-
-    def status():
-        return server.json("status")["indexes"][0]
-
-    with running_server([own_pages], ServeSettings(watch=True)) as server:
-        before = status()
-        more = own_pages.parent / "more"
-        more.mkdir()
-        for number in range(6 * before["chunks"]):
-            (more / f"{number}.md").write_text(f"engine {number} and stone")
-        more.rename(own_pages / "more")
-        wait_until(lambda: status()["documents"] > before["documents"])
-        wait_until(lambda: status()["context_fingerprint"] != before["context_fingerprint"])

@@ -18,16 +18,6 @@ def test_an_address_at_which_nothing_listens_gives_one_line_at_once(docs, tiny_c
     assert not (docs / ".cdesearch").exists()
 
 
-@pytest.mark.slow
-def test_a_cluster_that_does_not_start_is_an_error_of_the_cluster(docs, tiny_checkpoint, monkeypatch):
-    def fail(*_, **__):
-        raise Exception("The current node timed out during startup.")  # as Ray does
-
-    monkeypatch.setattr(pytest.importorskip("ray"), "init", fail)
-    with pytest.raises(ClusterError, match="timed out during startup"):
-        make_index([docs], model=tiny_checkpoint, engine="ray", workers=1)
-
-
 @pytest.mark.parametrize(
     "address", ["head:port", "head:99999", "user:SECRET@head:6379", ".:1", f"{'a' * 300}:1", "ray://head:10001", ""]
 )

@@ -110,9 +110,3 @@ def test_files_that_leave_the_index_are_named_with_the_reason(docs, tiny_checkpo
         "2 files that were indexed before are no longer in the index: 00.md, 01.md (" in cdesearch("index", docs).stderr
     )
     assert "no longer in the index" not in cdesearch("index", docs).stderr, "they are named only once"
-
-
-@pytest.mark.parametrize("size", ["0", "-5MB", "1e400", "nan"])
-def test_a_file_size_that_would_empty_the_index_is_refused(docs, size):
-    done = cdesearch("index", docs, "--max-file-size", size)
-    assert done.returncode == 2 and "is not a file size" in done.stderr and not (docs / ".cdesearch").exists()

@@ -90,14 +90,6 @@ def test_a_prefix_without_files_and_a_bucket_that_vanishes_are_told_and_lose_not
     assert run() == before
 
 
-@pytest.mark.slow
-def test_downloads_continue_after_requests_that_fail(store, files, run):
-    for number in range(20):
-        put(files, f"{number}.md", f"The light {number} is in the river.".encode())
-    store.failing, store.cut = 0.05, 0.05
-    assert len(run(parse_place(str(files)))) == 22
-
-
 def test_names_that_cannot_be_files_are_left_out_and_links_in_the_copy_are_not_followed(store, files, tmp_path):
     put(files, "moon.md/part.md", b"An object below an object.")
     folder = copies_of(files)

@@ -62,60 +62,6 @@ def test_a_repository_in_a_folder_has_rules_of_its_own(tmp_path):
     assert found(tmp_path) == ["inner/a.md"]
 
 
-def git(*arguments):
-    owner = ["-c", "user.name=x", "-c", "user.email=x@y", "-c", "protocol.file.allow=always"]
-    subprocess.run(["git", *owner, *map(str, arguments)], check=True, capture_output=True)
-
-
-@pytest.fixture
-def repository(tmp_path):
-    """A repository with one commit."""
-    git("init", tmp_path / "repo")
-    git("-C", tmp_path / "repo", "commit", "--allow-empty", "-m", "x")
-    return tmp_path / "repo"
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the worktrees")
-@pytest.mark.parametrize("kind", ["usual", "bare", "relative", "submodule"])
-def test_the_excludes_of_a_repository_apply_in_its_worktrees_and_submodules(tmp_path, repository, kind):
-    tree, excludes = tmp_path / "tree", repository / ".git" / "info"
-    if kind == "submodule":
-        git("init", tmp_path / "outer")
-        git("-C", tmp_path / "outer", "submodule", "add", repository, "tree")
-        tree, excludes = tmp_path / "outer" / "tree", tmp_path / "outer/.git/modules/tree/info"
-    elif kind == "bare":
-        git("clone", "--bare", repository, tmp_path / "bare.git")
-        git("-C", tmp_path / "bare.git", "worktree", "add", "--detach", tree)
-        excludes = tmp_path / "bare.git" / "info"
-    else:
-        git("-C", repository, "worktree", "add", "--detach", tree)
-    if kind == "relative":
-        put(tree, ".git", text="gitdir: ../repo/.git/worktrees/tree\n")
-        put(repository, ".git/worktrees/tree/gitdir", text="../../../../tree/.git\n")
-    put(excludes, "exclude", text="a.md\n")
-    put(tree, "a.md")
-    (tmp_path / "linked").symlink_to(tree)
-    for place in (tree, tmp_path / "linked"):
-        assert left_out(place) == {".git": "hidden", "a.md": ".git/info/exclude:1 a.md"}
-
-
-@pytest.mark.parametrize(
-    ("named", "is_reported"), [("out", True), ("out/.git/worktrees/tree", True), ("out/missing", False), ("a\0b", True)]
-)
-def test_a_git_file_that_names_a_foreign_folder_reads_nothing_there(tmp_path, named, is_reported):
-    put(tmp_path, "docs/a.md")
-    put(tmp_path, "docs/.git", text=f"gitdir: ../{named}\n")
-    put(tmp_path, "out/config", text="[core]\n\tbare = false\n")
-    put(tmp_path, "out/info/exclude", text="a.md\n")
-    put(tmp_path, "out/.git/info/exclude", text="a.md\n")
-    put(tmp_path, "out/.git/worktrees/tree/gitdir", text=f"{tmp_path}/elsewhere/.git\n")
-    put(tmp_path, "out/.git/worktrees/tree/commondir", text="../..\n")
-    assert found(tmp_path / "docs") == ["a.md"]
-    reason = "not used: .git names a repository that does not name it in turn"
-    reported = {".git/info/exclude": reason} if is_reported else {}
-    assert left_out(tmp_path / "docs") == {".git": "hidden", **reported}
-
-
 LARGE = "*[a-z]?[!b]*17"
 
 
@@ -140,12 +86,6 @@ def test_an_ignore_file_that_cannot_be_used_is_reported_once_with_its_reason(tmp
         UnreadFile("part/.gitignore", f"cannot be used as an ignore file: {problem}")
     ]
     assert "part/a.md" in found(tmp_path)
-
-
-def test_comments_do_not_count_as_rules(tmp_path):
-    put(tmp_path, "a.md")
-    put(tmp_path, ".gitignore", text="# a long comment that is no rule\n\n" * 20_000 + "a.md")
-    assert found(tmp_path) == []
 
 
 def test_the_excludes_of_the_user_apply(tmp_path, monkeypatch):
@@ -284,11 +224,6 @@ def test_a_beir_folder_leaves_out_its_queries_and_judgements_alone(tmp_path):
     assert found(tmp_path / "other") == ["a.md", "corpus.jsonl", "qrels/test.tsv"]
     rule = "queries and judgements of a BEIR folder"
     assert left_out(tmp_path) == {"beir/qrels/": rule, "beir/queries.jsonl": rule}
-
-
-def test_files_come_in_the_order_of_their_whole_paths(tmp_path):
-    put(tmp_path, "a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md")
-    assert found(tmp_path) == sorted(["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"])
 
 
 def test_a_change_counts_only_if_the_walk_would_see_it(tmp_path):

@@ -35,11 +35,3 @@ def test_a_longer_update_is_left_out_with_a_line(docs, run, monkeypatch, cause):
     line = update_if_quick(Index.open(docs))
     assert line.startswith("The index is behind by 1 new, 1 modified and 1 deleted files: run `cdesearch index")
     assert Index.open(docs).manifest.n_documents == 12
-
-
-def test_a_missing_source_is_named(docs, run, tmp_path, capsys):
-    folder = run(index=tmp_path / "index").folder
-    docs.rename(tmp_path / "away")
-    run_query(QueryOptions(SearchRequest("water", mode="text"), (folder,), update=True))
-    shown = capsys.readouterr()
-    assert shown.out and shown.err.startswith(f"{docs} no longer exists. Its documents stay in the index until")

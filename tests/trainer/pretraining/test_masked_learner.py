@@ -49,12 +49,6 @@ def test_the_gradient_cache_gives_the_gradient_of_the_full_graph(tmp_path, start
         torch.testing.assert_close(gradient, expected[name], atol=1e-5, rtol=1e-4, msg=name)
 
 
-def test_condenser_has_no_contrast(tmp_path, start):
-    figures = make_learner(tmp_path, start, objective__kind="condenser").add_gradient(0)
-    assert figures["loss"].item() == pytest.approx((figures["head"] + figures["late"]).item())
-    assert "contrast" not in figures
-
-
 def test_frozen_tokens_are_not_trained(tmp_path, start):
     learner = make_learner(tmp_path, start, model__freeze_tokens="true")
     learner.add_gradient(0)

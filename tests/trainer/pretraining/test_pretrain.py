@@ -1,14 +1,12 @@
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import make_checkpoint
 from random_biencoder import biencoder_folder
 from random_texts import masking_tokenizer, recipe_of
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 import trainer
 from cdesearch.encode.load import load_encoder
@@ -19,7 +17,6 @@ from trainer.pretraining.condenser import HEAD
 from trainer.pretraining.pretrain import pretrain
 from trainer.pretraining.recipe import load_pretraining_recipe
 from trainer.run.folder import read_log
-from trainer.run.state import STATE
 
 KINDS = ["condenser", "cocondenser", "diffusion"]
 
@@ -127,37 +124,6 @@ def test_diffusion_continues_with_a_network_of_qwen3_and_its_checkpoint_embeds_a
     assert vectors.shape == (2, 32) and np.isfinite(vectors).all() and vectors.any(1).all()
 
 
-def test_another_recipe_other_texts_or_another_command_cannot_resume(tmp_path, start):
-    recipe = recipe_of(tmp_path, start, learning__steps=1)
-    pretrain(recipe, Silent())
-    changed = recipe_of(tmp_path, start, learning__steps=2, learning__rate=1.0)
-    with pytest.raises(InputError, match=r"learning.rate: 0.003 -> 1.0"):
-        pretrain(changed, Silent(), resume=True)
-    longer = recipe_of(tmp_path, start, learning__steps=2)
-    another = make_checkpoint(tmp_path / "another", gate=0.25)
-    shutil.copy(start / "tokenizer.json", another)
-    with pytest.raises(InputError, match="The start differs from what"):
-        pretrain(recipe_of(tmp_path, another, learning__steps=2), Silent(), resume=True)
-    (tmp_path / "texts.jsonl").write_text((tmp_path / "texts.jsonl").read_text().replace("moon", "stone"))
-    with pytest.raises(InputError, match="The texts differs from what"):
-        pretrain(longer, Silent(), resume=True)
-    (recipe.run.out / STATE).unlink()
-    with pytest.raises(InputError, match=r"no state.pt to resume"):
-        pretrain(longer, Silent(), resume=True)
-    with pytest.raises(InputError, match=r"no state.pt to resume"):
-        pretrain(recipe_of(tmp_path, start, run__out=tmp_path / "typo"), Silent(), resume=True)
-    assert not (tmp_path / "typo").exists()
-
-
-def test_the_spans_of_a_single_held_out_document_have_no_contrast(tmp_path, start):
-    changes = {"objective__kind": "cocondenser", "learning__steps": 1}
-    for held_out, names in ((0.025, {"head", "late"}), (0.05, {"head", "late", "contrast"})):
-        recipe = recipe_of(tmp_path / str(held_out), start, texts__held_out=held_out, **changes)
-        pretrain(recipe, Silent())
-        losses = [line["held_out"].keys() for line in read_log(recipe.run.out) if "held_out" in line]
-        assert losses and all(one == names for one in losses)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -191,20 +157,6 @@ def test_a_start_or_texts_that_do_not_fit_are_refused(tmp_path, start, changes, 
     changes = {name: str(value).replace("START", str(start)) for name, value in changes.items()}
     with pytest.raises((InputError, ModelError), match=message):
         pretrain(recipe_of(tmp_path, start, **changes), Silent())
-
-
-@pytest.mark.parametrize("kind", ["condenser", "diffusion"])
-def test_a_start_with_numbers_that_are_not_finite_is_named(kind, tmp_path, start):
-    broken = start
-    if kind == "diffusion":
-        broken = pretrain(recipe_for(kind, tmp_path / "first", start, learning__steps=1), Silent())
-    broken = Path(shutil.copytree(broken, tmp_path / "broken"))
-    state = tensors(broken)
-    name = next(name for name in state if "norm" in name and not name.startswith(("own", "second_stage.context")))
-    state[name] = torch.full_like(state[name], torch.nan)
-    save_file(state, broken / "model.safetensors")
-    with pytest.raises(ModelError, match="broken has numbers that are not finite"):
-        pretrain(recipe_of(tmp_path / "run", broken, objective__kind=kind), Silent())
 
 
 def test_the_recipes_that_are_shipped_are_valid():

@@ -15,7 +15,7 @@ def recipe_with(folder, **run):
     return check_recipe(values, folder)
 
 
-@pytest.mark.parametrize("name", [STATE, "checkpoint", "best"])
+@pytest.mark.parametrize("name", [STATE, "checkpoint"])
 def test_a_new_run_does_not_replace_an_earlier_one(tmp_path, name):
     recipe = recipe_with(tmp_path)
     refuse_earlier_run(recipe.run.out)
@@ -27,10 +27,10 @@ def test_a_new_run_does_not_replace_an_earlier_one(tmp_path, name):
 
 
 @pytest.mark.parametrize("key", ["start", "surrogate"])
-@pytest.mark.parametrize("name", ["out", "out/checkpoint", "out/../out/best", "link"])
+@pytest.mark.parametrize("name", ["out", "out/../out/checkpoint", "link"])
 def test_a_model_that_the_run_would_overwrite_is_refused(tmp_path, key, name):
     (tmp_path / "out").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "out" / "best")
+    (tmp_path / "link").symlink_to(tmp_path / "out" / "checkpoint")
     with pytest.raises(InputError, match=rf"{key} is .*{name}, which the run would overwrite\. Set another run\.out"):
         refuse_overwritten_models(recipe_with(tmp_path, **{key: tmp_path / name}))
     refuse_overwritten_models(recipe_with(tmp_path, **{key: tmp_path / "another"}))

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 from batches import make_student
-from file_size_limit import files_of_at_most
 from msgspec.structs import replace as changed
 
 from cdesearch.errors import InputError, StorageError
 from trainer.recipe import check_recipe
-from trainer.run.state import BEST, STATE, Progress, Running, load_best, load_state, save_best, save_state
+from trainer.run.state import STATE, Progress, Running, load_state, save_state
 
 
 @pytest.fixture
@@ -43,14 +42,12 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize(("name", "load"), [(STATE, load_state), (BEST, load_best)])
-def test_a_damaged_file_is_named(run, name, load, damage):
+def test_a_damaged_file_is_named(run, damage):
     save_state(run)
-    save_best(run)
-    file = run.folder / name
+    file = run.folder / STATE
     file.write_bytes(DAMAGES[damage](file.read_bytes()))
-    with pytest.raises(StorageError, match=rf"{name} cannot be read\. Copy it again") as raised:
-        load(run)
+    with pytest.raises(StorageError, match=rf"{STATE} cannot be read\. Copy it again") as raised:
+        load_state(run)
     assert "\n" not in str(raised.value)
 
 
@@ -70,18 +67,3 @@ def test_a_state_continues_only_with_what_it_was_started_with(run, tmp_path):
     torch.save(torch.load(run.folder / STATE) | {"recipe": '{"modle": {}}'}, run.folder / STATE)
     with pytest.raises(InputError, match=r"was started by another version or command: .* there is no modle"):
         load_state(run)
-
-
-def test_a_full_disk_keeps_the_last_state(run):
-    with (
-        files_of_at_most(10_000),
-        pytest.raises(StorageError, match=r"state\.pt cannot be written"),
-    ):
-        save_state(run)
-    save_state(run)
-    run.progress.step = 4
-    with files_of_at_most(10_000), pytest.raises(StorageError, match="cannot be written"):
-        save_state(run)
-    assert [file.name for file in run.folder.glob("state*")] == ["state.pt"]
-    load_state(run)
-    assert run.progress.step == 3

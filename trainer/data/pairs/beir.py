@@ -24,7 +24,6 @@ class BeirFolder:
     texts: tuple[str, ...]  # title, then text
     queries: Mapping[str, str]  # those with judgements, by id
     judgements: Judgements
-    n_lines: int  # of judgements in the file
     n_stray: int  # judgements that name unknown ids, which are left out
 
 
@@ -39,9 +38,9 @@ class _Text(Struct):
 def read_beir(folder: Path) -> BeirFolder:
     """Read and check a folder; raises a SourceError that names the file and the line."""
     corpus, queries = read_texts(folder / "corpus.jsonl"), read_queries(folder)
-    judged, n_stray, n_lines = _read_judgements(folder / "qrels" / "test.tsv", corpus, queries)
+    judged, n_stray = _read_judgements(folder / "qrels" / "test.tsv", corpus, queries)
     kept = {name: queries[name] for name in judged}
-    return BeirFolder(folder.name, tuple(corpus), tuple(corpus.values()), kept, judged, n_lines, n_stray)
+    return BeirFolder(folder.name, tuple(corpus), tuple(corpus.values()), kept, judged, n_stray)
 
 
 def read_texts(corpus: Path) -> dict[str, str]:
@@ -75,8 +74,8 @@ def _read_rows(file: Path) -> dict[str, _Text]:
 
 def _read_judgements(
     file: Path, corpus: Mapping[str, str], queries: Mapping[str, str]
-) -> tuple[dict[str, dict[str, int]], int, int]:
-    """Relevant documents by query, how many judgements name unknown ids, and how many judgements there are."""
+) -> tuple[dict[str, dict[str, int]], int]:
+    """Relevant documents by query, and how many judgements name unknown ids."""
     try:
         with file.open("rb") as stream:
             header, *lines = stream.read().decode("utf-8").splitlines()
@@ -105,4 +104,4 @@ def _read_judgements(
         )
     if not judged:
         raise SourceError(f"{file} has no judgement above 0.", "Use the judgements of this corpus.")
-    return judged, n_stray, len(lines)
+    return judged, n_stray

@@ -236,16 +236,3 @@ def test_only_the_files_of_the_fingerprint_are_read(tmp_path, fields):
         shutil.copy(other / "model.safetensors", folder / name)
     (folder / "config.json").write_text(json.dumps(config | fields))
     np.testing.assert_array_equal(Embedder(folder, plain=True).encode(TEXTS, "query"), expected)
-
-
-@pytest.mark.parametrize(
-    ("size", "named"), [(10**8, "out_features is 100000000"), (60_000, "size mismatch|copying a param")]
-)
-def test_a_dense_layer_larger_than_its_weights_takes_no_memory(library, tmp_path, size, named):
-    dense = library.sentence_transformer.modules.Dense(32, 16)
-    folder, _ = biencoder(library, tmp_path, "bert", extra=[dense])
-    file = folder / "2_Dense" / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"out_features": size}))
-    with pytest.raises(ModelError, match=named) as caught:
-        load_encoder(folder)
-    assert "\n" not in str(caught.value)

@@ -113,13 +113,6 @@ def test_a_query_is_a_document_of_one_chunk(contextual):
     assert np.abs(codes_of(query) - codes_of(window)).max() <= 1
 
 
-@pytest.mark.parametrize("chunks", [[""], ["", ""]])
-def test_a_document_of_empty_chunks_has_vectors_of_zeros(contextual, chunks):
-    encoder = load_encoder(contextual, plain=True)
-    assert encoder.encode_window(chunks, None).shape == (len(chunks), 32)
-    assert not encoder.encode_window(chunks, None).any()
-
-
 def test_a_separator_in_the_text_of_a_chunk_does_not_divide_it(contextual):
     encoder = load_encoder(contextual, plain=True)
     chunks = [f"the {SEPARATOR} cat", "bread"]

@@ -19,7 +19,7 @@ from random_released import (
 )
 from safetensors.torch import save_file
 
-from cdesearch.errors import InputError, ModelError
+from cdesearch.errors import ModelError
 from cdesearch.models.backbones.joint import text_states, through
 from cdesearch.models.released.model import load_released, open_released
 
@@ -153,7 +153,7 @@ def test_fields_of_the_checkpoint_that_are_not_supported_are_named(changes, name
     assert named in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_weights_that_are_missing_unknown_of_another_shape_or_integers_are_named():
+def test_weights_that_are_missing_unknown_or_of_another_shape_are_named():
     def message(change):
         state = random_state("v1")
         change(state)
@@ -162,15 +162,10 @@ def test_weights_that_are_missing_unknown_of_another_shape_or_integers_are_named
         return str(caught.value)
 
     name = "second_stage_model.output_projection.2.bias"
-    assert f"lack {name}." in message(lambda state: state.pop(name))
-    assert "with this config: pooler.weight." in message(lambda state: state.update({"pooler.weight": torch.ones(1)}))
-    assert f"{name} is (3,) and not (32,)" in message(lambda state: state.update({name: torch.ones(3)}))
+    assert f"config: {name}." in message(lambda state: state.pop(name))
+    assert "config: pooler.weight." in message(lambda state: state.update({"pooler.weight": torch.ones(1)}))
+    assert f"config: {name}." in message(lambda state: state.update({name: torch.ones(3)}))
     assert "and 1 more" in message(lambda state: [state.pop(key) for key in list(state)[:6]])
-
-
-def test_a_context_of_another_size_is_refused():
-    with pytest.raises(InputError, match=r"\(12, 16\)"):
-        make("v1").second_stage(*texts(), torch.ones(12, 16))
 
 
 def write(folder, variant="v1", **changes):

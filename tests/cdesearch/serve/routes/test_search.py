@@ -108,19 +108,3 @@ def test_the_facets_of_all_indexes_are_their_types_and_sizes(together):
     every, *alone = (together.json("facets", index=name) for name in ("*", "pages", "other"))
     assert every["chunks"] == sum(one["chunks"] for one in alone) and every["folders"] == []
     assert every["roots"] == {one["index"]: one["root"] for one in alone}
-
-
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
-def test_an_explanation_adds_up_to_the_score_of_the_hit(server, mode):
-    filters = {"q": "the river has stone", "mode": mode, "type": "md"}
-    answer = server.json("search", k=2, offset=1, **filters)
-    assert answer["hits"]
-    for hit in answer["hits"]:
-        explained = server.json("explain", chunk=hit["chunk"], k=3, **filters)
-        assert explained["score"] == pytest.approx(hit["score"], abs=1e-6)
-        if mode == "hybrid":
-            total = explained["dense"]["contribution"] + explained["text"]["contribution"]
-            assert total == pytest.approx(hit["score"], abs=1e-6)
-        if mode == "text":
-            assert sum(word["bm25"] for word in explained["words"]) == pytest.approx(hit["score"], rel=1e-5)
-        assert [word["word"] for word in explained["words"]] == ["the", "river", "has", "stone"]

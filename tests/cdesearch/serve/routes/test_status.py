@@ -24,12 +24,6 @@ def test_status_has_the_facts_of_the_command(server):
     assert facts | {"updated_hours_ago": 0} == expected | {"updated_hours_ago": 0}
 
 
-def test_one_index_can_be_named(pages, own_pages):
-    with running_server([pages, own_pages]) as server:
-        assert [facts["name"] for facts in server.json("status")["indexes"]] == ["pages", "own"]
-        assert [facts["name"] for facts in server.json("status", index="own")["indexes"]] == ["own"]
-
-
 @pytest.mark.slow
 def test_a_generation_that_cannot_be_used_is_reported(own_pages, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)  # it must not see the sound generation

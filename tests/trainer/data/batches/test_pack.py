@@ -27,12 +27,6 @@ def test_batches_are_equal_of_one_domain_and_hold_every_pair_once(lengths, batch
         assert all(0 <= row < n for row in seen)
 
 
-def test_epochs_are_packed_differently_and_the_same_epoch_identically():
-    domains = {"d": clusters_of(64, 8)}
-    epochs = [[batch.rows.tolist() for batch in pack(domains, 8, 1, epoch)] for epoch in (0, 0, 1)]
-    assert epochs[0] == epochs[1] != epochs[2]
-
-
 def greedy_tour(centroids, first):
     """The tour to the nearest remaining cluster, by dot products one at a time."""
     tour = [first]

@@ -1,5 +1,4 @@
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -66,9 +65,7 @@ def is_alive(pid):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FORKS or sys.platform != "linux", reason="finds processes by ps, as on Linux")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_a_signal_to_the_process_group_ends_all_workers(small_recipe, number, code):
-    """Ctrl-C and schedulers signal every process of a group."""
+def test_workers_notice_that_their_run_was_killed(small_recipe):
     out = small_recipe.parent / "out"
     program = (
         "import sys; import trainer.data.batches.stream as stream; from trainer.__main__ import main\n"
@@ -88,15 +85,8 @@ def test_a_signal_to_the_process_group_ends_all_workers(small_recipe, number, co
         assert process.poll() is None
     workers = children_of(process)
     assert len(workers) == 2
-    if number == signal.SIGKILL:
-        process.kill()  # the workers must notice this by themselves
-    else:
-        os.killpg(process.pid, number)
-    _, messages = process.communicate()
-    assert process.returncode == code
-    if number != signal.SIGKILL:
-        assert messages.splitlines()[-1].startswith("Stopped. The state is saved")
-        assert (out / "state.pt").exists()
+    process.kill()
+    process.communicate()
     deadline = time.monotonic() + 60
     while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.speed.material import Material, read_drawn, write_drawn
-from benchmarks.speed.synthetic import grow, source_index
+from benchmarks.speed.synthetic import Material, grow, read_drawn, source_index, write_drawn
 
 
 @pytest.mark.slow
