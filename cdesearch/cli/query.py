@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdesearch.builders import BUILDER
 from cdesearch.cli.exits import DONE, NO_HITS
-from cdesearch.cli.hits.grouping import HitGroup, group_hits, search_for_groups
+from cdesearch.cli.hits.grouping import UNLIKELY, HitGroup, group_hits, search_for_groups, without_unlikely
 from cdesearch.cli.hits.render import (
     Shown,
     as_percentage,
@@ -126,6 +126,9 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
 def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> None:
     """Print the hits or open the best one, and remember their places if people see them."""
     groups = group_hits(result.hits, options.request.k) if options.is_grouped else [*map(HitGroup, result.hits)]
+    every = len(groups)
+    if options.is_for_people:
+        groups = without_unlikely(groups)
     if groups and (options.open or options.is_for_people):
         from cdesearch.cli.hits.opening import open_place, remember
 
@@ -142,6 +145,8 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
         show_styled(shown, groups, has_pager=options.is_for_people and not options.no_pager)
     else:
         show_plain(shown, groups)
+    if len(groups) < every:
+        _note(f"{every - len(groups)} more below {UNLIKELY:.0%} confidence.")
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:

@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cdesearch.context.vectors import Floats
-from cdesearch.search.exact import exact_terms, is_exact
+from cdesearch.search.exact import ExactTerm, exact_terms, is_exact
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.store.schema import Hit
+from cdesearch.words.analyzer import query_words, text_words
+from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.word_forms import STEM, pieces, without_accents, word_stem
 
@@ -87,10 +89,18 @@ def _exact_answers(query: str, hits: Sequence[Hit]) -> frozenset[int]:
     terms = exact_terms(query)
     if not terms or not is_exact(query):
         return frozenset()
-    holders = [hit for hit in hits if all(term.count(hit.chunk.text) for term in terms)]
+    holders = [hit for hit in hits if all(_contains(term, hit.chunk.text) for term in terms)]
     if len(holders) > FEW:
         holders = [hit for hit in holders if all(term.is_defined_in(hit.chunk.body) for term in terms)]
     return frozenset(hit.rank for hit in holders)
+
+
+def _contains(term: ExactTerm, text: str) -> bool:
+    """Whether a text contains a term, or a name or number in another spelling."""
+    if term.count(text):
+        return True
+    whole = next(iter(query_words(term.text, [])), None)  # the first word of a name is the name itself
+    return not term.is_phrase and whole in text_words(text, ENGLISH).split(" ")
 
 
 def asked_words(query: str) -> frozenset[str]:

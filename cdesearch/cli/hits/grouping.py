@@ -12,6 +12,9 @@ MAX_FETCHED = 100  # hits that a server returns at most
 Document = tuple[str | None, str]  # the name of the index in a search of several, and the id in the index
 
 
+UNLIKELY = 0.05  # the confidence below which people do not see a hit beside better ones
+
+
 @dataclass(slots=True)
 class HitGroup:
     """The best hit of a document, with its further hits."""
@@ -43,6 +46,12 @@ def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
         alone, group.more = group.more[: k - 1], group.more[k - 1 :]
         return [group, *map(HitGroup, alone)]
     return list(groups.values())[:k]
+
+
+def without_unlikely(groups: Sequence[HitGroup]) -> list[HitGroup]:
+    """The groups whose best hits are not UNLIKELY to be relevant; all groups if every one is."""
+    likely = [group for group in groups if group.best.confidence is None or group.best.confidence >= UNLIKELY]
+    return likely or list(groups)
 
 
 def _by_document(hits: Sequence[Hit]) -> dict[Document, HitGroup]:

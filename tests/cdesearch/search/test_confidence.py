@@ -55,7 +55,7 @@ def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank():
 
 @pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2), None)])
 def test_without_a_scale_or_a_cosine_the_words_alone_decide(scale, cosine):
-    (found,) = with_confidence("cats", (hit(cosine=cosine),), scale, 2.0)
+    (found,) = with_confidence("cats purr", (hit(cosine=cosine),), scale, 2.0)
     assert found.confidence == pytest.approx(
         probability(BY_WORDS.bias, BY_WORDS.evidence * math.log(2), BY_WORDS.share)
     )

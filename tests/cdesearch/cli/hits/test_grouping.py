@@ -1,6 +1,8 @@
 """Hits are grouped by document."""
 
-from cdesearch.cli.hits.grouping import group_hits, search_for_groups
+from dataclasses import replace
+
+from cdesearch.cli.hits.grouping import group_hits, search_for_groups, without_unlikely
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
 
@@ -49,3 +51,9 @@ def test_more_hits_are_searched_if_a_few_documents_fill_the_first_ones():
     assert [group.best.chunk.path for group in group_hits(result.hits, 5)] == ["book", "25", "26", "27", "28"]
     assert searched(hits[:15], 5)[0] == [20], "there are no more"
     assert searched(hits[:25] * 8, 5)[0] == [20, 100], "not again and again"
+
+
+def test_unlikely_hits_are_left_out_beside_better_ones_alone():
+    groups = group_hits([replace(hit(n, f"{n}.md", "text"), confidence=c) for n, c in ((1, 0.4), (2, 0.01))], 5)
+    assert without_unlikely(groups) == groups[:1]
+    assert without_unlikely(groups[1:]) == groups[1:]

@@ -71,7 +71,7 @@ def test_a_document_cannot_forge_a_passage_or_the_end_of_its_own(agent):
 
 def test_a_larger_budget_is_used(agent):
     sizes = [len(text_of(search(agent, k=50, max_tokens=n))) for n in (300, 1000, 4000)]
-    assert sizes[0] * 2 < sizes[1] and sizes[1] * 2 < sizes[2]
+    assert sizes[0] * 1.5 < sizes[1] and sizes[1] * 1.5 < sizes[2]
 
 
 @pytest.mark.parametrize("max_tokens", [400, 4000])

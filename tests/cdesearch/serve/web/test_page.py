@@ -164,7 +164,7 @@ def test_the_evidence_of_a_hit_adds_up_to_its_score(browser):
     assert browser.text(".hit .score").split()[-1] == f"{score:.2f}"
     rows = [row.text.split() for row in browser.every(".why tbody tr")]
     assert [row[0] for row in rows] == ["prune", "roses"]
-    bm25 = float(re.search(r"BM25 ([\d.]+) against", browser.text(".why"))[1])
+    bm25 = float(re.search(r"BM25 ([\d.]+) is", browser.text(".why"))[1])
     assert sum(float(row[-1]) for row in rows) == pytest.approx(bm25, abs=0.011)
     browser.picture("why-light")
 
