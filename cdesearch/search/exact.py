@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.words.analyzer import runs_of
-from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
-from cdesearch.words.stop_words import STOP_WORDS
+from cdesearch.words.stop_words import EVERY_STOP_WORD
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
@@ -87,8 +86,8 @@ class ExactTerm:
 
     @property
     def is_of_common_words(self) -> bool:
-        """Whether full text ignores all words of the term."""
-        return all(word.lower() in STOP_WORDS[ENGLISH] for word in _WORDS.findall(self.text))
+        """Whether full text may ignore all words of the term."""
+        return all(word.lower() in EVERY_STOP_WORD for word in _WORDS.findall(self.text))
 
     @property
     def condition(self) -> str:

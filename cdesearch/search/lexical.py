@@ -17,6 +17,7 @@ from cdesearch.store.index import Index
 from cdesearch.words.analyzer import query_words
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import ignored_words, main_language
+from cdesearch.words.stop_words import EVERY_STOP_WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -190,7 +191,8 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
     from lancedb import query as lance
 
     match: Any = lance.MatchQuery
-    needed = [" ".join(searched_words(index, word)) for word in term.text.split()]
+    words = [word for word in term.text.split() if word.lower() not in EVERY_STOP_WORD]
+    needed = [" ".join(searched_words(index, word)) for word in words]
     columns = ("words",) if term.is_phrase else ("words", "names")
     every = [
         (lance.Occur.MUST, lance.BooleanQuery([(lance.Occur.SHOULD, match(words, one, boost=0.0)) for one in columns]))

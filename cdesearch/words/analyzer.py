@@ -5,7 +5,8 @@ splits the result at spaces, and compares the pieces as they are.
 
 | In a text | Its words |
 |---|---|
-| `Houses` | `hous`: the stem in the language of the text; function words of this language are left out |
+| `Houses` | `hous`: the stem; function words of the language of the text are left out |
+| `Häuser` | `haus`, `hauser`: the stem, and outside English also the word, so that no query has to know the language |
 | `cancelShipment`, `cancel_shipment` | `cancelship`, `cancel`, `shipment`: the whole, and its parts |
 | `os.path.join`, `a@b.org` | the whole, each name, and its parts |
 | `1,428.00`, `1 428` | `1428` |
@@ -18,13 +19,15 @@ splits the result at spaces, and compares the pieces as they are.
 | `서울에서` | the pairs of its syllables |
 | `בירושלים`, `والملفات` | with and without prefixes; without the article |
 
-A query has the same words without beginnings, because a query for an address does not ask for its beginning.
+A query has the same words without beginnings, because a query for an address does not ask for its beginning. Two words
+of a short query may also be those of a name: `cancel shipment` has the word `cancelship`, too.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.numbers import ACCOUNT, GROUPS, PHONE, TIMESTAMP, amount, hash_prefixes, number_words
@@ -38,12 +41,13 @@ from cdesearch.words.scripts import (
     without_article,
     without_prefixes,
 )
-from cdesearch.words.stems import stems
+from cdesearch.words.stems import folded, stems
 from cdesearch.words.stop_words import STOP_WORDS
 
 LONGEST = 128  # characters of a word; digests of SHA-512 have so many
 MOST_PARTS = 12  # of a name; a run of letters with more is data
 FOLDERS = 3  # the last folders of a path are words of its chunks
+MOST_JOINED = 8  # words of a query of which two may be one name
 POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, or the beginning of a hash
 
 _LETTER = (
@@ -89,13 +93,21 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
     """
     spoken = tuple(dict.fromkeys((*languages, ENGLISH)))
     found: dict[str, float] = {}
-    for run in runs_of(query):
+    runs = runs_of(query)
+    for run in runs:
         own: dict[str, float] = {}
         for language in spoken:
             for word, weight in _words(run, language, is_query=True):
                 own[word] = max(weight, own.get(word, 0.0))
+        if run.isalpha() and own and not UNSPACED.search(run):
+            own.setdefault(folded(run.lower()), 1.0)
         for word, weight in own.items():
             found[word] = found.get(word, 0.0) + weight
+    if len(runs) <= MOST_JOINED:
+        for first, second in pairwise(runs):
+            if all(part.isalnum() and _words(part, ENGLISH, is_query=True) for part in (first, second)):
+                for word, _ in _words((first + second).lower(), ENGLISH, is_query=True)[:1]:
+                    found.setdefault(word, POSSIBLE)
     return found
 
 
@@ -109,7 +121,7 @@ def runs_of(text: str) -> list[str]:
 @lru_cache(maxsize=100_000)
 def _words(run: str, language: str, *, is_query: bool) -> Weighted:
     """The words of one run of letters, digits and what joins them."""
-    if run.isascii() and run.isalpha() and run.islower():
+    if language == ENGLISH and run.isascii() and run.isalpha() and run.islower():
         return () if run in STOP_WORDS.get(language, ()) or len(run) > LONGEST else ((stems(run, language)[0], 1.0),)
     found: dict[str, float] = {}
     for word, weight in _all_words(run, language, is_query=is_query):
@@ -180,7 +192,14 @@ def _whole(word: str, language: str, *, is_query: bool) -> Iterator[tuple[str, f
             elif other:
                 yield from _inflected(other, language)
         return
+    yield from _forms(word, language)
+
+
+def _forms(word: str, language: str) -> Iterator[tuple[str, float]]:
+    """The stems of a word, and outside English also the word itself."""
     yield from ((stem, 1.0) for stem in stems(word, language))
+    if language != ENGLISH:
+        yield folded(word), 1.0
 
 
 def _inflected(word: str, language: str) -> Iterator[tuple[str, float]]:
@@ -189,6 +208,6 @@ def _inflected(word: str, language: str) -> Iterator[tuple[str, float]]:
         noun = without_article(word)
         yield from ((stem, 1.0) for form in (noun, f"ال{noun}") for stem in stems(form, "ar"))
         return
-    yield from ((stem, 1.0) for stem in stems(word, language))
+    yield from _forms(word, language)
     if HEBREW.match(word):
         yield from ((shorter, POSSIBLE) for shorter in without_prefixes(word))

@@ -191,3 +191,5 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         "sr": _SERBIAN, "fa": _PERSIAN,
     }.items()
 }  # fmt: skip
+# Of all languages: a text in any of them does not have these words in full text.
+EVERY_STOP_WORD = frozenset[str]().union(*STOP_WORDS.values())

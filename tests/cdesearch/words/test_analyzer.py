@@ -104,6 +104,18 @@ def test_a_name_is_one_word_more_than_its_parts():
     assert not finds_as_whole("should_strip_auth", "it should strip auth")
 
 
+def test_a_word_is_found_as_it_is_even_if_its_language_is_not_known():
+    for text, language in (("kleine Häuser", "de"), ("les états", "fr"), ("в доме", "ru")):
+        words = text_words(text, language).split(" ")
+        assert all(query_words(word, ["en"]).keys() & {*words} for word in text.split(" ")[1:])
+
+
+def test_two_words_of_a_short_query_may_be_a_name():
+    assert query_words("cancel shipment", [])["cancelship"] == query_words("DEC 0054", [])["dec0054"] == 0.5
+    assert "theship" not in query_words("the ship", [])
+    assert "onetwo" not in query_words("one two three four five six seven eight nine ten", [])
+
+
 def test_function_words_are_left_out_in_the_language_of_the_text():
     assert text_words("the house and the tree", "en") == "hous tree"
     assert text_words("das Haus und der Baum", "de") == "haus baum"
