@@ -13,6 +13,7 @@ ACCOUNT = r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?"  # an IBAN
 PHONE = r"\+\d{1,3}(?:[ ()/.-]{0,3}\d){6,12}"
 TIMESTAMP = r"\d{4}-\d\d-\d\dT(?=\d)"  # its date; the time follows
 GROUPS = r"\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?"  # 14 800
+MOST_BEGINNINGS = 6  # of a number with separators; the addresses of IPv4 have two
 SHORTEST_HASH, LONGEST_PREFIX = 7, 12
 _HEXADECIMAL = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,}")
 
@@ -31,7 +32,7 @@ def number_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if decimal:
         return (f"{decimal[1]}.{decimal[2]}",), ()
     ends = [match.start() for match in _SEPARATOR.finditer(run)]
-    return (run,), tuple(run[:end] for end in ends[1:])
+    return (run,), tuple(run[:end] for end in ends[1:MOST_BEGINNINGS])
 
 
 def amount(run: str) -> str | None:
@@ -57,4 +58,5 @@ def hash_prefixes(word: str) -> tuple[str, ...] | None:
     """The beginnings of a hash in lower case by which it is found; None if the word is not a hash."""
     if not _HEXADECIMAL.fullmatch(word):
         return None
-    return tuple(word[:end] for end in range(SHORTEST_HASH, min(LONGEST_PREFIX, len(word) - 1) + 1))
+    return tuple(word[:end] for end in range(MOST_BEGINNINGS = 6  # of a number with separators; the addresses of IPv4 have two
+SHORTEST_HASH, min(LONGEST_PREFIX, len(word) - 1) + 1))

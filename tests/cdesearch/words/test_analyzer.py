@@ -1,5 +1,7 @@
 """A query finds a text whichever spelling of its words each of them uses."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,6 +134,15 @@ def test_runs_of_letters_that_are_data_have_no_parts():
     data = "aB3" * 100
     assert text_words(data, "en") == "" == text_words("x" * 50_000, "en")
     assert all(len(word) <= LONGEST for word in text_words(f"{data}.{data}", "en").split(" "))
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a.", "1 ", "1,", "1:", "123 ", "AB12 ", "+1 2", "a-", "aB", "é", " ABCD", " ()/-"]
+)
+def test_a_text_that_repeats_what_joins_words_takes_no_time_of_its_square(piece):
+    started = time.thread_time()
+    text_words(f"AB12 +49{piece * 50_000}", "en")
+    assert time.thread_time() - started < 1
 
 
 @given(st.text(max_size=200), st.sampled_from(["en", "de", "ar", "ja", "he", "xx"]))
