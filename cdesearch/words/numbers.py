@@ -58,5 +58,4 @@ def hash_prefixes(word: str) -> tuple[str, ...] | None:
     """The beginnings of a hash in lower case by which it is found; None if the word is not a hash."""
     if not _HEXADECIMAL.fullmatch(word):
         return None
-    return tuple(word[:end] for end in range(MOST_BEGINNINGS = 6  # of a number with separators; the addresses of IPv4 have two
-SHORTEST_HASH, min(LONGEST_PREFIX, len(word) - 1) + 1))
+    return tuple(word[:end] for end in range(SHORTEST_HASH, min(LONGEST_PREFIX, len(word) - 1) + 1))
