@@ -18,7 +18,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.search.exact import ExactTerm, exact_terms, is_exact
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.store.schema import Hit
-from cdesearch.words.analyzer import query_words, text_words
+from cdesearch.words.analyzer import path_words, query_words, text_words
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.word_forms import STEM, pieces, without_accents, word_stem
@@ -77,22 +77,26 @@ def with_confidence(query: str, hits: Sequence[Hit], scale: CosineScale | None, 
     reach with this query, as in `Evidence`; 0 if full text found nothing.
     """
     asked, sure = asked_words(query), _exact_answers(query, hits)
-    estimated = (max(_confidence(hit, asked, scale, noise), CERTAIN if hit.rank in sure else 0.0) for hit in hits)
+    estimated = (max(_confidence(hit, asked, scale, noise), sure.get(hit.rank, 0.0)) for hit in hits)
     return tuple(replace(hit, confidence=confidence) for hit, confidence in zip(hits, estimated, strict=True))
 
 
-def _exact_answers(query: str, hits: Sequence[Hit]) -> frozenset[int]:
-    """The ranks of the hits that contain all that is asked, a name or quoted phrases, as a whole.
+def _exact_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
+    """The least confidence of hits by their ranks: those that contain a name or quoted phrases that are all of a query.
 
-    If more than FEW hits contain it, those that define the name are the answer.
+    If files have this name, their hits are the answer. If more than FEW hits contain it, those that define it are, and
+    the others the less the more there are.
     """
+    name = ExactTerm(query.strip())
+    if named := [hit.rank for hit in hits if name.is_name_of(hit.chunk.path)]:
+        return dict.fromkeys(named, CERTAIN)
     terms = exact_terms(query)
     if not terms or not is_exact(query):
-        return frozenset()
+        return {}
     holders = [hit for hit in hits if all(_contains(term, hit.chunk.text) for term in terms)]
-    if len(holders) > FEW:
-        holders = [hit for hit in holders if all(term.is_defined_in(hit.chunk.body) for term in terms)]
-    return frozenset(hit.rank for hit in holders)
+    share = FEW / max(FEW, len(holders))
+    defining = [hit.rank for hit in holders if all(term.is_defined_in(hit.chunk.body) for term in terms)]
+    return {hit.rank: CERTAIN * share for hit in holders} | dict.fromkeys(defining, CERTAIN)
 
 
 def _contains(term: ExactTerm, text: str) -> bool:
@@ -137,7 +141,8 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
     else:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
         weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
-    share = share_of_words(asked, hit.chunk.text)
+    parts = f"{text_words(hit.chunk.text, ENGLISH)} {path_words(hit.chunk.path)}"
+    share = share_of_words(asked, f"{hit.chunk.text} {parts}")
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
     return float(1 / (1 + np.exp(-logit)))
 

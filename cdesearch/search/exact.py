@@ -28,7 +28,8 @@ SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence o
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
 _WORDS = re.compile(r"[^\W_]+")
-_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”")
+# The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
+_QUOTED = re.compile(r"\"([^\"\n]+)\"|„([^„“”\n]+)[“”]|“([^“”\n]+)”|«([^«»\n]+)»|「([^「」\n]+)」")
 _CODE = re.compile(
     r"""
       (?<![\w-])--?[a-zA-Z]\w*(?:-\w+)*                 # --dry-run
@@ -40,6 +41,7 @@ _CODE = re.compile(
     """,
     re.VERBOSE,
 )
+_ADDRESS = re.compile(r"(?=\S*\d)[^\s\"“”]{2,}|\d{4}-\d\d-\d\d \d\d:\d\d\S*")  # also times, parts of addresses of pages
 _TOO_LONG = re.compile(rf"\w{{{MAX_CHARACTERS + 1},}}")  # _CODE would take time that grows with its square
 _SEPARATOR = re.compile(r"\.|::|->")
 _BEFORE, _AFTER = 200, 600  # characters around a name that tell whether it is defined there
@@ -82,7 +84,7 @@ class ExactTerm:
     @property
     def is_one_word(self) -> bool:
         """Whether full text takes the term for a single word, whose score it already contains."""
-        return not self.is_phrase or len(self.text.split()) < 2
+        return len(runs_of(self.text)) < 2
 
     @property
     def is_of_common_words(self) -> bool:
@@ -152,7 +154,10 @@ class ExactTerm:
 
 def exact_terms(query: str) -> tuple[ExactTerm, ...]:
     """The terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
-    quoted = [ExactTerm(" ".join((one[1] or one[2]).split()), is_phrase=True) for one in _QUOTED.finditer(query)]
+    quoted = [
+        ExactTerm(" ".join("".join(filter(None, one.groups())).split()), is_phrase=True)
+        for one in _QUOTED.finditer(query)
+    ]
     rest = _TOO_LONG.sub(" ", _QUOTED.sub(" ", query))
     only = _only_name(rest)
     names = [only] if only else [match[0] for match in _CODE.finditer(rest)]
@@ -163,8 +168,9 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
 
 def _only_name(text: str) -> str | None:
     """The text without blanks and parentheses if it is one word, name, number or address; otherwise None."""
-    name = text.strip().removesuffix("()")
-    return name if runs_of(name) == [name] and " " not in name else None
+    name = text.strip().rstrip("?!,;").removesuffix("()")
+    is_name = runs_of(name) == [name] or _ADDRESS.fullmatch(name) is not None
+    return name if is_name and not (" " in name and _ADDRESS.fullmatch(name) is None) else None
 
 
 def is_exact(query: str) -> bool:

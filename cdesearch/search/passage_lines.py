@@ -151,14 +151,19 @@ def matching_lines(lines: Sequence[Line], hit: Hit, query: str) -> frozenset[int
         return frozenset(at for at, line in own.items() if line.row in hit.matches)
     from cdesearch.search.confidence import asked_words, share_of_words  # they import NumPy
     from cdesearch.search.exact import exact_terms
+    from cdesearch.words.analyzer import query_words as analyzed_words
+    from cdesearch.words.analyzer import text_words
+    from cdesearch.words.known import ENGLISH
 
     words = parse_query(query).words
     phrases = [term for term in exact_terms(words) if term.is_phrase]
     quoting = frozenset(at for at, line in own.items() if any(term.count(line.text) for term in phrases))
     if quoting:
         return quoting
-    asked = asked_words(words)
+    asked, analyzed = asked_words(words), analyzed_words(words, []).keys()
     shares = {at: share_of_words(asked, line.text) for at, line in own.items()}
+    if not any(shares.values()):  # names and numbers in another spelling
+        shares = {at: len(analyzed & set(text_words(line.text, ENGLISH).split(" "))) for at, line in own.items()}
     most = max(shares.values(), default=0.0)
     return frozenset(at for at, share in shares.items() if share == most > 0)
 

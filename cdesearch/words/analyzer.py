@@ -47,6 +47,7 @@ from cdesearch.words.stop_words import STOP_WORDS
 LONGEST = 128  # characters of a word; digests of SHA-512 have so many
 MOST_PARTS = 12  # of a name; a run of letters with more is data
 FOLDERS = 3  # the last folders of a path are words of its chunks
+LEAST_JOINED = 8  # digits of a telephone or book number that is written with hyphens
 MOST_JOINED = 8  # words of a query of which two may be one name
 POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, or the beginning of a hash
 
@@ -60,15 +61,21 @@ _JOINT = r"(?:[-.'\u2019@&]|::|->|[,:/](?<=\d.)(?=\d))"
 def _runs(letter: str) -> re.Pattern[str]:
     around = rf"(?<!{letter}){{}}(?!{letter})"
     special = "|".join(map(around.format, (ACCOUNT, GROUPS, r"[A-Za-z]\w?(?:\+\+|#)")))
-    return re.compile(rf"{special}|(?<!\w){PHONE}(?!\w)|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
+    return re.compile(rf"{special}|(?<!\w){PHONE}(?!\w|[.,]\d)|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
 
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # as they are between digits: GHz, OAuth
 _OTHER_PARTS = re.compile(r"\d+|\D+")
 _NAMES = re.compile(r"\.|::|->|@")
 _BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+]+")
 _NUMBER = re.compile(r"v?\d+(?:[-.,:/']\d+)+[TZ]?")
+_MEASURE = re.compile(r"v?(\d+(?:[.,]\d+)+)-?([^\W\d_].*)")
+_DATE = re.compile(r"(?<!\d)(?:\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.\d{4})(?!\d)")
+_TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
+_BETWEEN_NUMBERS = re.compile(r"[,/:-]")
+_UMLAUT = re.compile("(?<![aeiou])([aou])e")
 _LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+|#)")  # C++, C#
 
 Weighted = tuple[tuple[str, float], ...]
@@ -101,6 +108,9 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
                 own[word] = max(weight, own.get(word, 0.0))
         if run.isalpha() and own and not UNSPACED.search(run):
             own.setdefault(folded(run.lower()), 1.0)
+            other = _UMLAUT.sub(r"\1", run.lower())  # how German umlauts are written without them
+            for word in (*stems(other, ENGLISH), other):
+                own.setdefault(word, POSSIBLE)
         for word, weight in own.items():
             found[word] = found.get(word, 0.0) + weight
     if len(runs) <= MOST_JOINED:
@@ -135,19 +145,38 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
         yield run.lower(), 1.0
         return
     if " " in run or run.startswith("+"):  # the groups of an account, a telephone number or an amount
-        yield amount(run) or _BETWEEN.sub("", run).lower(), 1.0
+        yield amount(run) or _BETWEEN.sub("", run.replace("(0)", "")).lower(), 1.0
         for group in _BETWEEN.split(run):
             yield from _words(group, language, is_query=is_query)
         return
     if _NUMBER.fullmatch(run):
-        own, beginnings = number_words(run.strip("vTZ"))
-        yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
+        yield from _number_words(run.strip("vTZ"), language, is_query=is_query)
         return
+    if measure := _MEASURE.fullmatch(run):  # 2.4GHz, 2.10.3-beta
+        yield from _whole(_BETWEEN.sub("", run), language, is_query=is_query)
+        for part in measure.groups():
+            yield from _words(part, language, is_query=is_query)
+        return
+    for date in _DATE.findall(run):
+        yield from _words(date, language, is_query=is_query)
     names = [name for name in _NAMES.split(run) if name]
     if len(names) > 1:
         yield from _whole(_BETWEEN.sub("", run), language, is_query=is_query)
     for name in names:
         yield from _name_words(name, language, is_query=is_query)
+
+
+def _number_words(number: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
+    own, beginnings = number_words(number)
+    yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
+    # Separators may also be between several numbers. Parts of a date, of a time or of an address say nothing.
+    if not is_query and not _TIME.fullmatch(number) and number not in own[1:] and not _DATE.fullmatch(number):
+        parts = [part for part in _BETWEEN_NUMBERS.split(number) if part]
+        for part in parts if len(parts) > 1 else ():
+            yield from _words(part, language, is_query=is_query)
+    digits = number.replace("-", "")
+    if digits.isdigit() and len(digits) >= LEAST_JOINED and not _DATE.fullmatch(number):
+        yield digits, 1.0
 
 
 def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
@@ -164,6 +193,7 @@ def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[s
         return
     pieces = [piece for piece in _BETWEEN.split(name) if piece]
     parts = [part for piece in pieces for part in _parts(piece)] if len(joined) <= LONGEST else []
+    parts = list(dict.fromkeys([*parts, *(letters for piece in pieces for letters in _LETTERS.findall(piece))]))
     has_apostrophe = "'" in name or "\u2019" in name
     if not has_apostrophe:
         yield from _whole(joined, language, is_query=is_query)

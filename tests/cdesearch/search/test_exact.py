@@ -96,6 +96,13 @@ def test_a_chunk_made_to_confuse_the_patterns_is_examined_quickly():
     assert time.thread_time() - started < 0.5
 
 
+def test_quotation_marks_that_are_not_closed_take_no_time_of_their_square():
+    started = time.thread_time()
+    for mark in '"„“«「':
+        exact_terms(f"{mark}a " * 30_000)
+    assert time.thread_time() - started < 2
+
+
 def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
     assert [term.text for term in exact_terms(f"{'x' * 100_000} get_item {'A' + 'a' * 100_000}")] == ["get_item"]
 

@@ -151,6 +151,8 @@ def named(tmp_path_factory, tiny_checkpoint):
         ("apollo minutes", "apollo/minutes.md"),
         ("Apollo", "apollo/minutes.md"),
         ("postponed", "front.md"),
+        ("„The fence is“", "front.md"),
+        ("«fence is broken»", "front.md"),
     ],
 )
 def test_a_file_is_found_by_its_name_its_folder_and_its_fields(named, query, expected, mode):
