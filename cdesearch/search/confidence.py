@@ -141,8 +141,10 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
     else:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
         weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
-    parts = f"{text_words(hit.chunk.text, ENGLISH)} {path_words(hit.chunk.path)}"
-    share = share_of_words(asked, f"{hit.chunk.text} {parts}")
+    share = share_of_words(asked, hit.chunk.text)
+    if share < 1:  # words may also be parts of names, or be in the path
+        parts = f"{text_words(hit.chunk.text, ENGLISH)} {path_words(hit.chunk.path)}"
+        share = max(share, share_of_words(asked, parts))
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
     return float(1 / (1 + np.exp(-logit)))
 

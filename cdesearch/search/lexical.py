@@ -14,7 +14,7 @@ from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, e
 from cdesearch.search.neighbours import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
-from cdesearch.words.analyzer import query_words
+from cdesearch.words.analyzer import query_words, runs_of
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import ignored_words, main_language
 from cdesearch.words.stop_words import EVERY_STOP_WORD
@@ -28,7 +28,7 @@ COMPOUND_WEIGHT = 0.25  # of their BM25 scores
 NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its text
 SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
 MOST_ALONE = 50  # words of a query that are searched for one by one
-LEAST_MISSPELLED, MOST_MISSPELLED = 5, 4  # letters of a stem that may be misspelled, and of how many in a query
+LEAST_MISSPELLED, MOST_MISSPELLED = 6, 4  # letters of a word that may be misspelled, and of how many in a query
 MISSPELLED_WEIGHT = 0.5  # of words that differ in one letter from a word that the corpus does not contain
 NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
@@ -85,15 +85,20 @@ def text_search(index: Index, query: str, unknown: Collection[str] = ()) -> Any:
 
 
 def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[str]:
-    """The long words of a query that the corpus does not contain. `found` are the words of some of its chunks."""
-    asked = searched_words(index, query).items()
-    long = {word for word, weight in asked if weight >= 1 and word.isalpha() and len(word) >= LEAST_MISSPELLED}
-    rest = long.difference(*(words.split(" ") for words in found)) if long else long
-    return [word for word in sorted(rest)[:MOST_MISSPELLED] if not _is_known(index, word)]
+    """The stems of long words of a query that the corpus does not contain in any form.
+
+    `found` are the words of some of its chunks.
+    """
+    text, unknown = f" {' '.join(found)} ", []
+    for run in runs_of(query):
+        words = searched_words(index, run) if run.isalpha() and len(run) >= LEAST_MISSPELLED else {}
+        if words and not any(f" {word} " in text for word in words) and not _is_known(index, words):
+            unknown.append(next(iter(words)))
+    return unknown[:MOST_MISSPELLED]
 
 
-def _is_known(index: Index, word: str) -> bool:
-    search = index.async_chunks.query().nearest_to_text(_any_of({word: 1.0}))
+def _is_known(index: Index, words: Mapping[str, float]) -> bool:
+    search = index.async_chunks.query().nearest_to_text(_any_of(words))
     return bool(read_candidates(index, search, ["_score"], 1, None).num_rows)
 
 

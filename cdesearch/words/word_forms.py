@@ -63,6 +63,8 @@ def piece_spans(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
 
 def without_accents(word: str) -> str:
     """A word without accents."""
+    if word.isascii():
+        return word
     decomposed = unicodedata.normalize("NFD", word)
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
