@@ -41,7 +41,7 @@ _CODE = re.compile(
     """,
     re.VERBOSE,
 )
-_ADDRESS = re.compile(r"(?=\S*\d)[^\s\"“”]{2,}|\d{4}-\d\d-\d\d \d\d:\d\d\S*")  # also times, parts of addresses of pages
+_ADDRESS = re.compile(r"(?=\S*\d)[^\s\"“”]{2,}|\d{4}-\d\d-\d\d \d\d:\d\d\S*")  # or a part of a URL, or a time
 _TOO_LONG = re.compile(rf"\w{{{MAX_CHARACTERS + 1},}}")  # _CODE would take time that grows with its square
 _SEPARATOR = re.compile(r"\.|::|->")
 _BEFORE, _AFTER = 200, 600  # characters around a name that tell whether it is defined there
@@ -169,8 +169,8 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
 def _only_name(text: str) -> str | None:
     """The text without blanks and parentheses if it is one word, name, number or address; otherwise None."""
     name = text.strip().rstrip("?!,;").removesuffix("()")
-    is_name = runs_of(name) == [name] or _ADDRESS.fullmatch(name) is not None
-    return name if is_name and not (" " in name and _ADDRESS.fullmatch(name) is None) else None
+    is_name = " " not in name and runs_of(name) == [name]
+    return name if is_name or _ADDRESS.fullmatch(name) else None
 
 
 def is_exact(query: str) -> bool:

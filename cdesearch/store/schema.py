@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from cdesearch.store.line_places import NO_PLACES, LinePlaces, Number, value_at
-from cdesearch.words.analyzer import path_words, text_words
 from cdesearch.words.known import ENGLISH
 
 if TYPE_CHECKING:
@@ -184,6 +183,8 @@ def document_schema() -> "pa.Schema":
 
 def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:
     """The columns of a chunk in a language, without its vector."""
+    from cdesearch.words.analyzer import path_words, text_words  # which `--help` and readers of chunks do not need
+
     place = _Place(**{name: getattr(chunk, name) for name in _Place.__struct_fields__})
     return {
         "id": chunk.id,

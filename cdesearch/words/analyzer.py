@@ -66,7 +66,7 @@ def _runs(letter: str) -> re.Pattern[str]:
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # as they are between digits: GHz, OAuth
+_LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # beside a digit: GHz, OAuth
 _OTHER_PARTS = re.compile(r"\d+|\D+")
 _NAMES = re.compile(r"\.|::|->|@")
 _BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+]+")
@@ -170,7 +170,7 @@ def _number_words(number: str, language: str, *, is_query: bool) -> Iterator[tup
     own, beginnings = number_words(number)
     yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
     # Separators may also be between several numbers. Parts of a date, of a time or of an address say nothing.
-    if not is_query and not _TIME.fullmatch(number) and number not in own[1:] and not _DATE.fullmatch(number):
+    if not is_query and not _TIME.fullmatch(number) and not _DATE.fullmatch(number):
         parts = [part for part in _BETWEEN_NUMBERS.split(number) if part]
         for part in parts if len(parts) > 1 else ():
             yield from _words(part, language, is_query=is_query)
@@ -217,10 +217,10 @@ def _whole(word: str, language: str, *, is_query: bool) -> Iterator[tuple[str, f
         for run in UNSPACED.findall(word):
             yield from ((piece, 1.0) for piece in grams(run, is_query=is_query))
         for other in UNSPACED.split(word):
-            if HANGUL.search(other):
-                yield from ((piece, 1.0) for piece in hangul_grams(other, is_query=is_query))
-            elif other:
-                yield from _inflected(other, language)
+            for run in HANGUL.findall(other):
+                yield from ((piece, 1.0) for piece in hangul_grams(run, is_query=is_query))
+            for rest in filter(None, HANGUL.split(other)):
+                yield from _inflected(rest, language)
         return
     yield from _forms(word, language)
 

@@ -44,7 +44,7 @@ def language_of(text: str) -> str | None:
         return script.languages[0]
     code, evidence = max(function_words(text, script.languages).items(), key=lambda item: item[1], default=(None, 0.0))
     if script is LATIN:
-        is_clear = code is not None and (amount < LONGER or n_different(text, code) >= MIN_DIFFERENT)
+        is_clear = code is not None and (amount < LONGER or _n_different(text, code) >= MIN_DIFFERENT)
         return code if is_clear and evidence >= max(MIN_EVIDENCE, MIN_SHARE * amount) else None
     return code or script.languages[0]
 
@@ -69,7 +69,7 @@ def function_words(text: str, among: Iterable[str]) -> dict[str, float]:
     return found
 
 
-def n_different(text: str, language: str) -> int:
+def _n_different(text: str, language: str) -> int:
     """How many different function words of a language a text has."""
     words = frozenset(_WORD.findall(unicodedata.normalize("NFC", text.lower())))
     return len(words & STOP_WORDS[language])

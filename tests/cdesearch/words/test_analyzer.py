@@ -16,7 +16,7 @@ def finds(query, text, language="en"):
 
 
 def finds_as_whole(query, text):
-    """Whether the text has the first word of the query, which is that of its longest run."""
+    """Whether the text has the first word of the query, which is the name itself."""
     return next(iter(query_words(query, ["en"]))) in text_words(text, "en").split(" ")
 
 
@@ -74,6 +74,8 @@ def finds_as_whole(query, text):
         ("サーバー", "ｻｰﾊﾞｰを起動"),
         ("서울", "서울에서 만나요"),
         ("책", "책을 읽다"),
+        ("api", "API를 호출"),
+        ("모델", "GPT모델"),
         ("ספר", "והספר נקרא"),
         ("ירושלים", "בירושלים"),
         ("ملفات", "والملفات"),
