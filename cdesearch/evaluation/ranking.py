@@ -25,7 +25,7 @@ from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import read_chunks, without
 from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.code_ranking import ranked_scores
+from cdesearch.search.code_ranking import ranked_scores, ranked_words
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
 from cdesearch.search.first_stage import first_stage_of, is_kept
@@ -214,8 +214,8 @@ def asking(index: Index, model: Model | None = None) -> Iterator[Asking]:
 
 
 def by_words(asked: Asked) -> Rank:
-    """The rank of the first answer by BM25."""
-    return _rank(asked, np.where(np.isnan(asked.candidates.text), -np.inf, asked.candidates.text))
+    """The rank of the first answer by words alone."""
+    return _rank(asked, ranked_words(asked.question.text, asked.candidates))
 
 
 def by_vectors(asked: Asked) -> Rank:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdesearch.errors import NotIndexedError, QueryError
-from cdesearch.search.code_ranking import ranked_scores
+from cdesearch.search.code_ranking import ranked_scores, ranked_words
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
@@ -78,7 +78,7 @@ class Explanation:
     score: float
     dense: DenseEvidence
     text: TextEvidence
-    code: float  # what is added for chunks of code in a hybrid search, see `cdesearch.search.code_ranking`; otherwise 0
+    code: float  # what is added for chunks of code, see `cdesearch.search.code_ranking`; otherwise 0
     context: ContextEvidence | None  # None for a model without a context head
     words: tuple[Word, ...]  # in the order of the query
     n_chunks: int  # the number of chunks of the corpus
@@ -102,14 +102,16 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else own_cosine(index, encoder, query.words, text_hash(found.text))
         fused = float(ranked_scores(query.words, candidates)[at])
-        scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
+        by_words = 0.0 if bm25 is None else float(ranked_words(query.words, candidates)[at])
+        scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": by_words}
+        lift = by_words - (bm25 or 0.0) if query.mode == "text" else fused - float(evidence.scores[at])
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,
             score=scores[query.mode],
             dense=_dense_evidence(evidence, at, cosine, own, candidates.blindness),
             text=text,
-            code=fused - float(evidence.scores[at]),
+            code=lift,
             context=context_evidence(index, encoder, query.words),
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,

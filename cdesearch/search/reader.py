@@ -12,7 +12,7 @@ import numpy as np
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError
-from cdesearch.search.code_ranking import ranked_scores
+from cdesearch.search.code_ranking import code_lifts, ranked_scores
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
@@ -120,8 +120,9 @@ class GenerationReader:
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
 
                 def rank(query: SearchRequest) -> _Ranking:
-                    found = self._lexical_hits(query, condition, [])
-                    return _Ranking.of(found.rows, found.scores, None, found.scores, found.is_complete)
+                    found = self._lexical_hits(query, condition, ["path"])
+                    scores = found.scores + code_lifts(query.words, found.scores, found.paths)
+                    return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete)
 
                 rankings = self._each(rank, queries)
                 return self._judged(self._results(rankings, queries, None), queries, rankings)
