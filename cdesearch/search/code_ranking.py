@@ -19,8 +19,8 @@ from cdesearch.search.neighbours import Scores
 FILE_WEIGHT, COUNTED = 0.6, 3  # of the sum of the best chunks of a file, and how many of them count
 NAME_WEIGHT, FOLDER_SHARE = 0.5, 0.5  # of the words of a query in the name of a file, and in that of its folder
 TEST_FACTOR = 0.5  # of the chunks of tests and examples, unless a query asks for them
-# Of every further chunk of a file. On the development side, .5 ranks files equally well and chunks by their files 1 point
-# better, but finds 4 points less of the passages that a change is about among the first three, and 10 among ten.
+# Of every further chunk of a file. On the development side, .5 ranks files equally well, and chunks by their files one
+# point better, but finds 4 points less of the passages that a commit changed among three, and 10 less among ten.
 AGAIN_FACTOR = 0.8
 BEST = 20  # candidates; if half of them are code, code is above texts, and if a quarter are, it is not
 LEAST_PREFIX = 3  # letters with which a word of a query and a word of a name begin
@@ -46,7 +46,7 @@ def ranked_scores(query: str, candidates: Candidates) -> Scores:
 
 
 def ranked_words(query: str, candidates: Candidates) -> Scores:
-    """The scores (n,) by which candidates are ranked if only words count; -inf for those that full text did not find."""
+    """The scores (n,) by which candidates are ranked by words alone; -inf for those that full text did not find."""
     scores, found = np.full(len(candidates.text), -np.inf), ~np.isnan(candidates.text)
     own = candidates.text[found]
     paths = [path for path, is_found in zip(candidates.paths or [], found, strict=False) if is_found]
