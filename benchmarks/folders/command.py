@@ -43,7 +43,7 @@ from indexer.formats.records import PART
 from indexer.settings import Options
 from trainer.replacing import make_folder
 
-MODES: tuple[Mode, ...] = ("hybrid", "rerank", "dense", "text")
+MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
 OURS = "cdesearch, hybrid"
 
 Finder = Callable[[Sequence[str]], list[list[Passage]]]  # from questions to passages, best first

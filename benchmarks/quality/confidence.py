@@ -92,7 +92,7 @@ class ConfidenceSettings:
     documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 600
     characters: Annotated[int, typer.Option(help="Characters to which every document of a domain is cut.")] = 1000
     queries: Annotated[int, typer.Option(help="Questions of each data set.")] = 120
-    modes: Annotated[str, typer.Option(help="Any of hybrid, rerank, dense and text.")] = ",".join(get_args(Mode))
+    modes: Annotated[str, typer.Option(help="Any of hybrid, dense and text.")] = ",".join(get_args(Mode))
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/confidence")
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS
 

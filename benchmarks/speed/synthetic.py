@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cdesearch import __version__
 from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.encode.token_signs import N_BYTES
 from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, OUTCOMES, write_files
@@ -25,6 +26,8 @@ from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.settings import Options
 from trainer.data.pairs.beir import read_queries, read_texts
+
+TOKENS_STORED = 80  # of a chunk, for late interaction: about half of those of 200 words
 
 SOURCE_DOCUMENTS = 600
 ROWS = 10_000  # texts in a batch
@@ -116,7 +119,7 @@ def grow(source: Path, index: Path, batches: Iterable[Batch], kind: VectorKind =
 
     The texts are records of no file.
     """
-    made = Index(source)
+    made, random = Index(source), np.random.default_rng(0)
     with locked(index, wait=False):
         building = open_building(index, None, {"synthetic": True})
         made.context.save(building / CONTEXT)
@@ -127,8 +130,9 @@ def grow(source: Path, index: Path, batches: Iterable[Batch], kind: VectorKind =
         for texts, vectors in batches:
             chunks = [_chunk(number, text) for number, text in enumerate(texts, n_chunks)]
             rows = pa.RecordBatch.from_pylist(list(map(chunk_to_row, chunks)), schema=chunk_schema(None))
-            tables.add(rows, vectors)
-            cache.add(dict(zip(rows["content_hash"].to_pylist(), vectors, strict=True)))
+            tokens = [random.bytes(TOKENS_STORED * N_BYTES) for _ in texts]
+            tables.add(rows, vectors, tokens)
+            cache.add(dict(zip(rows["content_hash"].to_pylist(), zip(vectors, tokens, strict=True), strict=True)))
             n_chunks += len(texts)
         tables.write_documents(document_schema().empty_table())
         tables.finish()

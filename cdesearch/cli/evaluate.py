@@ -47,7 +47,6 @@ QuestionsOption = Annotated[
 def evaluate(
     auto: AutoOption = None,
     questions: QuestionsOption = None,
-    rerank: Annotated[bool, typer.Option("--rerank", help="Measure reranking as well, which takes longer.")] = False,
     index: IndexOption = None,
     model: ModelOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -66,7 +65,7 @@ def evaluate(
     chosen = chosen_questions(opened, auto, questions)
     with asking(opened, model) as asked_index, shown_on_stderr() as progress:
         asked = asked_index.ask(chosen.questions, progress.stage("Questions", len(chosen.questions)))
-        rankings = _rankings(asked_index, reranks=rerank)
+        rankings = _rankings(asked_index)
         advance = progress.stage("Rankings", len(rankings) * len(asked))
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
     few = f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."
@@ -116,17 +115,14 @@ def chosen_questions(index: "Index", auto: int | None, file: Path | None) -> Cho
     )
 
 
-def _rankings(asking: "Asking", *, reranks: bool) -> "dict[str, Ranking]":
+def _rankings(asking: "Asking") -> "dict[str, Ranking]":
     from cdesearch.evaluation.ranking import PlainVectors, by_both, by_vectors, by_words
 
     plain = PlainVectors(asking)
     found: dict[str, Ranking] = {"words (BM25)": by_words}
     if plain.is_different:
         found[PLAIN] = plain.rank
-    found |= {"vectors in context": by_vectors, "both (hybrid)": by_both}
-    if reranks:
-        found["reranked"] = asking.reranked
-    return found
+    return found | {"vectors in context": by_vectors, "both (hybrid)": by_both}
 
 
 def _means(ranking: "Ranking", asked: "Sequence[Asked]", advance: Callable[[int], None]) -> "dict[str, Mean]":

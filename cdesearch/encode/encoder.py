@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -30,7 +31,7 @@ from cdesearch.encode.length_batches import (
 )
 from cdesearch.encode.model_tokens import ModelTokens
 from cdesearch.encode.runtime import Runtime, Unexported
-from cdesearch.encode.token_states import TokenStates, states_of
+from cdesearch.encode.token_signs import QueryTokens, query_tokens, signs_of
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
@@ -143,8 +144,7 @@ class Encoder:
         seed: int,
     ) -> ContextSample:
         """The context of sampled texts before it is fitted; `vectors` are what `context_vectors` returns for them."""
-        special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
-        weights = idf_weights(frequencies, special, self.config.statistics.idf_exponent)
+        weights = idf_weights(frequencies, self._special_ids, self.config.statistics.idf_exponent)
         return self.weighted_sample(chunk_ids, content_hashes, vectors, weights, seed)
 
     def weighted_sample(
@@ -189,10 +189,6 @@ class Encoder:
         """Whether a stored context has the vocabulary, dimension and layers of this model."""
         return has_layout_of(context, self._null)
 
-    def token_states(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> list[TokenStates]:
-        """The states of the tokens of each text, in the order of `texts`; raises ModelError if the model has none."""
-        return states_of(texts, self._tokens.prefix(role), self._tokens, self._runtime, context or self._null)
-
     def truncates(self, text: str, role: Role) -> bool:
         """Whether a text has more tokens, prefix included, than the model reads."""
         return len(self.tokenizer.encode(self._tokens.prefix(role) + text).ids) > self.max_tokens
@@ -200,24 +196,37 @@ class Encoder:
     def encode(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
         vectors = self._empty(len(texts), context)
-        for indices, batch in self.stream(texts, role, context):
+        for indices, batch, _ in self.stream(texts, role, context):
             vectors[indices] = batch
         return vectors
 
-    def encode_each(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
-        """(n, d) vectors like those of `encode`, each as if its text were the only one, up to rounding.
+    def encode_queries(
+        self, texts: Sequence[str], context: EncodingContext | None
+    ) -> tuple[Floats, list[QueryTokens | None]]:
+        """(n, d) vectors of queries, and their tokens for late interaction; None if tokens cannot be compared.
 
-        In a quantised model, where the vectors of a batch depend on each other, every text is a batch of its own, and
-        the result is exact. The runtime's `workers` compute several batches at the same time.
+        Each is as if its text were the only one, up to rounding. In a quantised model, where the vectors of a batch
+        depend on each other, every text is a batch of its own, and the result is exact. The runtime's `workers` compute
+        several batches at the same time.
         """
         vectors = self._empty(len(texts), context)
+        tokens: list[QueryTokens | None] = [None] * len(texts)
         alone = len(texts) > 1 and self.precision == "int8"
         context = context or self._null
-        for indices, (_, batch) in self._run_second_stage(texts, self._tokens.prefix(role), context, alone=alone):
-            vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
+
+        def compute(ids: Integers, mask: Integers) -> tuple[Floats, list[QueryTokens | None]]:
+            _, computed, projections = self._runtime.second_stage(ids, mask, context)
+            weights = self._word_weights(ids, mask, context)
+            return computed, [None] * len(ids) if projections is None else [*map(query_tokens, projections, weights)]
+
+        batches = self._batches(texts, self._tokens.prefix("query"), self._runtime.prefix_rows, alone=alone)
+        for indices, (computed, found) in run_batches(batches, compute, self._runtime.workers):
+            vectors[indices] = self._checked(computed, len(indices), vectors.shape[1])
+            for row, of_query in zip(indices.tolist(), found, strict=True):
+                tokens[row] = of_query
         for row in range(len(vectors)):  # products of several rows are rounded otherwise
-            vectors[row : row + 1] = self.attend(vectors[row : row + 1], role, context)
-        return vectors
+            vectors[row : row + 1] = self.attend(vectors[row : row + 1], "query", context)
+        return vectors, tokens
 
     @property
     def joins_chunks(self) -> bool:
@@ -264,26 +273,34 @@ class Encoder:
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
-    ) -> Iterator[tuple[Integers, Floats]]:
-        """Each batch of `encode` when it is computed: the indices of its texts in `texts`, and their vectors.
+    ) -> Iterator[tuple[Integers, Floats, list[bytes]]]:
+        """Each batch of `encode` when it is computed: the indices of its texts in `texts`, their vectors and tokens.
 
-        The shortest texts come first, so that a caller who stops and later encodes the rest gets the same batches as
-        without the stop. In a quantised model a vector depends a little on the other texts of its batch.
+        The tokens are those of `token_signs`, and empty if tokens cannot be compared. The shortest texts come first, so
+        that a caller who stops and later encodes the rest gets the same batches as without the stop. In a quantised
+        model a vector depends a little on the other texts of its batch.
         """
         context = context or self._null
-        for indices, (_, vectors) in self._run_second_stage(texts, self._tokens.prefix(role), context):
-            checked = self._checked(vectors, len(indices), context.whitening.dimension)
-            yield indices, self.attend(checked, role, context)
 
-    def _run_second_stage(
-        self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False
-    ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
-        """Run the second stage; with `alone`, each text is a batch of its own."""
-        return run_batches(
-            self._batches(texts, prefix, self._runtime.prefix_rows, alone=alone),
-            lambda ids, mask: self._runtime.second_stage(ids, mask, context),
-            self._runtime.workers,
-        )
+        def compute(ids: Integers, mask: Integers) -> tuple[Floats, list[bytes]]:
+            _, vectors, projections = self._runtime.second_stage(ids, mask, context)
+            weights = self._word_weights(ids, mask, context)
+            return vectors, [b""] * len(ids) if projections is None else signs_of(projections, weights)
+
+        batches = self._batches(texts, self._tokens.prefix(role), self._runtime.prefix_rows)
+        for indices, (vectors, tokens) in run_batches(batches, compute, self._runtime.workers):
+            checked = self._checked(vectors, len(indices), context.whitening.dimension)
+            yield indices, self.attend(checked, role, context), tokens
+
+    def _word_weights(self, ids: Integers, mask: Integers, context: EncodingContext) -> Floats:
+        """(B, S, T) the weights of tokens by their idf; 0 for padding and special tokens."""
+        is_word = mask.astype(bool) & ~np.isin(ids, self._special_ids)
+        weights: Floats = context.inputs.token_weights[ids] * is_word
+        return weights
+
+    @cached_property
+    def _special_ids(self) -> Integers:
+        return np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
 
     def _run(
         self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]

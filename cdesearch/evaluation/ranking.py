@@ -25,20 +25,19 @@ from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import read_chunks, without
 from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.code_ranking import ranked_scores, ranked_words
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
 from cdesearch.search.first_stage import first_stage_of, is_kept
 from cdesearch.search.fusion import Candidates
+from cdesearch.search.hybrid import ranked_scores, ranked_words
 from cdesearch.search.lexical import text_search
 from cdesearch.search.nearest import RowIds
 from cdesearch.search.neighbours import Scores
-from cdesearch.search.reader import GenerationReader
+from cdesearch.search.reader import GenerationReader, ReadQuery
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.searcher import ModelLoader
 from cdesearch.store.index import Index
-from cdesearch.store.schema import Chunk, Hit
+from cdesearch.store.schema import Chunk
 from cdesearch.words.word_forms import is_form_of, without_accents
 
 MAX_DOCUMENT = 5_000  # chunks of a document whose vectors are read
@@ -169,15 +168,16 @@ class Asking:
             raise self.index.unfinished()
         encoder = self.reader.encoder
         context = self.index.context_for(encoder)
-        vectors = encoder.encode_each([question.text for question in questions], "query", context)
+        read = encoder.encode_queries([question.text for question in questions], context)
         found = []
-        for question, vector in zip(questions, vectors, strict=True):
-            found.append(self._asked(question, vector))
+        for question, vector, tokens in zip(questions, *read, strict=True):
+            found.append(self._asked(question, ReadQuery(SearchRequest(question.text, DEPTH), vector, tokens)))
             advance(1)
         return found
 
-    def _asked(self, question: Question, vector: Floats) -> Asked:
-        rows, candidates = self.reader.candidates(SearchRequest(question.text, RERANKED), vector)
+    def _asked(self, question: Question, query: ReadQuery) -> Asked:
+        vector = query.vector
+        rows, candidates = self.reader.candidates(query)
         condition = f"id IN ({', '.join(map(quoted, sorted(question.answers)))})"
         table = read_table(self.index, self.index.async_chunks.query().where(condition).select(["id"]).with_row_id())
         right: RowIds = table["_rowid"].to_numpy()
@@ -188,22 +188,12 @@ class Asking:
         for row, cosine, share in zip(right, held.cosines, held.text_shares, strict=True):
             dense[rows == row] = cosine
             text[rows == row] *= share if share > 0 else np.nan
-        changed = replace(candidates, dense=dense, text=text)
+        # The stored tokens of an answer contain the words of the question, so it is not compared by them.
+        tokens = candidates.tokens
+        if tokens is not None:
+            tokens = [b"" if row in right else one for row, one in zip(rows, tokens, strict=True)]
+        changed = replace(candidates, dense=dense, text=text, tokens=tokens)
         return Asked(question, vector, rows, changed, right)
-
-    def reranked(self, asked: Asked) -> Rank:
-        """The rank of the first answer after the best hits were compared with the question word by word."""
-        scores = ranked_scores(asked.question.text, asked.candidates)
-        best = np.lexsort((asked.rows, -scores))[:RERANKED]
-        hits: list[Hit] = []
-        for at, chunk in zip(best.tolist(), read_chunks(self.index, asked.rows[best].tolist()), strict=True):
-            is_shortened = asked.question.removed and asked.is_right[at]
-            shown = replace(chunk, text=without(chunk.text, asked.question.removed)) if is_shortened else chunk
-            hits.append(Hit(len(hits) + 1, float(scores[at]), shown, None, None))
-        encoder = self.reader.encoder
-        found = rerank(asked.question.text, hits, encoder, self.index.context_for(encoder))
-        right = [hit.rank for hit in found if hit.chunk.id in asked.question.answers]
-        return right[0] if right and right[0] <= DEPTH else None
 
 
 @contextmanager

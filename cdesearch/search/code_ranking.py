@@ -13,7 +13,6 @@ import numpy as np
 
 from cdesearch.search.exact import is_exact
 from cdesearch.search.file_filter import TYPES
-from cdesearch.search.fusion import FUSION, Candidates
 from cdesearch.search.neighbours import Scores
 
 FILE_WEIGHT, COUNTED = 0.6, 3  # of the sum of the best chunks of a file, and how many of them count
@@ -37,21 +36,6 @@ _TESTS = re.compile(
 )
 _ASKS_FOR_TESTS = re.compile(r"\b(?:tests?|specs?|examples?|samples?|bench\w*|demos?|fixtures?)\b", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-
-
-def ranked_scores(query: str, candidates: Candidates) -> Scores:
-    """The scores (n,) by which the candidates of a hybrid search are ranked: the fused ones, and the lifts of code."""
-    fused = FUSION.scores(candidates)
-    return fused if candidates.paths is None else fused + code_lifts(query, fused, candidates.paths)
-
-
-def ranked_words(query: str, candidates: Candidates) -> Scores:
-    """The scores (n,) by which candidates are ranked by words alone; -inf for those that full text did not find."""
-    scores, found = np.full(len(candidates.text), -np.inf), ~np.isnan(candidates.text)
-    own = candidates.text[found]
-    paths = [path for path, is_found in zip(candidates.paths or [], found, strict=False) if is_found]
-    scores[found] = own + code_lifts(query, own, paths) if paths else own
-    return scores
 
 
 def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:

@@ -76,7 +76,7 @@ def fit_whitening(
     triples = [row for row in spool.rows("id", "document_id", KEY) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
-    fitted = encoder.fit(sample, hashes, cache.of(hashes), dimension)
+    fitted = encoder.fit(sample, hashes, cache.of(hashes)[0], dimension)
     if encoder.head is None:
         return fitted
     return replace(fitted, attended=_in_documents(fitted, triples, cache, encoder.config.document_weight))
@@ -92,7 +92,7 @@ def _in_documents(
     rows = (row for row in triples if row[1] in documents)
     for group in _whole_documents(rows, BLOCK):
         lengths = [len(list(chunks)) for _, chunks in groupby(group, itemgetter(1))]
-        vectors = in_documents(cache.of([key for _, _, key in group]), lengths, weight, fitted)
+        vectors = in_documents(cache.of([key for _, _, key in group])[0], lengths, weight, fitted)
         found |= {chunk: vector for (chunk, _, _), vector in zip(group, vectors, strict=True) if chunk in wanted}
     return np.stack([found[chunk] for chunk in fitted.attended_chunks]) if found else fitted.attended
 

@@ -11,6 +11,7 @@ from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.encode.length_batches import Integers
+from cdesearch.encode.token_signs import projection
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.processors import available_processors
@@ -65,7 +66,7 @@ class OnnxRuntime:
         inputs = self._inputs(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)
         if self._takes_positions:
             inputs["positions"] = np.einsum("ct,ct->t", np.cumsum(belongs, axis=1), belongs).astype(np.int64) - 1
-        states: Floats = self._states(inputs)[0, 0]
+        states: Floats = _run(self._second, ["states"], inputs)[0][0, 0]
         weights = belongs * context.inputs.token_weights[input_ids]
         pooled: Floats = (weights @ states) / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
         return pooled, context.whitening.apply(to_unit(pooled))
@@ -79,18 +80,11 @@ class OnnxRuntime:
 
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
-        pooled, vectors = _run(self._second, ["pooled", "vectors"], self._inputs(input_ids, mask, context))
-        return pooled, vectors[:, : context.whitening.dimension]
-
-    def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
-        """(B, S, T, d) states of all tokens of ids (B, S, T)."""
-        return self._states(self._inputs(input_ids, mask, context))
-
-    def _states(self, inputs: dict[str, Any]) -> Floats:
-        states: Floats = _run(self._second, ["states"], inputs)[0]
-        return states
+    ) -> tuple[Floats, Floats, Floats]:
+        """(B, d) pooled, (B, n) final unit vectors, and (B, S, T, SIGNS) projected states of ids (B, S, T)."""
+        inputs = self._inputs(input_ids, mask, context)
+        pooled, vectors, states = _run(self._second, ["pooled", "vectors", "states"], inputs)
+        return pooled, vectors[:, : context.whitening.dimension], states @ projection(states.shape[-1])
 
     def _inputs(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext

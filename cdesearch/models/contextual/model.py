@@ -71,9 +71,15 @@ class ContextualModel(nn.Module):
             return self.second_stage.states_after(input_ids, attention_mask, context)
         return self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext) -> Tensor:
-        """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
-        return mean_pool(self.token_states(input_ids, attention_mask, context), weights)
+    def pooled(
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext
+    ) -> tuple[Tensor, Tensor]:
+        """(B, d) before the statistics head, and (B, T, d) states of the tokens, of texts (B, T).
+
+        `weights` (B, T) of the tokens are zero on padding.
+        """
+        states = self.token_states(input_ids, attention_mask, context)
+        return mean_pool(states, weights), states
 
     def window_states(
         self, input_ids: Tensor, belongs: Tensor, keys: Tensor | None, values: Tensor | None, *, is_padded: bool = True
@@ -113,7 +119,7 @@ class ContextualModel(nn.Module):
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
         context = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
-        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, context)
+        pooled, _ = self.pooled(input_ids, attention_mask, weights * attention_mask, context)
         return pooled, statistics_head(pooled, shift, projection)
 
     def weights_hash(self) -> str:

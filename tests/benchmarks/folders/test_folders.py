@@ -86,7 +86,7 @@ def files(tmp_path):
     return tmp_path / "files"
 
 
-MODES = ("hybrid", "rerank", "dense", "text")
+MODES = ("hybrid", "dense", "text")
 RIGHT = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone"),))
 
 

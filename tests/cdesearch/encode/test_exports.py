@@ -59,7 +59,7 @@ def test_the_first_build_exports_a_model_and_later_runs_use_the_export(bert, doc
     cosines = (encoder.encode(TEXTS, "document", None) * exact.encode(TEXTS, "document", None)).sum(axis=1)
     assert 0.98 < cosines.mean() < 0.999999
     assert load_encoder(bert, plain=True).precision == "int8", "a plain model has the same network"
-    assert cdesearch.open(documents).search("water", mode="rerank")
+    assert cdesearch.open(documents).search("water", mode="hybrid")
     assert [folder.name for folder in place(bert).parent.iterdir()] == [place(bert).name]
 
 
@@ -72,11 +72,11 @@ def test_the_export_writes_nothing_to_the_terminal(bert, capfd):
 
 def test_a_model_that_is_loaded_already_continues_with_the_export(bert, documents):
     encoder = load_encoder(bert)
-    encoder.encode_each(TEXTS, "query", None)
+    encoder.encode_queries(TEXTS, None)
     build([documents], Options(model=bert), Silent(), Fresh(encoder))
     assert encoder.precision == "int8" and encoder.unexported is None
     alone = [encoder.encode([text], "query", None)[0] for text in TEXTS]
-    np.testing.assert_array_equal(encoder.encode_each(TEXTS, "query", None), alone)
+    np.testing.assert_array_equal(encoder.encode_queries(TEXTS, None)[0], alone)
 
 
 @pytest.mark.slow

@@ -166,14 +166,15 @@ def window_checkpoint(factory):
 
 def test_a_table_keeps_its_vectors_through_kills_and_says_what_is_no_number(tmp_path):
     schema = VectorFormat("float16", 4).first_stage_schema(4)
-    vectors = {f"{number:032x}": np.full(4, number / 64, np.float32) for number in range(40)}
+    vectors = {f"{number:032x}": (np.full(4, number / 64, np.float32), bytes([number]) * 8) for number in range(40)}
     EmbeddingCache(tmp_path, schema, tmp_path).add(dict(list(vectors.items())[:30]))
     cache = EmbeddingCache(tmp_path, schema, tmp_path)
     cache.add(dict(list(vectors.items())[30:]))
     keys = [*list(vectors)[::-3], *list(vectors)[:2]]
-    np.testing.assert_array_equal(cache.of(keys), np.stack([vectors[key] for key in keys]))
+    np.testing.assert_array_equal(cache.of(keys)[0], np.stack([vectors[key][0] for key in keys]))
+    assert cache.of(keys)[1] == [vectors[key][1] for key in keys]
     assert cache.missing(["none", keys[0]]) == ["none"] and cache.holds(keys[0])
-    cache.add({"bad": np.array([1, np.inf, 0, 0], np.float32)})
+    cache.add({"bad": (np.array([1, np.inf, 0, 0], np.float32), b"")})
     with pytest.raises(IndexDamagedError, match="vectors that are not numbers"):
         cache.of([keys[0], "bad"])
     (next((tmp_path / "tables" / "first_stage.lance" / "data").iterdir())).unlink()
