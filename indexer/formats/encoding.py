@@ -20,6 +20,7 @@ HEAD = 8192  # bytes at the start of a file in which NULs may mean UTF-16 or "bi
 BLOCK = 1 << 20
 HEAD_OF_TEXT = 128  # bytes; many binary files contain long texts, but do not begin with one
 CONTROL_SHARE = 50  # a text has at least so many bytes for each control character
+NUL_SHARE = 4  # the same for NULs below a first line, with which some programs fill cells
 MAX_LINE = 2000  # bytes around one that is not UTF-8 that tell the encoding of its line
 SAMPLE = 1 << 16  # bytes of lines that are not ASCII, which the detector reads
 DAMAGED = 20  # a file that is damaged has so many valid characters outside ASCII for each invalid one
@@ -50,9 +51,9 @@ DETECTED = [
     "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949",
 ]  # fmt: skip
 
-_NULS = re.compile(rb"\0{8,}")  # what a crash leaves in a log
+_NUL, _NULS = re.compile(rb"\0+"), re.compile(rb"\0{8,}")  # and what a crash leaves in a log
 # \x08 makes letters bold in pages of a manual, \x1a ends old DOS files, \x1b colours logs
-_CONTROL = re.compile(rb"\0+|[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
+_CONTROL = re.compile(rb"[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
 ENCODED = 1000  # letters of Base64 without a blank are no text
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
 _DRAWING = re.compile(r"data:image/svg\+xml[\w;=-]{0,99},[ ]?(?:<|%3C)svg\b", re.IGNORECASE)
@@ -162,9 +163,13 @@ def without_surrogates(text: str) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the start or the whole of data has more control characters than a text, apart from blocks of NULs."""
+    """Whether the start or the whole of data has more control characters than a text, apart from one NUL and from blocks."""
     rest = _NULS.sub(b"", data[:BLOCK])
-    return any(len(_CONTROL.findall(part)) * CONTROL_SHARE > len(part) for part in (rest[:HEAD_OF_TEXT], rest))
+    share = NUL_SHARE if b"\n" in rest.partition(b"\0")[0] else CONTROL_SHARE
+    return any(
+        len(_CONTROL.findall(part)) * CONTROL_SHARE + (len(_NUL.findall(part)) - 1) * share > len(part)
+        for part in (rest[:HEAD_OF_TEXT], rest)
+    )
 
 
 def _encoding(head: bytes, sample: bytes, declared: str | None, *, is_utf8: bool) -> tuple[str, str]:

@@ -57,9 +57,19 @@ def test_front_matter_is_no_text_except_what_describes_the_note():
         ("a.md", "---\nSome prose.\n---\nbody\n", "a.md", "---\nSome prose.\n---\nbody\n"),
         ("a.md", "---\n\n---\nbody\n", "a.md", "---\n\n---\nbody\n"),
         ("a.md", "---\ntags: x\n", "a.md", "---\ntags: x\n"),
-        ("a.md", "---\na: &a [x, x]\nb: &b [*a, *a]\ntags: [*b, y]\n---\nbody\n", "a.md", "tags: y\nbody\n"),
+        ("a.md", "---\na: &a [x, x]\nb: &b [*a, *a]\ntags: [*b, y]\n---\nbody\n", "a.md", "tags: x, y\nbody\n"),
+        ("a.md", "---\ntitle: T: u\ntags:\n- a\n- b\nabstract: |\n  the long text\n  of it\ndate: 1\n---\nbody\n", "T: u",
+         "tags: a b - abstract: the long text of it\nbody\n"),
+        ("a.md", "---\nThere was a fox.\nNote: it was red: very red.\nHe ran.\n---\nbody\n", "a.md",
+         "---\nThere was a fox.\nNote: it was red: very red.\nHe ran.\n---\nbody\n"),
+        ("a.md", "---\nDear diary: today I saw a heron\ndate: Tue, 14 May 2024\n---\nbody\n", "a.md",
+         "Dear diary: today I saw a heron\nbody\n"),
+        ("a.md", "+++\n[taxonomies]\ntags = ['a']\n[seo]\nlead = 'what nobody had ever seen'\n+++\nbody\n", "a.md",
+         "tags: a - lead: what nobody had ever seen\nbody\n"),
+        ("a.md", "---\nsummary: 橋を渡る人\nfrage: 今日は何を食べますか\nlayout: post\n---\nbody\n", "a.md",
+         "summary: 橋を渡る人 - frage: 今日は何を食べますか\nbody\n"),
     ],
-)
+)  # fmt: skip
 def test_front_matter_of_every_kind(name, data, title, text):
     (document,) = read_bytes(name, data.encode())
     assert (document.title, document.text) == (title, text)
