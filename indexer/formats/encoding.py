@@ -163,11 +163,13 @@ def without_surrogates(text: str) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the start or the whole of data has more control characters than a text, apart from one NUL and from blocks."""
+    """Whether the start or the whole of data has more control characters than a text. Blocks of NULs do not count."""
     rest = _NULS.sub(b"", data[:BLOCK])
-    share = NUL_SHARE if b"\n" in rest.partition(b"\0")[0] else CONTROL_SHARE
+    is_table, n_harmless = b"\n" in rest.partition(b"\0")[0], int(rest.isascii())
     return any(
-        len(_CONTROL.findall(part)) * CONTROL_SHARE + (len(_NUL.findall(part)) - 1) * share > len(part)
+        len(_CONTROL.findall(part)) * CONTROL_SHARE
+        + (len(_NUL.findall(part)) - n_harmless) * (NUL_SHARE if is_table else CONTROL_SHARE)
+        > len(part)
         for part in (rest[:HEAD_OF_TEXT], rest)
     )
 

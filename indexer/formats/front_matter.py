@@ -11,9 +11,10 @@ from indexer.formats.format import Document
 
 MAX_MATTER = 20_000  # characters
 # What is searched and shown in a line at the start of the text, as are sentences. Other keys are only fields.
-TEXTS = frozenset(
-    """subtitle description summary alias aliases tag tags keywords categories author authors source""".split()
-)
+TEXTS = frozenset({
+    "subtitle", "description", "summary", "alias", "aliases", "tag", "tags", "keywords", "categories", "author",
+    "authors", "source",
+})  # fmt: skip
 SENTENCE = 4  # words at least
 _MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"^([A-Za-z][\w-]*)[ \t]*[:=](.*(?:\n(?:[ \t-].*)?)*)", re.MULTILINE)

@@ -58,7 +58,7 @@ def test_front_matter_is_no_text_except_what_describes_the_note():
         ("a.md", "---\n\n---\nbody\n", "a.md", "---\n\n---\nbody\n"),
         ("a.md", "---\ntags: x\n", "a.md", "---\ntags: x\n"),
         ("a.md", "---\na: &a [x, x]\nb: &b [*a, *a]\ntags: [*b, y]\n---\nbody\n", "a.md", "tags: x, y\nbody\n"),
-        ("a.md", "---\ntitle: T: u\ntags:\n- a\n- b\nabstract: |\n  the long text\n  of it\ndate: 1\n---\nbody\n", "T: u",
+        ("a.md", "---\ntitle: T: u\ntags:\n- a\n- b\nabstract: |\n  the long text\n  of it\n---\nbody\n", "T: u",
          "tags: a b - abstract: the long text of it\nbody\n"),
         ("a.md", "---\nThere was a fox.\nNote: it was red: very red.\nHe ran.\n---\nbody\n", "a.md",
          "---\nThere was a fox.\nNote: it was red: very red.\nHe ran.\n---\nbody\n"),
