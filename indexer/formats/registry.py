@@ -29,7 +29,7 @@ from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
-from indexer.formats.tidy import tidy
+from indexer.formats.tidy import tidy, without_private_keys
 from indexer.formats.xls import Xls
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
@@ -80,7 +80,8 @@ def read(file: OpenFile) -> Iterator[Document]:
         for document in format_of(file.name, file.stream).read(file):
             if file.fields:
                 document = replace(document, fields=(*file.fields, *document.fields))  # noqa: PLW2901
-            yield tidy(document, problems)
+            tidied = tidy(document, problems)
+            yield tidied if file.is_wanted else without_private_keys(tidied, file.left_out)
         for name, problem in problems.items():
             file.left_out.add(name, problem, "field")
     except (UnreadableError, MemoryError):

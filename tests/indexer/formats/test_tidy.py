@@ -1,7 +1,7 @@
 import pytest
 from read_bytes import read_bytes
 
-from indexer.formats.format import Anchor, Document, Heading
+from indexer.formats.format import Anchor, Document, Heading, LeftOut
 from indexer.formats.tidy import tidy
 
 
@@ -80,3 +80,28 @@ def test_front_matter_of_every_kind(name, data, title, text):
 def test_front_matter_that_is_nested_deep_is_harmless(mark, matter):
     (document,) = read_bytes("a.md", f"{mark}\n{matter}\n{mark}\nbody\n".encode())
     assert document.text.endswith("body\n")
+
+
+PRIVATE = f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{'MIIEabc+' * 9}\n-----END RSA PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text", "said"),
+    [
+        ("a.md", f"# A\n\nbefore\n{PRIVATE}after\n", "# A\n\nbefore\n…\n\n\n\n\nafter\n", "in line 4"),
+        ("a.md", f"---\ntags: b\n---\n{PRIVATE}after\n", "tags: b\n…\n\n\n\n\nafter\n", "in line 4"),
+        ("a.csv", f'who,what\nAnn,"{PRIVATE}"\n', "who: Ann - what: …", "in line 2"),
+        ("a.html", f"<p>before<pre>{PRIVATE}</pre>", "before\n\n```\n…\n\n\n\n\n```", "in the text"),
+        ("a.py", f'x = 1\ny = """{PRIVATE}"""\n', 'x = 1\ny = """…\n\n\n\n\n"""\n', "in line 2"),
+    ],
+)
+def test_a_private_key_within_a_text_is_left_out_and_said(name, data, text, said):
+    left_out = LeftOut()
+    (document,) = read_bytes(name, data.encode(), left_out=left_out)
+    assert (document.text, str(left_out)) == (text, f"1 private key left out: private key {said} is not read")
+    assert "MIIE" in next(read_bytes(name, data.encode(), is_wanted=True)).text
+
+
+def test_what_only_speaks_of_private_keys_is_read():
+    text = "A file begins with -----BEGIN PRIVATE KEY----- and ends with -----END PRIVATE KEY-----.\n"
+    assert next(read_bytes("a.md", text.encode())).text == text
