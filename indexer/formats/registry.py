@@ -61,12 +61,12 @@ _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
 def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
-    """The format that lists a name, or else that of the first bytes of `stream`; any other file is plain text."""
+    """The format that lists a name, or else plain text; either text is mail if the first bytes of `stream` are."""
     found = _find(name, (*FORMATS, IMAGE))
-    if found is None and stream is not None:
+    if stream is not None and (found is None or found is PLAIN_TEXT):
         start = stream.read(START)
         stream.seek(0)
-        if is_mail(start):
+        if is_mail(start, is_called_text=found is not None):
             return _MAILBOX if start.startswith(b"From ") else _MAIL
     if found is None:
         return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT

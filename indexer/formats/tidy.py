@@ -11,7 +11,6 @@ from indexer.formats.fields import bounded
 from indexer.formats.format import MAX_TITLE, Document, LeftOut
 from indexer.formats.front_matter import without_front_matter
 
-
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----(?:[^-]|-(?!----)){40,20000}-----END \1-----"
 )

@@ -82,7 +82,9 @@ def test_front_matter_that_is_nested_deep_is_harmless(mark, matter):
     assert document.text.endswith("body\n")
 
 
-PRIVATE = f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{'MIIEabc+' * 9}\n-----END RSA PRIVATE KEY-----\n"
+PRIVATE = (
+    f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{'MIIEabc+' * 9}\n-----END RSA PRIVATE KEY-----\n"
+)
 
 
 @pytest.mark.parametrize(
