@@ -152,7 +152,7 @@ HTML = text_parts(
     {
         "navigation": "<nav>@</nav><p>text</p>",
         "comment": "<p>text<!-- @ --></p>",
-        "hidden value or button of a form": "<form>text<input type=hidden value='@'><input type=submit value='@'></form>",
+        "hidden value or button of a form": "<p>text<input type=hidden value='@'><input type=submit value='@'>",
         "script": "<script>// @</script><p>text</p>",
         "style": "<style>/* @ */</style><p>text</p>",
         "template": "<template>@</template><p>text</p>",
