@@ -6,7 +6,7 @@ from ctypes import byref, c_double, c_int, create_string_buffer
 from math import hypot, pi
 from typing import Any, NamedTuple
 
-from indexer.formats.pdf_direction import Direction
+from indexer.formats.pdf_direction import RIGHT_WORD, Direction
 
 HYPHEN = "\ufffe"  # by which pdfium replaces a hyphen at the end of a line, and the end of the line
 SOFT_HYPHEN = "\u00ad"  # it is a line of its own in narrow columns of some files
@@ -57,7 +57,7 @@ def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> lis
             if segment is not None and segment.text == SOFT_HYPHEN and segments:
                 segments[-1] = segments[-1]._replace(text=segments[-1].text + HYPHEN)
             elif segment is not None:
-                shown = segment.text if direction is None else direction.logical(segment.text)
+                shown = segment.text if direction is None else direction.logical(places.ordered(span))
                 segments.append(segment._replace(text=shown))
     return segments
 
@@ -126,6 +126,21 @@ class _Places:
         edges = *self._edges(first), *self._edges(last)
         is_bold = self._is_bold(first) and self._is_bold(last)
         return Segment(self._text[slice(*span)], min(edges), max(edges), self._y, self._size, is_bold)
+
+    def ordered(self, span: _Span) -> str:
+        """The text, with the letters of words from right to left in the order of reading.
+
+        pdfium returns those that stand for a text of their own, as browsers print Arabic, from left to right.
+        """
+        start = span[0]
+        return RIGHT_WORD.sub(
+            lambda word: (
+                word[0][::-1]
+                if self._edges(start + word.start())[1] <= self._edges(start + word.end() - 1)[0]
+                else word[0]
+            ),
+            self._text[slice(*span)],
+        )
 
     def _is_bold(self, offset: int) -> bool:
         """Whether the font is bold, by its name."""

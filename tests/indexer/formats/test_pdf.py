@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
-from pdf_pages import Line, column, from_right, pdf_of, stream
+from pdf_pages import INFO, Line, column, from_right, pdf_of, stream
 from read_bytes import read_bytes
 
 from indexer.formats.format import LeftOut
@@ -103,6 +103,13 @@ def test_a_long_table_is_not_read_column_by_column():
 def test_a_page_from_right_to_left_has_the_order_of_reading(printed, read):
     others = column(50, 600, ["egap eht fo senil rehto"] * 5, font="F4")
     assert lines_of([[*mixed(printed), *others]])[0] == mixed_text(read)
+
+
+def test_letters_that_a_browser_prints_in_arabic_have_the_order_of_reading():
+    marked = "/Span <</ActualText <FEFF0628>>> BDC (b) Tj EMC (cdeg) Tj ( ) Tj (hij) Tj"
+    drawn = stream(f"BT /F5 16 Tf 100 700 Td /ReversedChars BMC {marked} EMC ET")
+    document = document_of([[]], others={INFO + 2: drawn})
+    assert document.text == f"{from_right('jih', 'F5')} {from_right('gedcb', 'F5')}"
 
 
 def test_words_from_right_to_left_on_a_page_from_left_to_right_have_the_order_of_reading():
