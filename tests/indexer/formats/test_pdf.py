@@ -105,6 +105,11 @@ def test_a_page_from_right_to_left_has_the_order_of_reading(printed, read):
     assert lines_of([[*mixed(printed), *others]])[0] == mixed_text(read)
 
 
+def test_the_raised_number_of_a_footnote_is_no_part_of_its_first_word():
+    footnote = [Line(50, 103, "12", 5), Line(55.6, 100, "Kittens too", 8), Line(50, 80, "3rd cat", 8)]
+    assert lines_of([[*column(50, 700, LINES), *footnote]])[-2:] == ["12 Kittens too", "3rd cat"]
+
+
 def test_letters_that_a_browser_prints_in_arabic_have_the_order_of_reading():
     marked = "/Span <</ActualText <FEFF0628>>> BDC (b) Tj EMC (cdeg) Tj ( ) Tj (hij) Tj"
     drawn = stream(f"BT /F5 16 Tf 100 700 Td /ReversedChars BMC {marked} EMC ET")
