@@ -199,6 +199,7 @@ def test_the_text_of_a_chart_is_read_without_its_numbers():
         f"<c:ser>{cached('tx', name)}{cached('cat', 'Spring', 'Autumn')}{values}</c:ser>"
         for name in ("Lime", "Heather")
     )
+    series += "<c:ser><c:tx><c:v>Clover</c:v></c:tx></c:ser>"
     names = 'xmlns:c="urn:c" xmlns:a="urn:a"'
     chart = f"<c:chartSpace {names}><c:chart>{title}<c:plotArea>{series}</c:plotArea></c:chart></c:chartSpace>"
     extra = {
@@ -206,7 +207,7 @@ def test_the_text_of_a_chart_is_read_without_its_numbers():
         "ppt/charts/chart1.xml": chart.encode(),
     }
     (document,) = documents("a.pptx", zipped(presentation([slide(shape("Sales", "title"))], extra)))
-    assert document.text == "Sales\n\nHoney sold\nLime | Heather\nSpring | Autumn"
+    assert document.text == "Sales\n\nHoney sold\nLime | Heather | Clover\nSpring | Autumn"
 
 
 def test_the_text_of_a_box_follows_its_paragraph():
