@@ -135,9 +135,9 @@ def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
 
 def without_data(text: str) -> str:
     """The text with "…" for each picture that is written into it, and for other data in Base64."""
-    text = _PICTURE.sub("…", text)
-    text = _without_drawings(text)
-    text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
+    if "data:" in text:
+        text = _without_drawings(_PICTURE.sub("…", text))
+        text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
     # An expression that looks at each letter would take as long as the rest of reading.
     if any(_HALF_ENCODED.match(text, start) for start in range(0, len(text), ENCODED // 2)):
         return _ENCODED.sub("…", text)
