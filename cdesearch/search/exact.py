@@ -145,7 +145,7 @@ class ExactTerm:
 
     @property
     def _words(self) -> str:
-        """The words with any white space between them; of a phrase also with other apostrophes and hyphens, and markup."""
+        """The words with any white space between them. A phrase may have other apostrophes and hyphens, and markup."""
         if not self.is_phrase:
             return r"\s+".join(map(re.escape, self.text.split()))
         pieces = _PIECES.findall(self.text)

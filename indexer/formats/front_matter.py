@@ -68,13 +68,15 @@ def _yaml(matter: str) -> Any:
 
 
 def _texts(values: dict[str, Any]) -> dict[str, list[str]]:
-    """What is searched, each once, by the last names of the keys."""
+    """What is searched, each once, by the keys that name it, or else by the last ones."""
     found: dict[str, list[str]] = {}
     for path, value in fields_of(values.items()):
-        name, text = path.rpartition(".")[2], _in_a_line(value)
+        names, text = path.split("."), _in_a_line(value)
+        name = next((one for one in names if one.lower() in TEXTS), "")
         n_words = sum(any(map(str.isalpha, word)) for word in text.split()) + len(_UNSPACED.findall(text))
-        is_searched = name.lower() in TEXTS or (n_words >= SENTENCE and path.lower() != "title")
-        if text and is_searched and text not in found.get(name, ()):
+        if not name and n_words >= SENTENCE and path.lower() != "title":
+            name = names[-1]
+        if name and text and text not in found.get(name, ()):
             found.setdefault(name, []).append(text)
     return found
 

@@ -53,10 +53,13 @@ def _reader_in_archive(name: str) -> ReadFile | None:
     return read if is_known(name) else None
 
 
-_MAIL, _MAILBOX = Mail(_attached_format), Mailbox(_attached_format)
-FORMATS: tuple[Format, ...] = (
-    *_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), Zip(_reader_in_archive), Tar(_reader_in_archive),
-)  # fmt: skip
+def _attached_to_mail(name: str) -> Format | None:
+    return _ZIP if suffix_of(name) in _ZIP.suffixes else _attached_format(name)
+
+
+_ZIP = Zip(_reader_in_archive)
+_MAIL, _MAILBOX = Mail(_attached_to_mail), Mailbox(_attached_to_mail)
+FORMATS: tuple[Format, ...] = (*_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), _ZIP, Tar(_reader_in_archive))
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 

@@ -66,6 +66,8 @@ def test_front_matter_is_no_text_except_what_describes_the_note():
          "Dear diary: today I saw a heron\nbody\n"),
         ("a.md", "+++\n[taxonomies]\ntags = ['a']\n[seo]\nlead = 'what nobody had ever seen'\n+++\nbody\n", "a.md",
          "tags: a - lead: what nobody had ever seen\nbody\n"),
+        ("a.md", "---\nauthor:\n  - name: Ann Bee\n    orcid: 7\n  - Bob\n---\nbody\n", "a.md",
+         "author: Ann Bee, 7, Bob\nbody\n"),
         ("a.md", "---\nsummary: 橋を渡る人\nfrage: 今日は何を食べますか\nlayout: post\n---\nbody\n", "a.md",
          "summary: 橋を渡る人 - frage: 今日は何を食べますか\nbody\n"),
     ],

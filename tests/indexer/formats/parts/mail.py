@@ -89,6 +89,16 @@ MAILS = [
     Part(MAIL, "plain text beside a picture", ".eml", alternative("@.", "<img src='a.png'>")),
     Part(MAIL, "name of an attachment", ".eml", attached("@.png")),
     Part(MAIL, "attachment", ".eml", attached("a.md", "# Title\n\n")),
+    Part(
+        MAIL,
+        "attached archive",
+        ".eml",
+        message(
+            lambda made, sentence: made.add_attachment(
+                zipped({"a.md": sentence}), maintype="application", subtype="zip", filename="a.zip"
+            )
+        ),
+    ),
     Part(MAIL, "forwarded message", ".eml", message(forwarded)),
     Part(MAIL, "message without suffix", "", message(plain)),
     Part(
