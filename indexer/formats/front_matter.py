@@ -70,7 +70,7 @@ def _yaml(matter: str) -> Any:
 def _texts(values: dict[str, Any]) -> dict[str, list[str]]:
     """What is searched, each once, by the keys that name it, or else by the last ones."""
     found: dict[str, list[str]] = {}
-    for path, value in fields_of(values.items()):
+    for path, value in (pair for one in values.items() for pair in fields_of([one])):
         names, text = path.split("."), _in_a_line(value)
         name = next((one for one in names if one.lower() in TEXTS), "")
         n_words = sum(any(map(str.isalpha, word)) for word in text.split()) + len(_UNSPACED.findall(text))

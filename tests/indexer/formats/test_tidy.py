@@ -77,6 +77,12 @@ def test_front_matter_of_every_kind(name, data, title, text):
     assert (document.title, document.text) == (title, text)
 
 
+def test_a_description_after_very_many_values_is_read():
+    matter = "".join(f"key{n}: {n}\n" for n in range(99))
+    (document,) = read_bytes("a.md", f"---\n{matter}description: the honey\n---\nbody\n".encode())
+    assert document.text == "description: the honey\nbody\n"
+
+
 @pytest.mark.parametrize("matter", ["[" * 15_000, "- " * 7_000, "a: " + "{b: " * 4_000, "a = " + "[" * 9_000])
 @pytest.mark.parametrize("mark", ["---", "+++"])
 def test_front_matter_that_is_nested_deep_is_harmless(mark, matter):
