@@ -27,7 +27,7 @@ from indexer.generations.tables import Tables
 from indexer.settings import Options
 from trainer.data.pairs.beir import read_queries, read_texts
 
-TOKENS_STORED = 80  # of a chunk, for late interaction: about half of those of 200 words
+TOKENS_STORED = 120  # of a chunk, for late interaction: about half of those of 200 words
 
 SOURCE_DOCUMENTS = 600
 ROWS = 10_000  # texts in a batch

@@ -3,7 +3,7 @@
 A chunk's vector is an average over its tokens, in which one telling sentence among others hardly counts. Late
 interaction (ColBERT, Khattab and Zaharia, 2020, equation 3) looks for each token of the query in the chunk, and so
 finds that sentence. A token is stored as the signs of random projections of its state (Charikar, 2002), and only the
-half of the tokens with the highest weights is stored: 8 bytes for every second token find passages as well as all
+half of the tokens with the highest weights is stored: 4 bytes for every second token find passages as well as all
 states do, see benchmarks/results/LOG.md.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from cdesearch.context.vectors import Floats, to_unit
 
-SIGNS = 64  # of a token
+SIGNS = 32  # of a token
 N_BYTES = SIGNS // 8
 
 

@@ -54,4 +54,4 @@ def test_a_query_without_tokens_says_nothing():
 
 
 def test_projections_are_the_same_everywhere():
-    assert projection(DIMENSION)[:2, :8].tolist() == [[-1, -1, 1, -1, -1, 1, -1, 1], [1, -1, 1, -1, -1, 1, -1, 1]]
+    assert projection(DIMENSION)[:2, :8].tolist() == [[-1, -1, 1, -1, -1, 1, -1, 1], [1, -1, -1, 1, 1, 1, -1, 1]]

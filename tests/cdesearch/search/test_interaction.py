@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from cdesearch.encode.token_signs import SIGNS, QueryTokens
+from cdesearch.encode.token_signs import N_BYTES, SIGNS, QueryTokens
 from cdesearch.search.fusion import Candidates
 from cdesearch.search.interaction import COMPARED, WEIGHT, interaction_lifts
 
 SIGN = np.ones((1, SIGNS), np.float32) / SIGNS**0.5  # a token whose projections are all positive
 QUERY = QueryTokens(SIGN, np.ones(1, np.float32))
-ALIKE, OPPOSITE = b"\xff" * 8, b"\x00" * 8
+ALIKE, OPPOSITE = b"\xff" * N_BYTES, bytes(N_BYTES)
 
 
 def candidates(tokens):
