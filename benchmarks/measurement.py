@@ -1,7 +1,6 @@
 """Measured numbers, their targets, and the files that store them."""
 
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -83,17 +82,6 @@ def command(run: Callable[[Any], None]) -> Callable[..., None]:
 
     called.__signature__ = signature(parameter.annotation)  # type: ignore[attr-defined] # which typer reads
     return called
-
-
-def positive_numbers(text: str, option: str) -> list[float]:
-    """The numbers of an option, which are separated by commas; raises InputError unless all are positive."""
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = [0.0]
-    if not all(0 < number < math.inf for number in numbers):
-        raise InputError(f"{option} is {text}, and must be positive numbers.", "Separate them by commas.")
-    return numbers
 
 
 def chosen(
