@@ -361,7 +361,7 @@ def test_late_chunking_is_trained_on_windows_and_the_checkpoint_reads_them(recip
     losses = [row["loss"] for row in read_log(recipe.run.out) if "loss" in row]
     assert np.mean(losses[-4:]) < 0.9 * np.mean(losses[:4])
     encoder = load_encoder(folder)
-    assert (encoder.config.window_tokens, encoder.config.window_positions) == (30, "running")
+    assert encoder.config.window_tokens == 30
     material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
     batch = material.stream.batch(0)
     books = [json.loads(line)["chunks"] for line in (tmp_path / "books.jsonl").read_text().splitlines()]

@@ -31,7 +31,6 @@ class OnnxRuntime:
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
         self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
-        self._takes_positions = any(value.name == "positions" for value in self._second.get_inputs())
         self._cache = _open(folder / "cache.onnx") if self.reads_context else None
         if [value.shape for value in self._second.get_inputs() if value.name == "shift"] != [[dimension]]:
             raise ModelError(f"{folder} is not the ONNX export of a model of {dimension} dimensions.", AGAIN)
@@ -51,7 +50,7 @@ class OnnxRuntime:
             return vectors
         # Both stages share one backbone and every gate is zero. Therefore the second stage's states, pooled with equal
         # weights, are the first-stage vectors.
-        inputs |= {"weights": mask.astype(np.float32)} | self._identity | self._positions(input_ids)
+        inputs |= {"weights": mask.astype(np.float32)} | self._identity
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
@@ -63,8 +62,6 @@ class OnnxRuntime:
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0. The graph computes the states of the tokens.
         """
         inputs = self._inputs(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)
-        if self._takes_positions:
-            inputs["positions"] = np.einsum("ct,ct->t", np.cumsum(belongs, axis=1), belongs).astype(np.int64) - 1
         states: Floats = self._states(inputs)[0, 0]
         weights = belongs * context.inputs.token_weights[input_ids]
         pooled: Floats = (weights @ states) / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
@@ -102,15 +99,10 @@ class OnnxRuntime:
             "shift": context.whitening.shift,
             # (d, d) as the graph reads it; the zeros do not change the length of a vector.
             "projection": np.pad(projection, ((0, 0), (0, len(projection) - projection.shape[1]))),
-            **self._positions(input_ids),
         }
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
         return inputs
-
-    def _positions(self, input_ids: Integers) -> dict[str, Integers]:
-        """The positions of the tokens of each span, if the graph reads windows in which they restart at each chunk."""
-        return {"positions": np.arange(input_ids.shape[2])} if self._takes_positions else {}
 
     @property
     def _identity(self) -> dict[str, Floats]:

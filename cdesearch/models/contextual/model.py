@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
-from cdesearch.models.backbones.bert import Backbone, mean_pool, pool_chunks, positions_in_chunks
+from cdesearch.models.backbones.bert import Backbone, mean_pool, pool_chunks
 from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.backbones.packed import Packing, packed_mean
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
@@ -83,9 +83,8 @@ class ContextualModel(nn.Module):
         `belongs` (B, C, T) is 1 where a token belongs to a chunk, and 0 on padding. `keys` and `values` (L, J, d) are
         those of a cached context.
         """
-        positions = positions_in_chunks(belongs) if self.config.window_positions == "restarted" else None
         mask = belongs.any(1) if is_padded else None
-        return self.second_stage.states(input_ids, mask, keys, values, positions)
+        return self.second_stage.states(input_ids, mask, keys, values)
 
     def pooled_chunks(self, input_ids: Tensor, belongs: Tensor, weights: Tensor, context: Cached | None) -> Tensor:
         """(C, d) before the statistics head, of the chunks of one window (T,); each is pooled from its own tokens.

@@ -160,7 +160,7 @@ def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, clos
 
 
 def window_checkpoint(factory):
-    config = replace(TINY, first_stage="shared", window_tokens=100, window_positions="running")
+    config = replace(TINY, first_stage="shared", window_tokens=100)
     return make_checkpoint(factory.mktemp("models") / "windows", config, gate=0.0)
 
 
