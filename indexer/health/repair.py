@@ -131,4 +131,4 @@ def _rebuild_from_chunks(folder: Path, live: Path, manifest: Manifest, progress:
 def _result(report: Report) -> str:
     if not report.changed:
         return "It is up to date."
-    return f"It is up to date: {report.n_chunks:,} chunks, {report.embedded:,} of them embedded now."
+    return f"It is up to date: {report.chunks:,} chunks, {report.embedded:,} of them embedded now."
