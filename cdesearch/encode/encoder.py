@@ -7,7 +7,6 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from cdesearch.context.context import (
-    Context,
     ContextSample,
     EncodingContext,
     FittedContext,
@@ -119,20 +118,6 @@ class Encoder:
     def context_vectors(self, texts: Sequence[str]) -> Floats:
         """First-stage vectors (J, d) that the networks read of the texts of a context; zeros if they read none."""
         return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
-
-    def make_context(
-        self,
-        chunk_ids: Sequence[str],
-        content_hashes: Sequence[str],
-        texts: Sequence[str],
-        frequencies: TokenFrequencies,
-        seed: int,
-    ) -> Context:
-        """A context whose whitening is fitted only to the sampled texts (J)."""
-        sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
-        pooled = self.encode(texts, "document", sample)
-        fitted = self.fit(sample, content_hashes, pooled)
-        return Context.of(fitted, self.second_stage(pooled, "document", fitted))
 
     def make_sample(
         self,

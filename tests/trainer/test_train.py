@@ -12,6 +12,7 @@ import torch
 from conftest import TINY, make_tokenizer
 from msgspec.structs import replace
 
+from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.config import NO_STATISTICS
@@ -406,7 +407,7 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
     *_, last = [row["held_out"] for row in read_log(tmp_path / "out") if "held_out" in row]
     assert last["true"] == pytest.approx(last["null"], rel=1e-5) == last["random"]
     texts = ["the cat water", "moon bread", "engine the stone"]
-    context = encoder.make_context(texts, texts, texts, encoder.count_tokens(texts), seed=0)
+    context = context_of_texts(encoder, texts, len(texts), 0)
     np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))
 
 

@@ -14,7 +14,7 @@ from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.backbones.packed import Packing, packed_mean
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
+from cdesearch.models.contextual.second_stage import SecondStage
 from cdesearch.models.published_weights import on_meta_device
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
@@ -94,26 +94,6 @@ class ContextualModel(nn.Module):
         keys, values = context or (None, None)
         states = self.window_states(input_ids[None], belongs[None], keys, values, is_padded=False)
         return pool_chunks(states, (belongs * weights)[None])[0]
-
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        weights: Tensor,
-        shift: Tensor,
-        projection: Tensor,
-        context_vectors: Tensor | None = None,
-        is_null: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Pooled and unit vectors (B, d) of texts (B, T) in a context (J, d), or else in the null one."""
-        if context_vectors is None:
-            context_vectors = weights.new_zeros(self.config.null_slots, self.config.backbone.dimension)
-            is_null = torch.ones(self.config.null_slots, dtype=torch.bool, device=weights.device)
-        if is_null is None:
-            is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
-        context = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
-        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, context)
-        return pooled, statistics_head(pooled, shift, projection)
 
     def weights_hash(self) -> str:
         """A hash of the names and fp32 values of all weights."""

@@ -8,6 +8,7 @@ import pytest
 import torch
 from conftest import TINY, make_checkpoint, make_tokenizer
 
+from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import load_checkpoint
 
@@ -31,7 +32,7 @@ def encoder(request, folder, tmp_path):
 
 
 def context_of(encoder):
-    return encoder.make_context(FREQUENT, FREQUENT, FREQUENT, encoder.count_tokens(FREQUENT), 0)
+    return context_of_texts(encoder, FREQUENT, len(FREQUENT), 0)
 
 
 def direct(folder, chunks, context):
