@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -20,8 +21,6 @@ from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_c
 from cdesearch.encode.length_batches import (
     WINDOW_TOKENS,
     Integers,
-    Output,
-    TextBatch,
     join_chunks,
     run_batches,
     run_parallel,
@@ -198,7 +197,7 @@ class Encoder:
         vectors = self._empty(len(texts), context)
         alone = len(texts) > 1 and self.precision == "int8"
         context = context or self._null
-        for indices, (_, batch) in self._run_second_stage(texts, self._tokens.prefix(role), context, alone=alone):
+        for indices, batch in self._run_second_stage(texts, role, context, alone=alone):
             vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
         for row in range(len(vectors)):  # products of several rows are rounded otherwise
             vectors[row : row + 1] = self.attend(vectors[row : row + 1], role, context)
@@ -225,7 +224,7 @@ class Encoder:
             return self.encode(chunks, "document", context)  # which divides a long text into spans
         ids, belongs = join_chunks(self._tokens.chunk_ids(chunks), self.separator)
         context = context or self._null
-        _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
+        vectors = self._runtime.second_stage_chunks(ids, belongs, context)
         return self.attend(self._checked(vectors, len(chunks), context.whitening.dimension), "document", context)
 
     def encode_windows(self, windows: Sequence[Sequence[str]], context: EncodingContext | None) -> Iterator[Floats]:
@@ -256,30 +255,30 @@ class Encoder:
         without the stop. In a quantised model a vector depends a little on the other texts of its batch.
         """
         context = context or self._null
-        for indices, (_, vectors) in self._run_second_stage(texts, self._tokens.prefix(role), context):
+        for indices, vectors in self._run_second_stage(texts, role, context):
             checked = self._checked(vectors, len(indices), context.whitening.dimension)
             yield indices, self.attend(checked, role, context)
 
     def _run_second_stage(
-        self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False
-    ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
+        self, texts: Sequence[str], role: Role, context: EncodingContext, *, alone: bool = False
+    ) -> Iterator[tuple[Integers, Floats]]:
         """Run the second stage; with `alone`, each text is a batch of its own."""
-        return run_batches(
-            self._batches(texts, prefix, self._runtime.prefix_rows, alone=alone),
-            lambda ids, mask: self._runtime.second_stage(ids, mask, context),
-            self._runtime.workers,
-        )
+        prefix, prefix_rows = self._tokens.prefix(role), self._runtime.prefix_rows
+        second_stage = partial(self._runtime.second_stage, context=context)
+        return self._run(texts, prefix, second_stage, prefix_rows=prefix_rows, alone=alone)
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]
-    ) -> Iterator[tuple[Integers, Output]]:
-        return run_batches(self._batches(texts, prefix), network, self._runtime.workers)
-
-    def _batches(
-        self, texts: Sequence[str], prefix: str, prefix_rows: int = 0, *, alone: bool = False
-    ) -> list[TextBatch]:
+        self,
+        texts: Sequence[str],
+        prefix: str,
+        network: Callable[[Integers, Integers], Floats],
+        *,
+        prefix_rows: int = 0,
+        alone: bool = False,
+    ) -> Iterator[tuple[Integers, Floats]]:
         ids = self._tokens.ids([prefix + text for text in texts])
-        return self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
+        batches = self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
+        return run_batches(batches, network, self._runtime.workers)
 
     def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
         """An array (n, d) for the vectors of texts in a context."""

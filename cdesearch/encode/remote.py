@@ -120,9 +120,4 @@ class _NoNetworks:
     def first_stage(self, *_: object) -> Floats:
         raise NotImplementedError
 
-    token_states = first_stage
-
-    def second_stage(self, *_: object) -> tuple[Floats, Floats]:
-        raise NotImplementedError
-
-    second_stage_chunks = second_stage
+    token_states = second_stage = second_stage_chunks = first_stage

@@ -54,18 +54,15 @@ class OnnxRuntime:
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
-    def second_stage_chunks(
-        self, input_ids: Integers, belongs: Floats, context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(C, d) pooled and (C, n) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+    def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
+        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
 
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0. The graph computes the states of the tokens.
         """
-        inputs = self._inputs(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)
-        states: Floats = self._states(inputs)[0, 0]
+        states = self.token_states(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)[0, 0]
         weights = belongs * context.inputs.token_weights[input_ids]
         pooled: Floats = (weights @ states) / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
-        return pooled, context.whitening.apply(to_unit(pooled))
+        return context.whitening.apply(to_unit(pooled))
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if every gate is zero."""
@@ -74,19 +71,14 @@ class OnnxRuntime:
         keys, values = _run(self._cache, ["keys", "values"], {"vectors": vectors, "is_null": is_null})
         return keys, values
 
-    def second_stage(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
-        pooled, vectors = _run(self._second, ["pooled", "vectors"], self._inputs(input_ids, mask, context))
-        return pooled, vectors[:, : context.whitening.dimension]
+    def second_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
+        """(B, n) unit vectors of ids (B, S, T)."""
+        vectors: Floats = _run(self._second, ["vectors"], self._inputs(input_ids, mask, context))[0]
+        return vectors[:, : context.whitening.dimension]
 
     def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
         """(B, S, T, d) states of all tokens of ids (B, S, T)."""
-        return self._states(self._inputs(input_ids, mask, context))
-
-    def _states(self, inputs: dict[str, Any]) -> Floats:
-        states: Floats = _run(self._second, ["states"], inputs)[0]
+        states: Floats = _run(self._second, ["states"], self._inputs(input_ids, mask, context))[0]
         return states
 
     def _inputs(

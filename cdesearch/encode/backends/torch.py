@@ -59,28 +59,24 @@ class TorchRuntime:
         return None if cached is None else (_floats(cached[0]), _floats(cached[1]))
 
     @torch.inference_mode()
-    def second_stage(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
+    def second_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
+        """(B, n) unit vectors of ids (B, S, T)."""
         ready = self._on_device(context)
         ids, text_mask = self._put(input_ids), self._put(mask)
         weights = ready.token_weights[ids] * text_mask
         spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
         pooled = pool_spans(self._network.pooled(*spans, ready.prepared), weights)
-        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
+        return _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     @torch.inference_mode()
-    def second_stage_chunks(
-        self, input_ids: NDArray[np.int64], belongs: Floats, context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(C, d) pooled and (C, d) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+    def second_stage_chunks(self, input_ids: NDArray[np.int64], belongs: Floats, context: EncodingContext) -> Floats:
+        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
 
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
         """
         ready, ids = self._on_device(context), self._put(input_ids)
         pooled = self._network.pooled_chunks(ids, self._put(belongs), ready.token_weights[ids], ready.prepared)
-        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
+        return _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     @torch.inference_mode()
     def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
