@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def commands() -> "typer.Typer":
-    """All commands. A benchmark is a function whose parameters, or the fields of whose settings, are its options."""
+    """All commands. A benchmark is a function whose parameters are its options."""
     import typer
 
     from benchmarks.ablations.ablation import ablation

@@ -4,8 +4,6 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import wraps
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -70,18 +68,6 @@ def make_results_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is not a folder.", "Name a folder.")
     make_folder(out)
-
-
-def command(run: Callable[[Any], None]) -> Callable[..., None]:
-    """A command for typer whose options are the fields of the dataclass of settings that `run` takes."""
-    (parameter,) = signature(run).parameters.values()
-
-    @wraps(run)
-    def called(*given: Any, **options: Any) -> None:
-        run(parameter.annotation(*given, **options))
-
-    called.__signature__ = signature(parameter.annotation)  # type: ignore[attr-defined] # which typer reads
-    return called
 
 
 def chosen(

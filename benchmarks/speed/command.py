@@ -6,7 +6,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -14,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.measurement import RESULTS, Measurement, chosen, command, measure
+from benchmarks.measurement import RESULTS, Measurement, chosen, measure
 from benchmarks.speed.serving import Load, served, serving_measurements
 from benchmarks.speed.synthetic import grow, search_queries, source_index
 
@@ -22,31 +21,23 @@ SUITES = "serving,cold"
 ROUNDS = 30  # of processes
 
 
-@dataclass(frozen=True, slots=True)
-class SpeedSettings:
-    """The options of `speed`."""
-
-    corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")]
-    chunks: Annotated[int, typer.Option(help="Chunks of the index that is served.")] = 100_000
-    seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600
-    rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50
-    only: Annotated[str, typer.Option(help=f"Any of {SUITES}.")] = SUITES
-    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS
-
-
-@command
-def speed(settings: SpeedSettings) -> None:
+def speed(
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")],
+    chunks: Annotated[int, typer.Option(help="Chunks of the index that is served.")] = 100_000,
+    seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600,
+    rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50,
+    only: Annotated[str, typer.Option(help=f"Any of {SUITES}.")] = SUITES,
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+) -> None:
     """Measure a server, and queries as whole processes, against their targets."""
-    corpus, chunks = settings.corpus, settings.chunks
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         suites: dict[str, Callable[[], list[Measurement]]] = {
-            "serving": partial(serving_measurements, corpus, work, chunks, Load(settings.rate, settings.seconds)),
+            "serving": partial(serving_measurements, corpus, work, chunks, Load(rate, seconds)),
             "cold": partial(cold_measurements, corpus, work, chunks),
         }
-        named = ("chunks", "seconds", "rate")
-        shown = {"corpus": corpus.name, **{name: getattr(settings, name) for name in named}}
-        measure("speed", chosen(suites, settings.only), shown, settings.out)
+        shown = {"corpus": corpus.name, "chunks": chunks, "seconds": seconds, "rate": rate}
+        measure("speed", chosen(suites, only), shown, out)
 
 
 def cold_measurements(corpus: Path, work: Path, size: int) -> list[Measurement]:
