@@ -6,9 +6,9 @@ from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.progress import Display
-from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums, write_checksums
+from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
 from cdesearch.store.folder import check_marker, finished_generations, removal_remedy, write_new
-from cdesearch.store.layout import CHECKSUMS, MARK, MARKER, lost_settings_remedy
+from cdesearch.store.layout import MARK, MARKER, lost_settings_remedy
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import write_error
@@ -17,7 +17,6 @@ from indexer.generations.generation import swap_in
 from indexer.generations.lock import locked
 from indexer.health.doctor import diagnose
 from indexer.settings import Options
-from indexer.summary import Report
 
 
 def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[str], None]) -> None:
@@ -28,32 +27,24 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
     are lost.
     """
     _restore_marker(folder, report_step)
-    options, unverified = Options(index=folder, wait=wait), None
+    options = Options(index=folder, wait=wait)
     with locked(folder, wait):
         found = diagnose(folder, progress)
-        live, manifest = found.live, found.live.manifest if found.live else None
         if found.is_sound:
             return
         if whole := next((one for one in found.others if one.is_sound), None):
             swap_in(folder, whole.generation)
             report_step("The previous generation is whole, and is live again.")
-        elif live and manifest:
+        elif found.live and found.live.manifest:
             options = replace(options, rebuild=True)
-            if not live.has_checksums:
-                unverified = live.generation
-                write_checksums(unverified, None)  # without them, the settings could not be read
-                report_step("Without checksums, the stored files cannot be verified.")
             report_step("The index is built again from its sources, with its own settings.")
         else:
             cause = found.problem or f"The index in {folder} is damaged: {found.damages[0]}."
             cause += " Its settings are lost, and no generation of it is whole."
             raise IndexDamagedError(cause, lost_settings_remedy(folder))
-    try:
-        report = build([], options, progress)
-    finally:
-        if unverified:  # its new checksums would later say that it is sound
-            (unverified / CHECKSUMS).unlink(missing_ok=True)
-    report_step(_result(report))
+    report = build([], options, progress)
+    counts = f"{report.chunks:,} chunks, {report.embedded:,} of them embedded now"
+    report_step(f"It is up to date: {counts}." if report.changed else "It is up to date.")
 
 
 def _restore_marker(folder: Path, report_step: Callable[[str], None]) -> None:
@@ -80,9 +71,3 @@ def _is_of_this_format(generation: Path) -> bool:
         return MANIFEST in read_checksums(generation) and bool(Manifest.load(generation / MANIFEST))
     except (ChecksumsError, IndexDamagedError, IndexMismatchError, IndexUntrustedError):
         return False
-
-
-def _result(report: Report) -> str:
-    if not report.changed:
-        return "It is up to date."
-    return f"It is up to date: {report.chunks:,} chunks, {report.embedded:,} of them embedded now."
