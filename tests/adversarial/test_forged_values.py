@@ -12,8 +12,6 @@ import pytest
 from command import cdesearch, picture
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 import cdesearch as package
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
@@ -74,20 +72,6 @@ def rows(name, **values):
 
 def place(**values):
     return rows("chunks", place=lambda present: json.dumps(json.loads(present) | values))
-
-
-def context(**arrays):
-    """Change the arrays of the context."""
-
-    def forge(docs):
-        file = generation_of(docs) / "context.safetensors"
-        with safe_open(file, framework="numpy") as opened:
-            described = opened.metadata()
-            stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no iterator)
-        save_file(stored | arrays, file, described)
-        write_checksums(generation_of(docs), None)
-
-    return forge
 
 
 def manifest(**values):
@@ -161,11 +145,7 @@ FORGED = {
     ],
     "not numbers": [rows("chunks", vector=lambda vector: [float("nan")] * len(vector))],
     r"context\.safetensors": [claims_more],
-    ".": [
-        context(projection=np.zeros((384, 385), F32)),
-        *(manifest(dimension=385), manifest(context_size=7)),
-        *map(cut_manifest_of_lance, (0, 40)),
-    ],
+    ".": [manifest(dimension=385), *map(cut_manifest_of_lance, (0, 40))],
 }
 
 
