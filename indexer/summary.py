@@ -28,7 +28,6 @@ COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason for which a f
 class Report(BuildReport):
     """The outcome of a run, with what the summary that `cdesearch index` prints names in addition."""
 
-    folder: Path  # in which the run wrote; for an index in a bucket, the working copy
     n_files: dict[str, int]  # by outcome: indexed, ignored, skipped
     languages: dict[str, float]  # the share of the chunks in each, by its code
     note: str | None  # a line about confirmations of this index that were recorded, or could not be
@@ -58,7 +57,6 @@ class Report(BuildReport):
         return cls(
             changed=embedded is not None,
             documents=index.manifest.n_documents,
-            documents_without_text=index.documents.count_rows("n_chunks = 0"),
             chunks=index.manifest.n_chunks,
             embedded=embedded or 0,
             indexed_files=plan.counts["indexed"],
