@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from benchmarks.datasets.dataset import Dataset, Half
-from benchmarks.folders.archives import FOLDERS, rebuilt
+from benchmarks.folders.archives import rebuilt
 from benchmarks.folders.questions import (
     DEPTH,
     KINDS,
@@ -108,7 +108,7 @@ def folders(
     answers: dict[str, Answers] = {}
 
     def of_folder(name: str) -> list[Measurement]:
-        files = rebuilt(name, FOLDERS[name], data)
+        files = rebuilt(name, data)
         answers[name] = measured_folder(files, data / name, read_questions(QUESTIONS / f"{name}.jsonl", half), model)
         return summarised(answers[name])
 

@@ -8,7 +8,6 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from cdesearch.context.context import (
-    Context,
     ContextSample,
     EncodingContext,
     FittedContext,
@@ -22,8 +21,6 @@ from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_c
 from cdesearch.encode.length_batches import (
     WINDOW_TOKENS,
     Integers,
-    Output,
-    TextBatch,
     join_chunks,
     run_batches,
     run_parallel,
@@ -121,20 +118,6 @@ class Encoder:
         """First-stage vectors (J, d) that the networks read of the texts of a context; zeros if they read none."""
         return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
 
-    def make_context(
-        self,
-        chunk_ids: Sequence[str],
-        content_hashes: Sequence[str],
-        texts: Sequence[str],
-        frequencies: TokenFrequencies,
-        seed: int,
-    ) -> Context:
-        """A context whose whitening is fitted only to the sampled texts (J)."""
-        sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
-        pooled = self.encode(texts, "document", sample)
-        fitted = self.fit(sample, content_hashes, pooled)
-        return Context.of(fitted, self.second_stage(pooled, "document", fitted))
-
     def make_sample(
         self,
         chunk_ids: Sequence[str],
@@ -213,17 +196,11 @@ class Encoder:
         tokens: list[QueryTokens | None] = [None] * len(texts)
         alone = len(texts) > 1 and self.precision == "int8"
         context = context or self._null
-
-        def compute(ids: Integers, mask: Integers) -> tuple[Floats, list[QueryTokens | None]]:
-            _, computed, projections = self._runtime.second_stage(ids, mask, context)
-            weights = self._word_weights(ids, mask, context)
-            return computed, [None] * len(ids) if projections is None else [*map(query_tokens, projections, weights)]
-
-        batches = self._batches(texts, self._tokens.prefix("query"), self._runtime.prefix_rows, alone=alone)
-        for indices, (computed, found) in run_batches(batches, compute, self._runtime.workers):
+        for indices, computed, weights, projections in self._computed(texts, "query", context, alone=alone):
             vectors[indices] = self._checked(computed, len(indices), vectors.shape[1])
-            for row, of_query in zip(indices.tolist(), found, strict=True):
-                tokens[row] = of_query
+            if projections is not None:
+                for row, *of_query in zip(indices.tolist(), projections, weights, strict=True):
+                    tokens[row] = query_tokens(*of_query)
         for row in range(len(vectors)):  # products of several rows are rounded otherwise
             vectors[row : row + 1] = self.attend(vectors[row : row + 1], "query", context)
         return vectors, tokens
@@ -249,7 +226,7 @@ class Encoder:
             return self.encode(chunks, "document", context)  # which divides a long text into spans
         ids, belongs = join_chunks(self._tokens.chunk_ids(chunks), self.separator)
         context = context or self._null
-        _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
+        vectors = self._runtime.second_stage_chunks(ids, belongs, context)
         return self.attend(self._checked(vectors, len(chunks), context.whitening.dimension), "document", context)
 
     def encode_windows(self, windows: Sequence[Sequence[str]], context: EncodingContext | None) -> Iterator[Floats]:
@@ -281,37 +258,46 @@ class Encoder:
         model a vector depends a little on the other texts of its batch.
         """
         context = context or self._null
-
-        def compute(ids: Integers, mask: Integers) -> tuple[Floats, list[bytes]]:
-            _, vectors, projections = self._runtime.second_stage(ids, mask, context)
-            weights = self._word_weights(ids, mask, context)
-            return vectors, [b""] * len(ids) if projections is None else signs_of(projections, weights)
-
-        batches = self._batches(texts, self._tokens.prefix(role), self._runtime.prefix_rows)
-        for indices, (vectors, tokens) in run_batches(batches, compute, self._runtime.workers):
+        for indices, vectors, weights, projections in self._computed(texts, role, context):
             checked = self._checked(vectors, len(indices), context.whitening.dimension)
+            tokens = [b""] * len(indices) if projections is None else signs_of(projections, weights)
             yield indices, self.attend(checked, role, context), tokens
 
-    def _word_weights(self, ids: Integers, mask: Integers, context: EncodingContext) -> Floats:
-        """(B, S, T) the weights of tokens by their idf; 0 for padding and special tokens."""
-        is_word = mask.astype(bool) & ~np.isin(ids, self._special_ids)
-        weights: Floats = context.inputs.token_weights[ids] * is_word
-        return weights
+    def _computed(
+        self, texts: Sequence[str], role: Role, context: EncodingContext, *, alone: bool = False
+    ) -> Iterator[tuple[Integers, Floats, Floats, Floats | None]]:
+        """Run the second stage: of each batch the indices, the vectors, and the weights and projections of its tokens.
+
+        The weights (B, S, T) are 0 for padding and special tokens. With `alone`, each text is a batch of its own.
+        """
+
+        def network(ids: Integers, mask: Integers) -> tuple[Floats, Floats, Floats | None]:
+            vectors, projections = self._runtime.second_stage(ids, mask, context)
+            weights = context.inputs.token_weights[ids] * (mask.astype(bool) & ~np.isin(ids, self._special_ids))
+            return vectors, weights, projections
+
+        prefix_rows = self._runtime.prefix_rows
+        for indices, found in self._run(
+            texts, self._tokens.prefix(role), network, prefix_rows=prefix_rows, alone=alone
+        ):
+            yield indices, *found
 
     @cached_property
     def _special_ids(self) -> Integers:
         return np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]
+        self,
+        texts: Sequence[str],
+        prefix: str,
+        network: Callable[[Integers, Integers], Output],
+        *,
+        prefix_rows: int = 0,
+        alone: bool = False,
     ) -> Iterator[tuple[Integers, Output]]:
-        return run_batches(self._batches(texts, prefix), network, self._runtime.workers)
-
-    def _batches(
-        self, texts: Sequence[str], prefix: str, prefix_rows: int = 0, *, alone: bool = False
-    ) -> list[TextBatch]:
         ids = self._tokens.ids([prefix + text for text in texts])
-        return self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
+        batches = self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
+        return run_batches(batches, network, self._runtime.workers)
 
     def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
         """An array (n, d) for the vectors of texts in a context."""

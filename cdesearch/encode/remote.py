@@ -115,8 +115,4 @@ class _NoNetworks:
     def first_stage(self, *_: object) -> Floats:
         raise NotImplementedError
 
-    def second_stage(self, *_: object) -> tuple[Floats, Floats, None]:
-        raise NotImplementedError
-
-    def second_stage_chunks(self, *_: object) -> tuple[Floats, Floats]:
-        raise NotImplementedError
+    second_stage = second_stage_chunks = first_stage

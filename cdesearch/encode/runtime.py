@@ -49,16 +49,14 @@ class Runtime(Protocol):
 
     def second_stage(
         self, input_ids: Integers, mask: Integers, context: EncodingContext
-    ) -> tuple[Floats, Floats, Floats | None]:
-        """(B, d) pooled, before the statistics head, (B, d) final unit vectors, and (B, S, T, SIGNS) for all tokens.
+    ) -> tuple[Floats, Floats | None]:
+        """(B, n) unit vectors, and (B, S, T, SIGNS) the states of all tokens multiplied by `projection`.
 
-        The last are the states of the tokens multiplied by `projection`, or None if tokens cannot be compared.
+        The latter are None if tokens cannot be compared.
         """
 
-    def second_stage_chunks(
-        self, input_ids: Integers, belongs: NDArray[np.float32], context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(C, d) pooled and (C, d) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+    def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
+        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
 
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
         """

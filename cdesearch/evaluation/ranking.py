@@ -48,16 +48,13 @@ MAX_PLAIN = 100_000  # chunks whose vectors fit into memory
 Rank = int | None  # from 1; None if no answer is among the first DEPTH hits
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """The evidence of the n answers of a question without the words of the question."""
+def hold_out(
+    reader: GenerationReader, query: str, removed: str, answers: Sequence[Chunk], vector: Floats
+) -> tuple[Scores, Scores]:
+    """The cosines (n,) of the answers of a question without `removed`, and what is left (n,) of their BM25 scores.
 
-    cosines: Scores  # (n,)
-    text_shares: Scores  # (n,) what is left of the BM25 score; 0 if none of the words is left
-
-
-def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequence[Chunk], vector: Floats) -> HeldOut:
-    """Score the answers of a question (n) without `removed`; `vector` (d,) is the question's."""
+    `vector` (d,) is the question's. Of a score, 0 is left if none of the words is.
+    """
     encoder = reader.encoder
     texts = [without(chunk.text, removed) for chunk in answers]
     context = reader.index.context_for(encoder)
@@ -69,7 +66,7 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
     rounded = reader.index.vectors.rounded(np.stack(placed))  # as those of the other candidates are
     cosines = (to_unit(rounded) @ vector).astype(np.float64)
     shares = [_remaining(reader, query, chunk, text) for chunk, text in zip(answers, texts, strict=True)]
-    return HeldOut(cosines, np.array(shares))
+    return cosines, np.array(shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +181,9 @@ class Asking:
         if not question.removed or not len(right):
             return Asked(question, vector, rows, candidates, right)
         dense, text = candidates.dense.copy(), candidates.text.copy()
-        held = hold_out(self.reader, question.text, question.removed, read_chunks(self.index, right.tolist()), vector)
-        for row, cosine, share in zip(right, held.cosines, held.text_shares, strict=True):
+        answers = read_chunks(self.index, right.tolist())
+        held = hold_out(self.reader, question.text, question.removed, answers, vector)
+        for row, cosine, share in zip(right, *held, strict=True):
             dense[rows == row] = cosine
             text[rows == row] *= share if share > 0 else np.nan
         # The stored tokens of an answer contain the words of the question, so it is not compared by them.

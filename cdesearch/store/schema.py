@@ -199,15 +199,9 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
         place = _PLACES.decode(row["place"])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"the place of a chunk is impossible ({error})") from None
-    if place.body_start > len(row["text"]):
-        raise ValueError("a chunk begins after its text")
-    try:
-        fields = tuple(map(field_of, row["fields"]))
-    except (TypeError, AttributeError):
-        raise ValueError("the fields of a chunk are impossible") from None
     own = {name: row[name] for name in ("id", "document_id", "path", "text")}
     placed = {name: getattr(place, name) for name in _Place.__struct_fields__}
-    return Chunk(**own, **placed, fields=fields)
+    return Chunk(**own, **placed, fields=tuple(map(field_of, row["fields"])))
 
 
 def field_of(label: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ from heapq import nsmallest
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -129,10 +128,6 @@ def some_texts(spool: Spool, count: int) -> list[str]:
     return [text for _, text in nsmallest(count, chosen.items())]
 
 
-class _Storable(Protocol):
-    def save(self, path: Path) -> None: ...
-
-
 def keep_part(file: Path, part: FittedContext | ContextSample) -> bool:
     """Write a part of the context, unless the file has it; returns whether it has it, from a stopped build."""
     if file.is_file() and type(part).load(file).fingerprint == part.fingerprint:
@@ -141,7 +136,7 @@ def keep_part(file: Path, part: FittedContext | ContextSample) -> bool:
     return False
 
 
-def save_part(part: _Storable, file: Path) -> None:
+def save_part(part: Context | FittedContext | ContextSample, file: Path) -> None:
     """Write a part of the context atomically."""
     fresh = file.with_suffix(".new")
     fresh.unlink(missing_ok=True)

@@ -109,10 +109,10 @@ def test_a_build_that_fails_continues_unless_the_model_has_changed_meanwhile(doc
     if has_changed:
         server.encode = other_model
     report = run(docs, server, notes)
-    assert report.embedded == report.n_chunks - (0 if has_changed else before)
+    assert report.embedded == report.chunks - (0 if has_changed else before)
     assert any("has changed since this build began" in line for line in notes.lines) == has_changed
     chunks = [text for text in server.embedded if text not in PROBES]
-    assert has_changed or len(chunks) == len(set(chunks)) == report.n_chunks
+    assert has_changed or len(chunks) == len(set(chunks)) == report.chunks
     assert hits_of(docs)
 
 
@@ -146,7 +146,7 @@ def test_after_ctrl_c_only_what_was_under_way_is_asked_again(docs, server):
     server.misbehave = lambda handler, texts: False
     server.embedded.clear()
     report = run(docs, server)
-    assert report.embedded == report.n_chunks - len(kept) == sum(map(len, asked[2:4]))
+    assert report.embedded == report.chunks - len(kept) == sum(map(len, asked[2:4]))
     assert not kept & (set(server.embedded) - set(PROBES))
 
 
@@ -158,7 +158,7 @@ def test_the_file_of_a_text_that_the_server_refuses_is_named(docs, server):
         run(docs, server)
     server.misbehave = lambda handler, texts: False
     server.embedded.clear()
-    assert run(docs, server, exclude=("03.md",)).n_documents == 11
+    assert run(docs, server, exclude=("03.md",)).documents == 11
 
 
 @pytest.mark.parametrize("change", ["vectors", "dimension"])

@@ -16,6 +16,7 @@ import cdesearch
 from cdesearch.encode import exports
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.backends.onnx_export import write_biencoder
+from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
 from cdesearch.models.export_folder import GRAPH, REFUSED, SPEED, export_folder, find_export
 from cdesearch.models.registry import family_of
@@ -126,7 +127,7 @@ def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, 
     write_biencoder(network, 32, tmp_path / GRAPH, "fp32")
     exact = load_encoder(folder, plain=True)
     found = exact.on(OnnxRuntime(tmp_path, 32))
-    context = exact.make_context(["0"], ["0"], TEXTS[:1], exact.count_tokens(TEXTS), 0)
+    context = context_of_texts(exact, TEXTS[:1], 1, 0)
     for texts in (TEXTS, TEXTS[:1]):
         for given in (None, context):
             np.testing.assert_allclose(
