@@ -21,6 +21,7 @@ from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_c
 from cdesearch.encode.length_batches import (
     WINDOW_TOKENS,
     Integers,
+    Output,
     join_chunks,
     run_batches,
     run_parallel,
@@ -276,10 +277,8 @@ class Encoder:
             weights = context.inputs.token_weights[ids] * (mask.astype(bool) & ~np.isin(ids, self._special_ids))
             return vectors, weights, projections
 
-        prefix_rows = self._runtime.prefix_rows
-        for indices, found in self._run(
-            texts, self._tokens.prefix(role), network, prefix_rows=prefix_rows, alone=alone
-        ):
+        prefix, prefix_rows = self._tokens.prefix(role), self._runtime.prefix_rows
+        for indices, found in self._run(texts, prefix, network, prefix_rows=prefix_rows, alone=alone):
             yield indices, *found
 
     @cached_property

@@ -115,4 +115,7 @@ class _NoNetworks:
     def first_stage(self, *_: object) -> Floats:
         raise NotImplementedError
 
-    second_stage = second_stage_chunks = first_stage
+    second_stage_chunks = first_stage
+
+    def second_stage(self, *_: object) -> tuple[Floats, None]:
+        raise NotImplementedError
