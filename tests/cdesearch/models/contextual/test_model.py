@@ -31,7 +31,7 @@ def vectors(model, texts, context=None, is_null=None):
         context, is_null = torch.zeros(model.config.null_slots, D), torch.ones(model.config.null_slots, dtype=bool)
     is_null = torch.zeros(len(context), dtype=torch.bool) if is_null is None else is_null
     prepared = model.prepare_context(context, is_null, model.cache(context, is_null))
-    return functional.normalize(model.pooled(ids, mask, weights * mask, prepared), dim=-1)
+    return functional.normalize(model.pooled(ids, mask, weights * mask, prepared)[0], dim=-1)
 
 
 @pytest.mark.parametrize("config", [TINY, SINK, JOINT])
