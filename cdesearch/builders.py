@@ -9,6 +9,8 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cdesearch.encode.encoder import Encoder
     from cdesearch.encode.load import Device
     from cdesearch.models.endpoint_model import Model
@@ -46,6 +48,15 @@ class BuildReport:
     place: "Place"  # of the index
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a build of a folder that has no index would read."""
+
+    n_files: int
+    n_bytes: int
+    seconds: float  # an estimate of its time on two cores
+
+
 class Tools(Protocol):
     """A loaded model and a pool of processes, which all updates of `keep_up` use."""
 
@@ -65,6 +76,9 @@ class Builder(Protocol):
         **options: Any,
     ) -> BuildReport:
         """Build or update the index of files and folders without output; `options` are those of `cdesearch.build`."""
+
+    def survey(self, folder: "Path") -> Survey:
+        """What the first build of a folder would read, with the settings of a new index."""
 
     def changes(self, index: "Index") -> dict[str, int]:
         """How many files are `new`, `modified` and `deleted` since the last run."""

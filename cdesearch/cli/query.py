@@ -19,6 +19,7 @@ from cdesearch.cli.hits.render import (
     show_plain,
 )
 from cdesearch.cli.query_options import QueryOptions
+from cdesearch.errors import IndexNotFoundError
 from cdesearch.search.result import SearchResult
 from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
@@ -42,7 +43,7 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
 
     `meant` is the command that the user may have intended instead of a query.
     """
-    indexes = open_each(options.index or (None,))
+    indexes = _opened(options, may_build=meant is None)
     if not options.index:
         note_outer_index(next(iter(indexes.values())))
     if meant:
@@ -62,6 +63,19 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note_confidence(options, result, kept)
     is_explained = answer.matches_no_file or (bool(result.hits) and not kept.hits)
     return DONE if _show(options, kept, answer.service, is_explained=is_explained) else NO_HITS
+
+
+def _opened(options: QueryOptions, *, may_build: bool) -> dict[str, Index]:
+    """The indexes of a query. If none is named and none is found, that of the working directory is made."""
+    try:
+        return open_each(options.index or (None,))
+    except IndexNotFoundError as missing:
+        if options.index or not may_build:
+            raise
+        from cdesearch.cli.first_index import build_first_index
+
+        build_first_index(missing, yes=options.yes)
+        return open_each((None,))
 
 
 def _answer(options: QueryOptions, indexes: Mapping[str, Index]) -> _Answer:

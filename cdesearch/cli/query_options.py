@@ -27,6 +27,7 @@ class QueryOptions:
     group: bool | None = None  # None: only on a terminal
     no_pager: bool = False
     open: bool = False  # whether the best hit is opened instead of printing the hits
+    yes: bool = False  # whether a folder without an index is indexed without a question
     update: bool = False  # whether the index is brought up to date first, if that is quick
 
     @classmethod

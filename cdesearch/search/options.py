@@ -128,6 +128,9 @@ OPTIONS = (
     Option("group", "--group/--no-group", "flag", "Group the hits of one file.", "Default: only on a terminal."),
     Option("no_pager", "--no-pager", "flag", "Use no pager ($PAGER or less) for long output."),
     Option("open", "--open", "flag", "Open the best hit, as `cdesearch open` does, instead of printing hits."),
+    Option(
+        "yes", "--yes", "flag", "Without an index, index the working directory first, and ask no question about it."
+    ),
     Option("update", "--update", "flag", "Bring the index up to date first if that takes less than a second."),
 )  # fmt: skip
 PARAMETERS = tuple(option for option in OPTIONS if option.is_search)
