@@ -90,8 +90,13 @@ class Builder(Protocol):
         device: "Device" = "auto",
         model: "Model | None" = None,
         encoder: "Encoder | None" = None,
+        in_background: bool = True,
     ) -> str | None:
-        """Update the index if that takes less than a second; otherwise return a line about the pending changes."""
+        """Update the index if that takes about a second; otherwise return a line about what it lacks.
+
+        The line names the command for it, unless the update is started `in_background`. Never raises CdesearchError
+        for an update that fails, because the index answers nevertheless.
+        """
 
     def stale(self, manifest: "Manifest") -> str | None:
         """A sentence that says why the context no longer describes the corpus; None if it does."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Thread
 
 NO_CONFIG = "CDESEARCH_NO_CONFIG"  # the environment variable without which commands read configuration files
 DETACHED = 0  # lets a process on Windows outlive its terminal
@@ -33,7 +34,7 @@ def start_detached(command: Sequence[str], log: Path, environment: Mapping[str, 
     """Start a process that outlives this one and its terminal, with its output in the private file `log`."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC
     with os.fdopen(os.open(log, flags, 0o600), "ab") as stream:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=stream,
@@ -42,3 +43,5 @@ def start_detached(command: Sequence[str], log: Path, environment: Mapping[str, 
             start_new_session=True,
             creationflags=DETACHED,
         )
+    Thread(target=process.wait, daemon=True).start()  # as long as this process lives, the other leaves nothing behind
+    return process

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.cli.named_index import IndexOption
+from cdesearch.cli.named_index import IndexOption, UpdateOption
 from cdesearch.cli.query import note_outer_index
 from cdesearch.errors import LanguageModelError
+from cdesearch.fresh import Check
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.terminal import counted, print_json
+from cdesearch.terminal import counted, print_json, printable
 
 if TYPE_CHECKING:
     from cdesearch.answer.answer import Answer
@@ -25,6 +26,7 @@ def ask(
     k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of hits from which passages are made.")] = 20,
     tokens: Annotated[int, typer.Option(min=50, help="Maximum number of tokens of all passages together.")] = 1500,
     index: IndexOption = None,
+    update: UpdateOption = True,
     path: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Use only files that match this glob, as in `query`.")
     ] = None,
@@ -60,12 +62,19 @@ def ask(
     opened = Index.open(index)
     if index is None:
         note_outer_index(opened)
+    check = Check()
+    if update:
+        check.begin(opened)
     shorten_cold_start()
     from cdesearch.cli.answers import AnswerPrinter, answer_as_json, found_answer
     from cdesearch.search.request import SearchRequest
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened)
+    if update:
+        searcher.warm()  # while the files are checked
+        if line := check.end(searcher):
+            typer.echo(printable(line), err=True)
     asked = SearchRequest(text, k, path=tuple(path or ()), is_typed=True)
     passages, answer = found_answer(searcher, asked, tokens, is_written=endpoint is not None)
     printer = None if as_json else AnswerPrinter(searcher.index.root)

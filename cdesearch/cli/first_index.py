@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from threading import Thread
 from typing import TextIO
 
 from cdesearch.builders import BUILDER, Survey
@@ -60,7 +59,6 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
     if current.exists() and Index(current.parent).manifest.is_complete:
         process.wait()  # it is about to end
     elif process.returncode is None:
-        Thread(target=process.wait, daemon=True).start()  # a process is not dropped before it has ended
         _say(f"The index is completed in the background (process {process.pid}). This answer is by words.")
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdesearch.builders import BUILDER
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import UNLIKELY, HitGroup, group_hits, search_for_groups, without_unlikely
 from cdesearch.cli.hits.render import (
@@ -48,8 +47,6 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         note_outer_index(next(iter(indexes.values())))
     if meant:
         _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
-    if options.update:
-        indexes = {name: _updated(index, name if len(indexes) > 1 else "") for name, index in indexes.items()}
     answer = _answer(options, indexes)
     result, request = answer.result, options.request
     if result.truncated_to is not None:
@@ -80,7 +77,8 @@ def _opened(options: QueryOptions, *, may_build: bool) -> dict[str, Index]:
 
 def _answer(options: QueryOptions, indexes: Mapping[str, Index]) -> _Answer:
     """Search the indexes. Passages for a language model need the tokenizer, which a server does not hand out."""
-    service = open_service(indexes, options.model, asks_server=options.format != "llm")
+    say = (lambda line: _note(printable(line))) if options.update else None
+    service = open_service(indexes, options.model, asks_server=options.format != "llm", say=say)
     request = options.request
     search = search_for_groups if options.is_grouped else lambda find, k: find(k)
     result = search(lambda k: service.search(request.for_hits(k)), request.k)
@@ -171,17 +169,6 @@ def _show_passages(query: str, result: SearchResult, service: SearchService) -> 
     words = query_words(query)
     passages = fit_passages(result.hits, LLM_TOKENS, service.tokenizer, lambda hit: best_row(hit, words))
     sys.stdout.write(passages_as_text(located(passages, result.hits), Fence()) + "\n")
-
-
-def _updated(index: Index, name: str) -> Index:
-    """Update the index if that is quick, and return it. Otherwise print on stderr how many changes are pending.
-
-    `name` precedes the line if it is not empty.
-    """
-    line = BUILDER.quick(index)
-    if line:
-        _note(printable(f"{name}: {line}" if name else line))
-    return Index(index.place)
 
 
 def note_outer_index(nearest: Index) -> None:

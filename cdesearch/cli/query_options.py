@@ -28,7 +28,7 @@ class QueryOptions:
     no_pager: bool = False
     open: bool = False  # whether the best hit is opened instead of printing the hits
     yes: bool = False  # whether a folder without an index is indexed without a question
-    update: bool = False  # whether the index is brought up to date first, if that is quick
+    update: bool = True  # whether changes of files are taken into the indexes
 
     @classmethod
     def of(cls, text: str, given: Mapping[str, Any]) -> "QueryOptions":

@@ -131,7 +131,10 @@ OPTIONS = (
     Option(
         "yes", "--yes", "flag", "Without an index, index the working directory first, and ask no question about it."
     ),
-    Option("update", "--update", "flag", "Bring the index up to date first if that takes less than a second."),
+    Option(
+        "update", "--update/--no-update", "flag",
+        "Whether the index is updated if files have changed: before the answer if that is quick. Default: --update.",
+    ),
 )  # fmt: skip
 PARAMETERS = tuple(option for option in OPTIONS if option.is_search)
 FILTERS = tuple(one for one in PARAMETERS if one.field in ("path", "type", "since", "before", "filter"))

@@ -51,7 +51,13 @@ def serve(
         Path | None, typer.Option(help="Unix socket to listen on. Default: the one that other commands look for.")
     ] = None,
     model: ModelOption = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
+    watch: Annotated[
+        bool | None,
+        typer.Option(
+            "--watch/--no-watch",
+            help="Update an index whenever its files change. Default: every index that a query would update.",
+        ),
+    ] = None,
     background: Annotated[bool, typer.Option("--background", help="Run the server in the background.")] = False,
     idle_exit: Annotated[
         str | None, typer.Option(metavar="TIME", help="Stop after this time without a request, such as 30m.")
@@ -114,7 +120,9 @@ def _start(folders: Sequence[Place | None], settings: ServeSettings, options: Ma
     """Start this command in the background, and return a line with the address of the server."""
     found = [Index.open(folder).place for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
-    arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
+    arguments = [f"{name}={value}" for name, value in options.items()]
+    if settings.watch is not None:
+        arguments.append("--watch" if settings.watch else "--no-watch")
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
 
 

@@ -85,6 +85,15 @@ def open_target(
         yield Target(folder, folder, folder)
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether another run is writing into an index at this moment; raises OSError."""
+    try:
+        with lock_of(folder / "lock", wait=False):
+            return False
+    except Timeout:
+        return True
+
+
 @contextmanager
 def locked(folder: Path, wait: bool, *, renews: bool = False) -> Iterator[None]:
     """Lock the index for writing, and make its folder if there is none.
