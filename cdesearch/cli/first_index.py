@@ -42,7 +42,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
     environment = same_modules()
     if NO_CONFIG not in os.environ:  # a first build has the settings that the user has for builds
         del environment[NO_CONFIG]
-    process = start_detached(python_module("cdesearch", "index", "--wait", "."), log, environment)
+    process = start_detached(python_module("cdesearch", "index", "."), log, environment)
     with log.open(encoding="utf-8", errors="replace") as output:
         try:
             while process.poll() is None and not current.exists():
