@@ -20,6 +20,7 @@ class QueryOptions:
 
     request: SearchRequest
     index: tuple[Place, ...] = ()  # none: the nearest index upward; several are searched as one
+    all: bool = False  # whether all of an index above the working directory is searched
     model: Model | None = None
     full: bool = False
     context: int = 0  # lines around each passage

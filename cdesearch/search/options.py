@@ -106,9 +106,11 @@ OPTIONS = (
     ),
     Option(
         "index", "--index", "place",
-        "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward.",
+        "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward,"
+        " or else those of `cdesearch indexes`.",
         "Repeat it to search several indexes as one.", metavar="<path>", is_repeated=True,
     ),
+    Option("all", "--all", "flag", "Search the whole index, and not only the working directory if that is below it."),
     Option(
         "model", "--model", "model",
         "The model that built the index, if it is not the default model; or the URL of its server.", metavar="MODEL",

@@ -22,6 +22,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.place import Place, absolute, on_disk, parse_place
 from cdesearch.store.server_address import make_runtime_folder, socket_of
 from cdesearch.store.trust import require_own
+from cdesearch.store.used import default_places
 from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
@@ -86,12 +87,12 @@ def serve(
 
 
 def _named(context: typer.Context, arguments: list[Place], options: list[Place]) -> Sequence[Place | None]:
-    """The indexes that the command line names, or else those of --index in a configuration file, or else None.
+    """The indexes that the command line names, or else those of --index in a configuration file, or else the default.
 
     Raises InputError if the command line names some as arguments and others with --index.
     """
     if not arguments:
-        return options or [None]
+        return options or default_places()
     source = context.get_parameter_source("index") if options else None
     if source is not None and source.name == "COMMANDLINE":
         raise InputError("Indexes are named both with and without --index.", "Name all of them in one way.")

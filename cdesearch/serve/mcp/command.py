@@ -12,6 +12,7 @@ from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.serve.settings import ServeSettings, require_libraries
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.store.place import BucketAddress, Place
+from cdesearch.store.used import default_places
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
@@ -26,7 +27,7 @@ def mcp(indexes: IndexesArgument = None, update: UpdateOption = True) -> None:
     from cdesearch.serve.indexes import ServedIndexes
 
     def named() -> list[Place | None]:
-        return [named_index(folder, None) for folder in indexes or ()] or [None]
+        return [named_index(folder, None) for folder in indexes or ()] or default_places()
 
     try:
         served = ServedIndexes.open(named(), warm=False, takes_changes=update)
