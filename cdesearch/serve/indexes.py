@@ -19,7 +19,6 @@ from cdesearch.store.trust import real
 
 REFRESH_SECONDS = 0.25  # the time between two readings of the file that names the newest generation
 Folders = Sequence[Place | None]
-ALL = "*"  # stands for all indexes where clients name one, unless a folder has this name
 
 _log = logging.getLogger(__name__)
 
@@ -148,12 +147,8 @@ class ServedIndexes:
         return self._indexes[name]
 
     def together(self, names: Sequence[str]) -> Selection:
-        """The indexes with these names, to be searched as one; ALL stands for all, and no name for the first.
-
-        Raises InputError for an unknown name.
-        """
-        every = self.names if ALL in names and ALL not in self._indexes else tuple(dict.fromkeys(names))
-        return Selection([self[name] for name in every or (None,)], takes_changes=self._takes_changes)
+        """The indexes with these names, to be searched as one, or all without a name; raises InputError."""
+        return Selection([self[name] for name in dict.fromkeys(names or self.names)], takes_changes=self._takes_changes)
 
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())
