@@ -20,20 +20,20 @@ FILE = "indexes.json"
 def used_places() -> list[Place]:
     """The indexes of the list, in the order in which they were added; raises InputError if it cannot be read."""
     try:
-        return [parse_place(text) for text in msgspec.json.decode(_file().read_bytes(), type=list[str])]
+        return [parse_place(text) for text in msgspec.json.decode(list_file().read_bytes(), type=list[str])]
     except OSError as error:
         number = refusal_of(error)
         if number is None:
             return []
         reason, remedy = refusal(number)
-        raise InputError(f"{_file()} cannot be read ({reason}).", remedy) from None
+        raise InputError(f"{list_file()} cannot be read ({reason}).", remedy) from None
     except (ValueError, msgspec.MsgspecError) as error:
-        raise InputError(f"{_file()} cannot be read ({error}).", "Remove it, and add your indexes again.") from None
+        raise InputError(f"{list_file()} cannot be read ({error}).", "Remove it, and add your indexes again.") from None
 
 
 def change_used(change: Callable[[list[Place]], list[Place]]) -> None:
     """Replace the list by what `change` makes of it, one process at a time; raises InputError and OSError."""
-    file = real(_file())
+    file = real(list_file())
     file.parent.mkdir(parents=True, exist_ok=True)
     with lock_of(file.with_suffix(".lock"), wait=True):
         replace_file(file, json.dumps([str(place) for place in change(used_places())], indent=2) + "\n")
@@ -60,5 +60,6 @@ def open_used() -> dict[str, Index]:
         raise type(error)(error.cause, remedy) from None
 
 
-def _file() -> Path:
+def list_file() -> Path:
+    """The file of the list, which may not exist; raises OSError if this user has no home folder."""
     return trust_file().with_name(FILE)

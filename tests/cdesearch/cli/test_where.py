@@ -7,6 +7,9 @@ import pytest
 from command import cdesearch
 from served_pages import write_pages
 
+from cdesearch.cli.hits.opening import state_folder
+from cdesearch.store.copies import user_cache
+from cdesearch.store.trust import trust_file
 from cdesearch.store.used import default_places, used_places
 
 TEXTS = {
@@ -92,3 +95,21 @@ def test_an_index_of_the_list_that_is_gone_ends_the_query_until_it_is_removed(li
 def test_arguments_of_the_list_that_have_no_meaning_are_refused(listed, arguments):
     cdesearch("indexes", *arguments, cwd=listed, code=2)
     assert len(used_places()) == 2
+
+
+def test_everything_is_forgotten_except_the_files_and_the_settings(listed, notes, tmp_path, monkeypatch):
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "away" / name))
+    for folder in (user_cache(), state_folder()):
+        (folder / "models").mkdir(parents=True)
+    (trust_file().parent / "config.toml").write_text("[query]\nk = 3\n")
+    cdesearch("trust", notes, "--yes", cwd=listed)
+    shutil.rmtree(tmp_path / "mail")
+    assert "--yes" in cdesearch("clear", "--everything", cwd=listed, code=2).stderr
+    cdesearch("clear", notes, "--everything", cwd=listed, code=2)
+    assert (notes / ".cdesearch").exists() and used_places()
+    cdesearch("clear", "--everything", "--yes", cwd=listed)
+    assert not (notes / ".cdesearch").exists() and (notes / "password.md").exists() and not used_places()
+    assert [one.name for one in trust_file().parent.iterdir()] == ["config.toml"]
+    assert not user_cache().exists() and not state_folder().exists()
+    cdesearch("clear", "--everything", "--yes", cwd=listed)
