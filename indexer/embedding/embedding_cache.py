@@ -63,6 +63,18 @@ class EmbeddingCache:
         self._n_rows += len(vectors)
         self.embedded += len(vectors)
 
+    def take(self, rows: pa.Table) -> None:
+        """Store rows of the table of another index, none of which this one has."""
+        self._table.add(rows.cast(self._schema))
+        self._rows |= {key: row for row, key in enumerate(rows["key"].to_pylist(), start=self._n_rows)}
+        self._n_rows += rows.num_rows
+
+    def clear(self) -> None:
+        """Remove all vectors."""
+        if self._n_rows:
+            self._table.delete("true")
+            self._rows, self._n_rows = self._numbered()
+
     def of(self, keys: Sequence[str]) -> Floats:
         """The vectors (n, d) with these keys, which all are in the table; raises IndexDamagedError."""
         rows = sorted({self._rows[key] for key in keys})

@@ -88,12 +88,14 @@ def open_target(
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another run is writing into an index at this moment; raises OSError."""
-    try:
-        with lock_of(folder / "lock", wait=False):
-            return False
-    except Timeout:
-        return True
+    """Whether another run is writing into an index at this moment; false if that cannot be found out."""
+    with suppress(OSError):
+        try:
+            with lock_of(folder / "lock", wait=False):
+                return False
+        except Timeout:
+            return True
+    return False
 
 
 @contextmanager
