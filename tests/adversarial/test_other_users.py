@@ -84,8 +84,8 @@ def test_a_confirmed_index_of_another_user_is_read_and_never_written(shared, tin
     trusted, *answers = as_other(
         shared,
         (["trust", "--yes"], 0),
-        (["query", "cat", "-k", "1"], 0),
-        (["query", "cat", "-k", "2"], 0),
+        (["query", "cat", "-k", "1", "--all"], 0),
+        (["query", "cat", "-k", "2", "--all"], 0),
         (["status", "--json"], 0),
     )
     assert f"owner   user {OWNER}" in trusted.stdout
