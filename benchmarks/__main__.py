@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def commands() -> "typer.Typer":
-    """All commands. A benchmark is a function whose parameters, or the fields of whose settings, are its options."""
+    """All commands. A benchmark is a function whose parameters are its options."""
     import typer
 
     from benchmarks.ablations.ablation import ablation
@@ -28,11 +28,10 @@ def commands() -> "typer.Typer":
     from benchmarks.quality.code import code
     from benchmarks.quality.confidence import confidence
     from benchmarks.speed.command import speed
-    from benchmarks.speed.peers import peers
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, beir, code, confidence, folders, peers, speed):
+    for one in (ablation, beir, code, confidence, folders, speed):
         app.command()(one)
     return app
 

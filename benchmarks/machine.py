@@ -26,19 +26,10 @@ def describe() -> dict[str, Any]:
     }
 
 
-def peak_memory() -> int:
-    """The peak memory of this process in bytes. getrusage would include its parent's memory before the exec."""
-    return _status("self", "VmHWM")
-
-
 def resident_memory(process: int) -> int:
     """The memory that a process has now, in bytes."""
-    return _status(str(process), "VmRSS")
-
-
-def _status(process: str, name: str) -> int:
-    lines = Path("/proc", process, "status").read_text(encoding="utf-8").splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith(name)).split()[1])
+    lines = Path("/proc", str(process), "status").read_text(encoding="utf-8").splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
 
 
 def _processor() -> str:

@@ -1,12 +1,9 @@
 """Measured numbers, their targets, and the files that store them."""
 
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import wraps
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -71,29 +68,6 @@ def make_results_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is not a folder.", "Name a folder.")
     make_folder(out)
-
-
-def command(run: Callable[[Any], None]) -> Callable[..., None]:
-    """A command for typer whose options are the fields of the dataclass of settings that `run` takes."""
-    (parameter,) = signature(run).parameters.values()
-
-    @wraps(run)
-    def called(*given: Any, **options: Any) -> None:
-        run(parameter.annotation(*given, **options))
-
-    called.__signature__ = signature(parameter.annotation)  # type: ignore[attr-defined] # which typer reads
-    return called
-
-
-def positive_numbers(text: str, option: str) -> list[float]:
-    """The numbers of an option, which are separated by commas; raises InputError unless all are positive."""
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = [0.0]
-    if not all(0 < number < math.inf for number in numbers):
-        raise InputError(f"{option} is {text}, and must be positive numbers.", "Separate them by commas.")
-    return numbers
 
 
 def chosen(

@@ -7,9 +7,9 @@ import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.datasets.dataset import Judgements
 from benchmarks.systems.system import Run
 from cdesearch.evaluation.measures import bootstrap_interval
-from trainer.data.pairs.beir import Judgements
 
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP")
 FLIPS = 10_000

@@ -33,7 +33,6 @@ class BuildReport:
 
     changed: bool  # whether any document has changed
     documents: int
-    documents_without_text: int  # among `documents`
     chunks: int
     embedded: int  # texts that went through the model in this run
     indexed_files: int
@@ -46,6 +45,14 @@ class BuildReport:
     renewed: str | None  # a line about a context that no longer fitted, and a new one, sampled or not
     advice: str | None  # a line if a new context is advised (`refresh_context`), which would embed all texts again
     place: "Place"  # of the index
+    folder: "Path"  # in which the run wrote; for an index in a bucket, the working copy
+
+    @property
+    def documents_without_text(self) -> int:
+        """How many of the documents have no text. The table of the newest generation is opened only for this."""
+        from cdesearch.store.index import Index
+
+        return int(Index(self.folder).documents.count_rows("n_chunks = 0"))
 
 
 @dataclass(frozen=True, slots=True)

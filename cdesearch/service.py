@@ -263,7 +263,6 @@ def _hit(values: dict[str, Any]) -> Hit:
         values["dense_score"],
         values["text_score"],
         values.get("confidence"),
-        values.get("passage_line"),
         tuple(values.get("matches", ())),
         values.get("index"),
         tuple(map(_hit, values.get("copies", ()))),

@@ -202,7 +202,7 @@ def index(
         print_json(report_fields(report))
     else:
         summarise(report)
-    if strict and (report.skipped or report.in_part):
+    if strict and (report.skipped or report.read_in_part):
         raise typer.Exit(SKIPPED_FILES)
 
 
@@ -223,24 +223,7 @@ def build_quietly(
 
     limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
     given = Options(columns=Columns(**columns), max_file_bytes=limit, **options)
-    report = build(paths, given, Silent(), Fresh(encoder))
-    return BuildReport(
-        changed=report.changed,
-        documents=report.n_documents,
-        documents_without_text=report.n_without_text,
-        chunks=report.n_chunks,
-        embedded=report.embedded,
-        indexed_files=report.n_files["indexed"],
-        ignored_files=report.n_files["ignored"],
-        skipped=report.skipped,
-        read_in_part=report.in_part,
-        dropped=report.dropped,
-        seconds=report.seconds,
-        size_bytes=report.size_bytes,
-        renewed=report.renewed,
-        advice=report.advice,
-        place=report.place,
-    )
+    return build(paths, given, Silent(), Fresh(encoder))
 
 
 def _bytes(size: str) -> int:

@@ -5,10 +5,10 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from cdesearch.builders import UnreadFile
+from cdesearch.builders import BuildReport, UnreadFile
 from cdesearch.search.corpus_languages import unread_languages
 from cdesearch.store.fresh_build import fresh_build_command
 from cdesearch.store.index import Index
@@ -25,25 +25,12 @@ COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason for which a f
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """The outcome of a run, for the summary that `cdesearch index` prints."""
+class Report(BuildReport):
+    """The outcome of a run, with what the summary that `cdesearch index` prints names in addition."""
 
-    place: Place  # of the index
-    folder: Path  # in which the run wrote; for an index in a bucket, the working copy
-    n_documents: int
-    n_chunks: int
-    embedded: int  # texts that went through the model
-    skipped: tuple[UnreadFile, ...]
-    in_part: tuple[UnreadFile, ...]  # files that are indexed without the parts that could not be read
-    dropped: tuple[UnreadFile, ...]  # files that still exist, but are no longer in the index
     n_files: dict[str, int]  # by outcome: indexed, ignored, skipped
-    seconds: float
-    size_bytes: int
-    changed: bool
-    advice: str | None = None  # a line that advises a new context
-    languages: dict[str, float] = field(default_factory=dict)  # the share of the chunks in each, by its code
-    renewed: str | None = None  # a line about a context that no longer fitted, and a new one, sampled or not
-    note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
+    languages: dict[str, float]  # the share of the chunks in each, by its code
+    note: str | None  # a line about confirmations of this index that were recorded, or could not be
 
     @property
     def language_notes(self) -> tuple[str, ...]:
@@ -51,15 +38,8 @@ class Report:
 
         The models in the cache are listed only for this.
         """
-        if not self.changed:
-            return ()
-        index = Index(self.folder)
-        return tuple(filter(None, [unread_languages(index, self.place)]))
-
-    @property
-    def n_without_text(self) -> int:
-        """How many documents have no text. The table of the live generation is opened only for this."""
-        return int(Index(self.folder).documents.count_rows("n_chunks = 0"))
+        line = unread_languages(Index(self.folder), self.place) if self.changed else None
+        return () if line is None else (line,)
 
     @classmethod
     def of(
@@ -75,22 +55,24 @@ class Report:
         """The outcome of a run that began at `begun`, on the clock of time.monotonic."""
         index = Index(folder)
         return cls(
-            place=place,
-            folder=folder,
-            n_documents=index.manifest.n_documents,
-            n_chunks=index.manifest.n_chunks,
+            changed=embedded is not None,
+            documents=index.manifest.n_documents,
+            chunks=index.manifest.n_chunks,
             embedded=embedded or 0,
+            indexed_files=plan.counts["indexed"],
+            ignored_files=plan.counts["ignored"],
             skipped=plan.skipped,
-            in_part=plan.in_part,
+            read_in_part=plan.in_part,
             dropped=plan.dropped,
-            n_files=plan.counts,
             seconds=time.monotonic() - begun,
             size_bytes=index.size_bytes(),
-            changed=embedded is not None,
-            languages=index.manifest.languages,
-            advice=advice(place, index.manifest) if embedded is not None else None,
-            note=note,
             renewed=renewed,
+            advice=advice(place, index.manifest) if embedded is not None else None,
+            place=place,
+            folder=folder,
+            n_files=plan.counts,
+            languages=index.manifest.languages,
+            note=note,
         )
 
 
@@ -98,11 +80,12 @@ def summarise(report: Report) -> None:
     """Print the numbers of a build, what was skipped and why, and the next command on stderr."""
     console = open_console(stderr=True)
     console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
-    documents, chunks = counted(report.n_documents, "document"), counted(report.n_chunks, "chunk")
+    documents, chunks = counted(report.documents, "document"), counted(report.chunks, "chunk")
     if not report.changed:
         console.print(f"Nothing has changed: {documents}, {chunks}.")
     else:
-        without_text = f" ({n_empty:,} without text)" if (n_empty := report.n_without_text) else ""
+        empty = report.documents_without_text
+        without_text = f" ({empty:,} without text)" if empty else ""
         console.print(
             f"{documents}{without_text}, {chunks} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
             f" {report.size_bytes / 1e6:,.1f} MB on disk."
@@ -110,22 +93,22 @@ def summarise(report: Report) -> None:
     place = report.place
     is_beside = isinstance(place, Path) and place.name == FOLDER and Path.cwd().is_relative_to(place.parent)
     where = "" if is_beside else printable(f" --index {shlex.quote(str(place))}")
-    for name, files in (("Skipped", report.skipped), ("Read in part", report.in_part)):
+    for name, files in (("Skipped", report.skipped), ("Read in part", report.read_in_part)):
         if files:
             console.print(f"{name}: {len(files):,}. `cdesearch status{where} --files --skipped` lists them.")
         for line in reasons(files):
             console.print(f"  {line}")
     if report.dropped:
         console.print(_dropped(report.dropped, report))
-    if report.n_files["ignored"]:
+    if report.ignored_files:
         console.print(
-            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
+            f"Ignored: {report.ignored_files:,}. `cdesearch status{where} --files` lists the rules.",
         )
     for line in report.language_notes:
         console.print(printable(line), soft_wrap=True)
     if about_context := report.renewed or report.advice:
         console.print(printable(about_context), soft_wrap=True)
-    if not report.n_chunks:
+    if not report.chunks:
         return
     # On one line even in a narrow terminal, so that it can be copied.
     console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
@@ -181,8 +164,8 @@ def report_fields(report: Report) -> dict[str, object]:
     counted_reasons = Counter(item.reason for item in report.skipped)
     return {
         "index": str(report.place),
-        "documents": report.n_documents,
-        "chunks": report.n_chunks,
+        "documents": report.documents,
+        "chunks": report.chunks,
         "embedded": report.embedded,
         "seconds": round(report.seconds, 3),
         "bytes": report.size_bytes,
@@ -193,7 +176,7 @@ def report_fields(report: Report) -> dict[str, object]:
         "language_notes": list(report.language_notes),
         "files": report.n_files,
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
-        "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.in_part],
+        "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.read_in_part],
         "dropped": [{"path": item.path, "reason": item.reason} for item in report.dropped],
         "skipped_by_reason": dict(counted_reasons.most_common()),
     }

@@ -36,12 +36,10 @@ class _SecondStageGraph(nn.Module):
         weights: Tensor,
         shift: Tensor,
         projection: Tensor,
-        *others: Tensor,
+        keys: Tensor | None = None,
+        values: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """`others` are the positions of the tokens, if they restart in windows, then keys and values, if there are."""
-        positions, (*cached,) = (others[0], others[1:]) if len(others) % 2 else (None, others)
-        keys, values = cached or (None, None)
-        states = self.stage.states(input_ids.flatten(0, 1), None, keys, values, positions)
+        states = self.stage.states(input_ids.flatten(0, 1), None, keys, values)
         return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
 
 
@@ -160,9 +158,6 @@ def _write_files(
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
     d, n_gated = model.config.backbone.dimension, len(model.second_stage.gates)
     inputs = text_inputs(d)
-    restarts = model.config.window_tokens > 0 and model.config.window_positions == "restarted"
-    if restarts:
-        inputs["positions"] = (torch.arange(4), {0: "tokens"})
     if not model.second_stage.gates_are_zero:
         for name in ("keys", "values"):
             inputs[name] = (torch.randn(n_gated, 4, d), {1: "context"})

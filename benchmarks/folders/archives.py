@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from cdesearch.errors import SourceError
 
@@ -24,20 +26,17 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """An archive of one version, and the choice of its files.
-
-    A pattern matches the whole path in the archive, without `prefix`. `*` also matches `/`.
-    """
+class Archive(msgspec.Struct, frozen=True):
+    """An archive of one version, and the choice of its files, as `archives.toml` names them."""
 
     kind: Literal["deb", "debian-source", "sdist"]
     package: str
     version: str
-    sha256: str  # of the .deb, the .orig.tar.xz or the .tar.gz
+    sha256: str
     prefix: str  # removed from the paths
     include: tuple[str, ...]
     exclude: tuple[str, ...] = ()
+    renamed: tuple[str, str] = ("", "")
 
     def target(self, member: str) -> str | None:
         """The path in the folder of a member of the archive; None if the folder does not contain it."""
@@ -49,120 +48,26 @@ class Archive:
         return path if chosen and not any(fnmatchcase(path, pattern) for pattern in self.exclude) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder of the benchmark."""
-
-    archives: tuple[Archive, ...]
-    renamed: tuple[str, str] = ("", "")  # an ending of names that does not tell the format, and what replaces it
+ARCHIVES = msgspec.convert(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")), dict[str, Archive])
 
 
-FOLDERS: Mapping[str, Folder] = {
-    "gimp": Folder(
-        (
-            Archive(
-                "deb",
-                "gimp-help-en",
-                "2.10.34-2",
-                "a2deec76763aaf2fcdd197bac0736cdcb0770ba993d48d233329e1c92b0bfe36",
-                "usr/share/gimp/2.0/help/en/",
-                ("*.html",),
-                ("bibliography*", "gfdl*", "gimp-filter*", "glossary*", "index*", "plug-in*", "script-fu*"),
-            ),
-        ),
-    ),
-    "tcl": Folder(
-        (
-            Archive(
-                "deb",
-                "tcl8.6-doc",
-                "8.6.13+dfsg-2",
-                "e6468aa726a0d77f3e61ae4714bcf7c4c4ddd02828388977f765ffdda4935876",
-                "usr/share/man/man3/",
-                ("[a-z]*.gz",),
-            ),
-        ),
-        renamed=(".3tcl.gz", ".3.gz"),
-    ),
-    "latex": Folder(
-        (
-            Archive(
-                "deb",
-                "texlive-latex-recommended-doc",
-                "2022.20230122-3",
-                "8bea1f81bf50354fa4f3046c2dbb82efba9b8520aca0b2ab12eed18554a66c11",
-                "usr/share/doc/texlive-doc/latex/",
-                ("*.pdf",),
-                (
-                    *("*-code.pdf", "*/*devel.pdf", "*/unimath-symbols.pdf", "*/lstdrvrs.pdf", "polyglossia/example-*"),
-                    *("attachfile2/*", "beamer/*", "breqn/*", "filehook/*", "koma-script/*", "l3experimental/*"),
-                    *("latexbug/*", "lineno/*[!e][!n]o.pdf", "lwarp/*", "memoir/*", "ntgclass/*", "seminar/*"),
-                    *("mdwtools/at.pdf", "mdwtools/mdwtab.pdf", "mdwtools/s*.pdf", "typehtml/*", "xkeyval/*"),
-                    *("metalogo/*line.pdf", "mathtools/test.pdf", "pdfmanagement-testphase/*", "pdfpages/dummy*"),
-                ),
-            ),
-        ),
-    ),
-    "celery": Folder(
-        (
-            Archive(
-                "sdist",
-                "celery",
-                "5.4.0",
-                "504a19140e8d3029d5acad88330c541d4c3f64c789d85f94756762d8bca7e706",
-                "celery-5.4.0/docs/",
-                ("*.rst", "*.txt"),
-                ("history/*", "_*", "templates/*"),
-            ),
-        ),
-    ),
-    "beets": Folder(
-        (
-            Archive(
-                "sdist",
-                "beets",
-                "1.6.0",
-                "aa6fb734e44afc9b039c0abd0edd4c7706df00d4eb4aae7afa9ff4b6bb15525d",
-                "beets-1.6.0/",
-                ("beets/*.py", "beetsplug/*.py", "setup.py"),
-            ),
-        ),
-    ),
-    "mail": Folder(
-        (
-            Archive(
-                "debian-source",
-                "notmuch",
-                "0.37-1",
-                "0e766df28b78bf4eb8235626ab1f52f04f1e366649325a8ce8d3c908602786f6",
-                "notmuch-0.37/test/corpora/",
-                ("default/*", "lkml/*"),
-                ("lkml/cur/1382298770*",),  # the same messages again
-            ),
-        ),
-        renamed=(":2,", ".eml"),
-    ),
-}
-
-
-def rebuilt(name: str, folder: Folder, data: Path) -> Path:
+def rebuilt(name: str, data: Path) -> Path:
     """The path of the files of a folder, which are downloaded into `data` once.
 
-    Raises SourceError if an archive cannot be downloaded or is not the pinned one.
+    Raises SourceError if the archive cannot be downloaded or is not the pinned one.
     """
+    archive = ARCHIVES[name]
     files, mark = data / name / "files", data / name / COMPLETE
-    pinned = "".join(f"{archive.sha256}\n" for archive in folder.archives)
+    pinned = f"{archive.sha256}\n"
     if mark.exists() and mark.read_text(encoding="utf-8") == pinned:
         return files
     shutil.rmtree(data / name, ignore_errors=True)
-    for archive in folder.archives:
-        with tempfile.TemporaryDirectory() as place:
-            packed = _download(archive, Path(place))
-            for path, content in _members(archive, packed):
-                old, new = folder.renamed
-                file = files / (path.removesuffix(old) + new if path.endswith(old) else path)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+    old, new = archive.renamed
+    with tempfile.TemporaryDirectory() as place:
+        for path, content in _members(archive, _download(archive, Path(place))):
+            file = files / (path.removesuffix(old) + new if path.endswith(old) else path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
     mark.write_text(pinned, encoding="utf-8")
     return files
 

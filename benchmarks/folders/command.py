@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from benchmarks.datasets.dataset import Dataset, Half
-from benchmarks.folders.archives import FOLDERS, rebuilt
+from benchmarks.folders.archives import rebuilt
 from benchmarks.folders.questions import (
     DEPTH,
     KINDS,
@@ -43,7 +43,7 @@ from indexer.formats.records import PART
 from indexer.settings import Options
 from trainer.replacing import make_folder
 
-MODES: tuple[Mode, ...] = ("hybrid", "rerank", "dense", "text")
+MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
 OURS = "cdesearch, hybrid"
 
 Finder = Callable[[Sequence[str]], list[list[Passage]]]  # from questions to passages, best first
@@ -108,7 +108,7 @@ def folders(
     answers: dict[str, Answers] = {}
 
     def of_folder(name: str) -> list[Measurement]:
-        files = rebuilt(name, FOLDERS[name], data)
+        files = rebuilt(name, data)
         answers[name] = measured_folder(files, data / name, read_questions(QUESTIONS / f"{name}.jsonl", half), model)
         return summarised(answers[name])
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.datasets.dataset import Dataset, Half, beir_folder, read_dataset
 from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, command, make_results_folder
+from benchmarks.measurement import RESULTS, make_results_folder
 from benchmarks.measures import MEASURES, Comparison, compare, measure_run
 from benchmarks.systems.registry import SYSTEMS, Setting, check_systems
 
@@ -115,44 +115,38 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-@dataclass(frozen=True, slots=True)
-class BeirSettings:
-    """The options of `beir`."""
-
-    data: Annotated[list[str], typer.Argument(help="BEIR folders, also under CDESEARCH_DATA.")]
+def beir(
+    data: Annotated[list[str], typer.Argument(help="BEIR folders, also under CDESEARCH_DATA.")],
     systems: Annotated[
         str,
         typer.Option(help=f"Any of {', '.join(SYSTEMS)}; the last two with a published --model as it is."),
-    ] = DEFAULT
-    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None
+    ] = DEFAULT,
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
     biencoder: Annotated[
         Path | None,
         typer.Option(help="sentence-transformers folder; default: all-MiniLM-L6-v2."),
-    ] = None
-    seeds: Annotated[int, typer.Option(help="Context samples of `true`, for a mean and a spread.")] = 1
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Context samples of `true`, for a mean and a spread.")] = 1,
     half: Annotated[
         Half, typer.Option(help="Of the queries of each set: all, those to choose settings by, or those to report.")
-    ] = "all"
+    ] = "all",
     work: Annotated[Path, typer.Option(help="Folder for vectors and indexes, which later runs use again.")] = Path(
         "runs/beir"
-    )
-    out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS
-
-
-@command
-def beir(settings: BeirSettings) -> None:
+    ),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
+) -> None:
     """Compare systems on BEIR folders."""
-    make_results_folder(settings.out)
-    datasets = [read_dataset(beir_folder(name), settings.half) for name in settings.data]
-    names = settings.systems.split(",")
+    make_results_folder(out)
+    datasets = [read_dataset(beir_folder(name), half) for name in data]
+    names = systems.split(",")
     check_systems(names, len(datasets))
     rows: list[Row] = []
     for dataset, other in zip(datasets, [*datasets[1:], datasets[0]], strict=True):
-        rows += _rows(dataset, names, Setting(settings.model, settings.biencoder, settings.work, other), settings.seeds)
+        rows += _rows(dataset, names, Setting(model, biencoder, work, other), seeds)
     facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
     report = BeirReport(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
     print(report.markdown())
-    for file in report.save(settings.out):
+    for file in report.save(out):
         print(f"Written to {file}")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from benchmarks.datasets.dataset import Dataset, read_dataset
-from benchmarks.measurement import RESULTS, Measurement, command, make_results_folder, measure
+from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
 from benchmarks.systems.product import index_texts
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
@@ -84,40 +84,34 @@ class Corpus:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceSettings:
-    """The options of `confidence`."""
-
-    data: Annotated[list[Path], typer.Argument(help="Pair files of domains, and BEIR folders; at least two.")]
-    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 600
-    characters: Annotated[int, typer.Option(help="Characters to which every document of a domain is cut.")] = 1000
-    queries: Annotated[int, typer.Option(help="Questions of each data set.")] = 120
-    modes: Annotated[str, typer.Option(help="Any of hybrid, rerank, dense and text.")] = ",".join(get_args(Mode))
-    work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/confidence")
-    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS
-
-
-@command
-def confidence(settings: ConfidenceSettings) -> None:
+def confidence(
+    data: Annotated[list[Path], typer.Argument(help="Pair files of domains, and BEIR folders; at least two.")],
+    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 600,
+    characters: Annotated[int, typer.Option(help="Characters to which every document of a domain is cut.")] = 1000,
+    queries: Annotated[int, typer.Option(help="Questions of each data set.")] = 120,
+    modes: Annotated[str, typer.Option(help="Any of hybrid, dense and text.")] = ",".join(get_args(Mode)),
+    work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/confidence"),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+) -> None:
     """Ask each corpus its own questions, some whose relevant documents are left out, and those of another corpus."""
-    if len(settings.data) < 2:
+    if len(data) < 2:
         raise InputError("One data set has no questions of another one.", "Name two or more.")
-    if unknown := set(settings.modes.split(",")) - set(get_args(Mode)):
+    if unknown := set(modes.split(",")) - set(get_args(Mode)):
         raise InputError(f"There is no mode {', '.join(unknown)}.", f"Name some of {', '.join(get_args(Mode))}.")
-    make_results_folder(settings.out)
+    make_results_folder(out)
     encoder = load_encoder(None)
-    size = {name: getattr(settings, name) for name in ("documents", "characters", "queries")}
-    sets = [read_dataset(one) if one.is_dir() else read_domain(one, **size) for one in settings.data]
-    corpora = [Corpus.of(one, settings.queries, settings.work, encoder) for one in sets]
+    size = {"documents": documents, "characters": characters, "queries": queries}
+    sets = [read_dataset(one) if one.is_dir() else read_domain(one, **size) for one in data]
+    corpora = [Corpus.of(one, queries, work, encoder) for one in sets]
     half = len(sets) // 2
     strangers = [tuple(corpus.own) for corpus in (*corpora[half:], *corpora[:half])]
-    for mode in cast(list[Mode], settings.modes.split(",")):
+    for mode in cast(list[Mode], modes.split(",")):
         asked = {
             one.name: list(corpus.asked(foreign, mode))
             for one, corpus, foreign in zip(sets, corpora, strangers, strict=True)
         }
         name = f"{mode}-{sets[0].name}"
-        measure("confidence", {name: partial(measurements, asked)}, {"data": list(asked), **size}, settings.out)
+        measure("confidence", {name: partial(measurements, asked)}, {"data": list(asked), **size}, out)
 
 
 def read_domain(file: Path, documents: int, characters: int, queries: int) -> Dataset:

@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -13,49 +13,40 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.measurement import RESULTS, Measurement, chosen, command, measure
-from benchmarks.speed.runs import timed
+from benchmarks.measurement import RESULTS, Measurement, chosen, measure
 from benchmarks.speed.serving import Load, served, serving_measurements
-from benchmarks.speed.synthetic import Material, grow, search_queries, source_index
+from benchmarks.speed.synthetic import grow, search_queries, source_index
 
 SUITES = "serving,cold"
 ROUNDS = 30  # of processes
 
 
-@dataclass(frozen=True, slots=True)
-class SpeedSettings:
-    """The options of `speed`."""
-
-    corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")]
-    chunks: Annotated[int, typer.Option(help="Chunks of the index that is served.")] = 100_000
-    seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600
-    rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50
-    only: Annotated[str, typer.Option(help=f"Any of {SUITES}.")] = SUITES
-    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS
-
-
-@command
-def speed(settings: SpeedSettings) -> None:
-    """Measure a server, and queries as whole processes, against their targets; `peers` measures the rest."""
-    corpus, chunks = settings.corpus, settings.chunks
+def speed(
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")],
+    chunks: Annotated[int, typer.Option(help="Chunks of the index that is served.")] = 100_000,
+    seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600,
+    rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50,
+    only: Annotated[str, typer.Option(help=f"Any of {SUITES}.")] = SUITES,
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+) -> None:
+    """Measure a server, and queries as whole processes, against their targets."""
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         suites: dict[str, Callable[[], list[Measurement]]] = {
-            "serving": partial(serving_measurements, corpus, work, chunks, Load(settings.rate, settings.seconds)),
+            "serving": partial(serving_measurements, corpus, work, chunks, Load(rate, seconds)),
             "cold": partial(cold_measurements, corpus, work, chunks),
         }
-        named = ("chunks", "seconds", "rate")
-        shown = {"corpus": corpus.name, **{name: getattr(settings, name) for name in named}}
-        measure("speed", chosen(suites, settings.only), shown, settings.out)
+        shown = {"corpus": corpus.name, "chunks": chunks, "seconds": seconds, "rate": rate}
+        measure("speed", chosen(suites, only), shown, out)
 
 
-def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS) -> list[Measurement]:
+def cold_measurements(corpus: Path, work: Path, size: int) -> list[Measurement]:
     """Measure the median seconds of query processes, with the files of the index in the page cache.
 
     Processes with and without a server alternate, so that changes in the load of the machine affect both.
     """
     source = source_index(corpus, work / "cold")
-    index = grow(source, work / "cold-served", Material(source).draw(size))
+    index = grow(source, work / "cold-served", size)
     query = search_queries(corpus)[0]
     with served(index) as (announced, _, _), tempfile.TemporaryDirectory() as nothing:
         took = in_turns(
@@ -63,9 +54,8 @@ def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS)
                 "served": lambda: _run("query", query, "--index", str(index.folder), runtime=announced),
                 "direct": lambda: _run("query", query, "--index", str(index.folder), runtime=Path(nothing)),
             },
-            rounds,
         )
-    detail = {"chunks": size, "rounds": rounds, "ratio": took["served"] / took["direct"]}
+    detail = {"chunks": size, "rounds": ROUNDS, "ratio": took["served"] / took["direct"]}
     return [
         Measurement("cold query through a server", took["served"], "s", at_most=0.25, detail=detail),
         Measurement("the same without a server", took["direct"], "s", at_most=1.5),
@@ -78,12 +68,13 @@ def _run(*arguments: str, runtime: Path) -> None:
     subprocess.run(command, env=environment, capture_output=True, check=True)
 
 
-def in_turns(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+def in_turns(runs: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
     """The median seconds of each run, after one warm-up."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(rounds + 1):
+    for number in range(ROUNDS + 1):
         for name, run in runs.items():
-            took = timed(run)
+            started = time.perf_counter()
+            run()
             if number:
-                seconds[name].append(took)
+                seconds[name].append(time.perf_counter() - started)
     return {name: median(values) for name, values in seconds.items()}

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from benchmarks.machine import resident_memory
 from benchmarks.measurement import Measurement
-from benchmarks.speed.synthetic import Material, grow, search_queries, source_index
+from benchmarks.speed.synthetic import grow, search_queries, source_index
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -49,7 +49,7 @@ class _Answered:
 def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> list[Measurement]:
     """Measure latencies, errors and memory of a server under load, and its search times without load."""
     source = source_index(corpus, work / "serving")
-    index = grow(source, work / "served", Material(source).draw(size))
+    index = grow(source, work / "served", size)
     queries = search_queries(corpus)
     with served(index) as (_, port, process):
         inside, outside = _alone(index, port, queries)

@@ -1,10 +1,9 @@
 """Synthetic indexes of any size: sentences of real texts in new combinations, and vectors drawn around real ones."""
 
-import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,12 @@ import pyarrow as pa
 
 from cdesearch import __version__
 from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.encode.token_signs import N_BYTES
 from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, OUTCOMES, write_files
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
-from cdesearch.store.vector_format import DEFAULT, VectorKind
 from indexer.build import build
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.generations.generation import open_building, swap_in
@@ -25,6 +24,8 @@ from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.settings import Options
 from trainer.data.pairs.beir import read_queries, read_texts
+
+TOKENS_STORED = 120  # of a chunk, for late interaction: about half of those of 200 words
 
 SOURCE_DOCUMENTS = 600
 ROWS = 10_000  # texts in a batch
@@ -35,48 +36,16 @@ SHORTEST = 20  # characters of a sentence
 Batch = tuple[list[str], Floats]  # texts and their unit vectors (n, d)
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """What texts and vectors are drawn from; the index is named by its folder, so that another process can open it."""
-
-    source: Path  # the folder of an index
-
-    def draw(self, n_chunks: int, seed: int = 0) -> Iterator[Batch]:
-        """Batches of `n_chunks` in all: sentences in new combinations, and vectors."""
-        index = Index(self.source)
-        vectors = index.vectors_in(_read(index, index.vectors.columns))
-        texts = _read(index, ["text"])["text"].to_pylist()
-        sentences = [part for text in texts for part in text.split(". ") if len(part) > SHORTEST]
-        random = np.random.default_rng(seed)
-        for start in range(0, n_chunks, ROWS):
-            n = min(ROWS, n_chunks - start)
-            drawn = random.integers(len(sentences), size=(n, 4))
-            yield [". ".join(sentences[number] for number in row) for row in drawn], _around(vectors, n, random)
-
-
-def write_drawn(material: Material, folder: Path, n_chunks: int) -> None:
-    """Write drawn batches as files that any system can read: texts.jsonl and vectors.npy (n, d)."""
-    folder.mkdir(parents=True)
-    shape = n_chunks, Index(material.source).manifest.dimension
-    vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, shape)
-    start = 0
-    with (folder / "texts.jsonl").open("w", encoding="utf-8") as file:
-        for texts, some in material.draw(n_chunks):
-            vectors[start : start + len(texts)] = some
-            file.writelines(
-                json.dumps({"_id": str(number), "text": text}) + "\n" for number, text in enumerate(texts, start)
-            )
-            start += len(texts)
-    vectors.flush()
-
-
-def read_drawn(folder: Path) -> Iterator[Batch]:
-    """Read the batches that `write_drawn` has written."""
-    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    with (folder / "texts.jsonl").open(encoding="utf-8") as lines:
-        for start in range(0, len(vectors), ROWS):
-            some = np.array(vectors[start : start + ROWS])
-            yield [json.loads(next(lines))["text"] for _ in some], some
+def _draw(index: Index, n_chunks: int) -> Iterator[Batch]:
+    """Batches of `n_chunks` in all: sentences of the index in new combinations, and vectors."""
+    vectors = index.vectors_in(_read(index, index.vectors.columns))
+    texts = _read(index, ["text"])["text"].to_pylist()
+    sentences = [part for text in texts for part in text.split(". ") if len(part) > SHORTEST]
+    random = np.random.default_rng(0)
+    for start in range(0, n_chunks, ROWS):
+        n = min(ROWS, n_chunks - start)
+        drawn = random.integers(len(sentences), size=(n, 4))
+        yield [". ".join(sentences[number] for number in row) for row in drawn], _around(vectors, n, random)
 
 
 def corpus_file(corpus: Path) -> Path:
@@ -111,32 +80,29 @@ def source_index(corpus: Path, folder: Path) -> Path:
     return folder / "index"
 
 
-def grow(source: Path, index: Path, batches: Iterable[Batch], kind: VectorKind = DEFAULT) -> Index:
-    """Write an index of texts and vectors, stored as `kind`, with the model and the context of the index `source`.
-
-    The texts are records of no file.
-    """
-    made = Index(source)
+def grow(source: Path, index: Path, n_chunks: int) -> Index:
+    """Write an index of drawn texts and vectors, with the model and the context of `source`; no file has them."""
+    made, random = Index(source), np.random.default_rng(0)
     with locked(index, wait=False):
         building = open_building(index, None, {"synthetic": True})
         made.context.save(building / CONTEXT)
-        stored_as = replace(made.vectors, kind=kind)
+        stored_as = made.vectors
         tables = Tables(building, stored_as)
         cache = EmbeddingCache(building, stored_as.first_stage_schema(stored_as.dimension), index)
-        n_chunks = 0
-        for texts, vectors in batches:
-            chunks = [_chunk(number, text) for number, text in enumerate(texts, n_chunks)]
+        numbers = count()
+        for texts, vectors in _draw(made, n_chunks):
+            chunks = [_chunk(number, text) for text, number in zip(texts, numbers, strict=False)]
             rows = pa.RecordBatch.from_pylist(list(map(chunk_to_row, chunks)), schema=chunk_schema(None))
-            tables.add(rows, vectors)
-            cache.add(dict(zip(rows["content_hash"].to_pylist(), vectors, strict=True)))
-            n_chunks += len(texts)
+            tokens = [random.bytes(TOKENS_STORED * N_BYTES) for _ in texts]
+            tables.add(rows, vectors, tokens)
+            cache.add(dict(zip(rows["content_hash"].to_pylist(), zip(vectors, tokens, strict=True), strict=True)))
         tables.write_documents(document_schema().empty_table())
         tables.finish()
         if stored_as.keeps_first_stage:
             cache.tidy(n_chunks, list)
         else:
             cache.drop()
-        _publish(index, building, made, kind, n_chunks)
+        _publish(index, building, made, n_chunks)
     return Index(index)
 
 
@@ -158,12 +124,11 @@ def _chunk(number: int, text: str) -> Chunk:
     )
 
 
-def _publish(index: Path, building: Path, source: Index, kind: VectorKind, n_chunks: int) -> None:
+def _publish(index: Path, building: Path, source: Index, n_chunks: int) -> None:
     """Complete the generation with a manifest like that of the source, and make it the current one."""
     manifest = replace(
         source.manifest,
         cdesearch=__version__,
-        vectors=kind,
         context_chunks=n_chunks,
         root="..",
         sources=(),

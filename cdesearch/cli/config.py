@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,15 +18,8 @@ from cdesearch.cli.config_files import (
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
+COLUMNS = ("command", "option", "value", "source")
 SECRETS = frozenset({"token"})  # options whose values are not shown
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    command: str
-    option: str
-    value: Any
-    source: str
 
 
 def config(
@@ -36,12 +28,12 @@ def config(
     no_pager: NoPagerOption = False,
 ) -> None:
     """Show which options a configuration file sets. A value on the command line has priority."""
-    rows = [row for row in _rows(config_files()) if show_all or row.source != "default"]
+    rows = [row for row in _rows(config_files()) if show_all or row[-1] != "default"]
     if as_json:
-        print_json({"options": [asdict(row) for row in rows]})
+        print_json({"options": [dict(zip(COLUMNS, row, strict=True)) for row in rows]})
     elif rows:
         with paged(has_pager=not no_pager):
-            print_rows([_cells(row) for row in rows])
+            print_rows([_cells(*row) for row in rows])
     else:
         print_text(
             f"No option differs from its default. A project's options are in {PROJECT_FILE} in its folder, and yours in"
@@ -50,7 +42,7 @@ def config(
         )
 
 
-def _rows(files: list[ConfigFile]) -> Iterator[_Row]:
+def _rows(files: list[ConfigFile]) -> Iterator[tuple[str, str, Any, str]]:
     """Yield every option of every command with its value; raises InputError for a file with a mistake."""
     from cdesearch.cli.configured import settings_of, shown_defaults
 
@@ -60,7 +52,7 @@ def _rows(files: list[ConfigFile]) -> Iterator[_Row]:
         for key, value, source in shown_defaults(settings_of(name, command, files), command):
             shown = "(hidden)" if key in SECRETS and value is not None else value
             shown = str(shown) if isinstance(shown, Path) else list(shown) if isinstance(shown, tuple) else shown
-            yield _Row(name, key, shown, source)
+            yield name, key, shown, source
 
 
 def _commands() -> dict[str, Any]:
@@ -76,6 +68,6 @@ def _commands() -> dict[str, Any]:
     return dict(group.commands)
 
 
-def _cells(row: _Row) -> tuple[str, str, str, str]:
-    value = "" if row.value is None else json.dumps(row.value, ensure_ascii=False)
-    return f"[{row.command}]", row.option, printable(value), printable(row.source)
+def _cells(command: str, option: str, value: Any, source: str) -> tuple[str, str, str, str]:
+    shown = "" if value is None else json.dumps(value, ensure_ascii=False)
+    return f"[{command}]", option, printable(shown), printable(source)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +47,6 @@ QuestionsOption = Annotated[
 def evaluate(
     auto: AutoOption = None,
     questions: QuestionsOption = None,
-    rerank: Annotated[bool, typer.Option("--rerank", help="Measure reranking as well, which takes longer.")] = False,
     index: IndexOption = None,
     model: ModelOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -63,48 +62,41 @@ def evaluate(
     from cdesearch.evaluation.ranking import asking
     from cdesearch.progress import shown_on_stderr
 
-    chosen = chosen_questions(opened, auto, questions)
+    chosen, about, remarks = chosen_questions(opened, auto, questions)
     with asking(opened, model) as asked_index, shown_on_stderr() as progress:
-        asked = asked_index.ask(chosen.questions, progress.stage("Questions", len(chosen.questions)))
-        rankings = _rankings(asked_index, reranks=rerank)
+        asked = asked_index.ask(chosen, progress.stage("Questions", len(chosen)))
+        rankings = _rankings(asked_index)
         advance = progress.stage("Rankings", len(rankings) * len(asked))
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
     few = f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."
     plain = ALIKE if PLAIN not in means else DIFFERENT
-    notes = [*chosen.notes, *([few] if len(asked) < ENOUGH else []), plain]
+    notes = [*remarks, *([few] if len(asked) < ENOUGH else []), plain]
     if as_json:
         rows = {name: {measure: asdict(mean) for measure, mean in row.items()} for name, row in means.items()}
-        print_json({"questions": len(asked), "about": chosen.about, "rankings": rows, "notes": notes})
+        print_json({"questions": len(asked), "about": about, "rankings": rows, "notes": notes})
         return
-    print_text(printable(chosen.about))
+    print_text(printable(about))
     print_rows(_table(means))
     for note in notes:
         print_text(note)
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenQuestions:
-    """Questions, where they come from, and what they can show."""
-
-    questions: "Sequence[Question]"
-    about: str  # a sentence
-    notes: tuple[str, ...]
-
-
-def chosen_questions(index: "Index", auto: int | None, file: Path | None) -> ChosenQuestions:
-    """The questions that the options of a command choose; raises InputError."""
+def chosen_questions(
+    index: "Index", auto: int | None, file: Path | None
+) -> "tuple[Sequence[Question], str, tuple[str, ...]]":
+    """The questions that the options choose, where they come from, and what they can show; raises InputError."""
     if auto is not None and file is not None:
         raise InputError("Several kinds of questions are given.", "Use one of --auto and --questions.")
     if file is not None:
         from cdesearch.evaluation.questions import read_questions
 
         asked = read_questions(file, index)
-        return ChosenQuestions(asked, f"{counted(len(asked), 'question')} from {file}.", ())
+        return asked, f"{counted(len(asked), 'question')} from {file}.", ()
     from cdesearch.evaluation.own_questions import make_questions
 
     asked = make_questions(index, auto or N_AUTO)
     kinds = ", ".join(f"{n} from {kind}" for kind, n in Counter(question.kind for question in asked).items())
-    return ChosenQuestions(
+    return (
         asked,
         f"{counted(len(asked), 'question')} made from the index: {kinds}.",
         (
@@ -116,17 +108,14 @@ def chosen_questions(index: "Index", auto: int | None, file: Path | None) -> Cho
     )
 
 
-def _rankings(asking: "Asking", *, reranks: bool) -> "dict[str, Ranking]":
+def _rankings(asking: "Asking") -> "dict[str, Ranking]":
     from cdesearch.evaluation.ranking import PlainVectors, by_both, by_vectors, by_words
 
     plain = PlainVectors(asking)
     found: dict[str, Ranking] = {"words (BM25)": by_words}
     if plain.is_different:
         found[PLAIN] = plain.rank
-    found |= {"vectors in context": by_vectors, "both (hybrid)": by_both}
-    if reranks:
-        found["reranked"] = asking.reranked
-    return found
+    return found | {"vectors in context": by_vectors, "both (hybrid)": by_both}
 
 
 def _means(ranking: "Ranking", asked: "Sequence[Asked]", advance: Callable[[int], None]) -> "dict[str, Mean]":

@@ -88,10 +88,8 @@ class ContextSample:
     @classmethod
     def load(cls, path: Path) -> "ContextSample":
         """Read a file written by `save`; raises IndexDamagedError."""
-        stored = _Stored.read(path)
-        return cls(
-            stored.sampled, stored.fingerprint, stored.inputs, Whitening.identity(stored.inputs.vectors.shape[1])
-        )
+        sampled, fingerprint, inputs, _ = _read(path)
+        return cls(sampled, fingerprint, inputs, Whitening.identity(inputs.vectors.shape[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +116,8 @@ class FittedContext:
     @classmethod
     def load(cls, path: Path) -> "FittedContext":
         """Read a file written by `save`; raises IndexDamagedError."""
-        stored = _Stored.read(path, "shift", "projection", "attended")
-        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, stored.arrays["attended"])
+        sampled, fingerprint, inputs, (shift, projection, attended) = _read(path, "shift", "projection", "attended")
+        return cls(sampled, fingerprint, inputs, Whitening(shift, projection), attended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +153,9 @@ class Context:
     @classmethod
     def load(cls, path: Path) -> "Context":
         """Read a file written by `save`; raises IndexDamagedError."""
-        stored = _Stored.read(path, "shift", "projection", "attended", "sample_vectors")
-        vectors = (stored.arrays[name] for name in ("attended", "sample_vectors"))
-        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, *vectors)
+        names = "shift", "projection", "attended", "sample_vectors"
+        sampled, fingerprint, inputs, (shift, projection, *vectors) = _read(path, *names)
+        return cls(sampled, fingerprint, inputs, Whitening(shift, projection), *vectors)
 
     @property
     def attended_chunks(self) -> tuple[str, ...]:
@@ -187,76 +185,19 @@ def _write(path: Path, sampled: SampledChunks, fingerprint: str, arrays: Mapping
         os.fsync(file.fileno())
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """The contents of a file that one of these stages has written."""
-
-    sampled: SampledChunks
-    fingerprint: str
-    arrays: dict[str, Any]
-
-    @property
-    def inputs(self) -> NetworkInputs:
-        arrays = self.arrays
-        is_null = np.zeros(len(arrays["vectors"]), bool)
-        return NetworkInputs(
-            arrays["vectors"], is_null, arrays.get("keys"), arrays.get("values"), arrays["token_weights"]
-        )
-
-    @property
-    def whitening(self) -> Whitening:
-        return Whitening(self.arrays["shift"], self.arrays["projection"])
-
-    @classmethod
-    def read(cls, path: Path, *further: str) -> "_Stored":
-        """The arrays of a ContextSample and those named `further`; raises IndexDamagedError."""
-        try:
-            with safe_open(path, framework="numpy") as file:
-                described = json.loads(file.metadata()["context"])
-                _check_shapes(file, len(described["chunk_ids"]), further)
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
-            _check_values(arrays)
-            fingerprint = described.pop("fingerprint")
-            n_chunks = len(described["chunk_ids"])
-            for name in ("chunk_ids", "content_hashes"):
-                described[name] = _checked_texts(described[name], n_chunks)
-            if type(described["seed"]) is not int:
-                raise ValueError("its seed is not a number")
-            return cls(SampledChunks(**described), fingerprint, arrays)
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise IndexDamagedError(
-                f"The stored context {path} cannot be read ({error!s:.200}).", "Save the context again."
-            ) from None
-
-
-def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
-    """Raise ValueError, before any array is read, if the shapes do not fit a context of `size` chunks."""
-    shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no iterator)
-    kinds = {file.get_slice(name).get_dtype() for name in shapes}
-    (_, d), (vocabulary,) = shapes["vectors"], shapes["token_weights"]
-    expected: dict[str, tuple[int, ...]] = {"vectors": (size, d), "token_weights": (vocabulary,)}
-    if "shift" in further:
-        _, dimension = shapes["projection"]
-        if not 1 <= dimension <= d:
-            raise ValueError("its projection has an impossible number of dimensions")
-        expected |= {"shift": (d,), "projection": (d, dimension)}
-        for name in {"attended", "sample_vectors"}.intersection(further):
-            expected[name] = (min(shapes[name][0], size), dimension)
-    if "keys" in shapes:
-        cached = (shapes["keys"][0], size, d)
-        expected |= {"keys": cached, "values": cached}
-    if shapes != expected or kinds != {"F32"}:
-        raise ValueError("its arrays are not those of a context")
-
-
-def _check_values(arrays: dict[str, Any]) -> None:
-    """Raise ValueError for values that would make every vector meaningless."""
-    if not all(np.isfinite(array).all() for array in arrays.values()) or (arrays["token_weights"] < 0).any():
-        raise ValueError("its arrays hold impossible values")
-
-
-def _checked_texts(texts: Any, count: int) -> tuple[str, ...]:
-    """The texts as a tuple; raises ValueError unless there are `count` of them."""
-    if not isinstance(texts, list) or len(texts) != count or not all(isinstance(text, str) for text in texts):
-        raise ValueError("its lists do not hold a text for each chunk")
-    return tuple(texts)
+def _read(path: Path, *names: str) -> tuple[SampledChunks, str, NetworkInputs, list[Any]]:
+    """The parts that every stage writes, and the arrays of these names; raises IndexDamagedError."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            described = json.loads(file.metadata()["context"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+        fingerprint = described.pop("fingerprint")
+        lists = {name: tuple(described[name]) for name in ("chunk_ids", "content_hashes")}
+        vectors = arrays["vectors"]
+        cached = arrays.get("keys"), arrays.get("values")
+        inputs = NetworkInputs(vectors, np.zeros(len(vectors), bool), *cached, arrays["token_weights"])
+        return SampledChunks(**described | lists), fingerprint, inputs, [arrays[name] for name in names]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise IndexDamagedError(
+            f"The stored context {path} cannot be read ({error!s:.200}).", "Save the context again."
+        ) from None

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from tokenizers import Tokenizer
 
 from cdesearch.context.context import (
-    Context,
     ContextSample,
     EncodingContext,
     FittedContext,
@@ -22,7 +22,6 @@ from cdesearch.encode.length_batches import (
     WINDOW_TOKENS,
     Integers,
     Output,
-    TextBatch,
     join_chunks,
     run_batches,
     run_parallel,
@@ -30,7 +29,7 @@ from cdesearch.encode.length_batches import (
 )
 from cdesearch.encode.model_tokens import ModelTokens
 from cdesearch.encode.runtime import Runtime, Unexported
-from cdesearch.encode.token_states import TokenStates, states_of
+from cdesearch.encode.token_signs import QueryTokens, query_tokens, signs_of
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
@@ -120,20 +119,6 @@ class Encoder:
         """First-stage vectors (J, d) that the networks read of the texts of a context; zeros if they read none."""
         return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
 
-    def make_context(
-        self,
-        chunk_ids: Sequence[str],
-        content_hashes: Sequence[str],
-        texts: Sequence[str],
-        frequencies: TokenFrequencies,
-        seed: int,
-    ) -> Context:
-        """A context whose whitening is fitted only to the sampled texts (J)."""
-        sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
-        pooled = self.encode(texts, "document", sample)
-        fitted = self.fit(sample, content_hashes, pooled)
-        return Context.of(fitted, self.second_stage(pooled, "document", fitted))
-
     def make_sample(
         self,
         chunk_ids: Sequence[str],
@@ -143,8 +128,7 @@ class Encoder:
         seed: int,
     ) -> ContextSample:
         """The context of sampled texts before it is fitted; `vectors` are what `context_vectors` returns for them."""
-        special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
-        weights = idf_weights(frequencies, special, self.config.statistics.idf_exponent)
+        weights = idf_weights(frequencies, self._special_ids, self.config.statistics.idf_exponent)
         return self.weighted_sample(chunk_ids, content_hashes, vectors, weights, seed)
 
     def weighted_sample(
@@ -189,10 +173,6 @@ class Encoder:
         """Whether a stored context has the vocabulary, dimension and layers of this model."""
         return has_layout_of(context, self._null)
 
-    def token_states(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> list[TokenStates]:
-        """The states of the tokens of each text, in the order of `texts`; raises ModelError if the model has none."""
-        return states_of(texts, self._tokens.prefix(role), self._tokens, self._runtime, context or self._null)
-
     def truncates(self, text: str, role: Role) -> bool:
         """Whether a text has more tokens, prefix included, than the model reads."""
         return len(self.tokenizer.encode(self._tokens.prefix(role) + text).ids) > self.max_tokens
@@ -200,24 +180,31 @@ class Encoder:
     def encode(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
         vectors = self._empty(len(texts), context)
-        for indices, batch in self.stream(texts, role, context):
+        for indices, batch, _ in self.stream(texts, role, context):
             vectors[indices] = batch
         return vectors
 
-    def encode_each(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
-        """(n, d) vectors like those of `encode`, each as if its text were the only one, up to rounding.
+    def encode_queries(
+        self, texts: Sequence[str], context: EncodingContext | None
+    ) -> tuple[Floats, list[QueryTokens | None]]:
+        """(n, d) vectors of queries, and their tokens for late interaction; None if tokens cannot be compared.
 
-        In a quantised model, where the vectors of a batch depend on each other, every text is a batch of its own, and
-        the result is exact. The runtime's `workers` compute several batches at the same time.
+        Each is as if its text were the only one, up to rounding. In a quantised model, where the vectors of a batch
+        depend on each other, every text is a batch of its own, and the result is exact. The runtime's `workers` compute
+        several batches at the same time.
         """
         vectors = self._empty(len(texts), context)
+        tokens: list[QueryTokens | None] = [None] * len(texts)
         alone = len(texts) > 1 and self.precision == "int8"
         context = context or self._null
-        for indices, (_, batch) in self._run_second_stage(texts, self._tokens.prefix(role), context, alone=alone):
-            vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
+        for indices, computed, weights, projections in self._computed(texts, "query", context, alone=alone):
+            vectors[indices] = self._checked(computed, len(indices), vectors.shape[1])
+            if projections is not None:
+                for row, *of_query in zip(indices.tolist(), projections, weights, strict=True):
+                    tokens[row] = query_tokens(*of_query)
         for row in range(len(vectors)):  # products of several rows are rounded otherwise
-            vectors[row : row + 1] = self.attend(vectors[row : row + 1], role, context)
-        return vectors
+            vectors[row : row + 1] = self.attend(vectors[row : row + 1], "query", context)
+        return vectors, tokens
 
     @property
     def joins_chunks(self) -> bool:
@@ -240,7 +227,7 @@ class Encoder:
             return self.encode(chunks, "document", context)  # which divides a long text into spans
         ids, belongs = join_chunks(self._tokens.chunk_ids(chunks), self.separator)
         context = context or self._null
-        _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
+        vectors = self._runtime.second_stage_chunks(ids, belongs, context)
         return self.attend(self._checked(vectors, len(chunks), context.whitening.dimension), "document", context)
 
     def encode_windows(self, windows: Sequence[Sequence[str]], context: EncodingContext | None) -> Iterator[Floats]:
@@ -264,37 +251,52 @@ class Encoder:
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
-    ) -> Iterator[tuple[Integers, Floats]]:
-        """Each batch of `encode` when it is computed: the indices of its texts in `texts`, and their vectors.
+    ) -> Iterator[tuple[Integers, Floats, list[bytes]]]:
+        """Each batch of `encode` when it is computed: the indices of its texts in `texts`, their vectors and tokens.
 
-        The shortest texts come first, so that a caller who stops and later encodes the rest gets the same batches as
-        without the stop. In a quantised model a vector depends a little on the other texts of its batch.
+        The tokens are those of `token_signs`, and empty if tokens cannot be compared. The shortest texts come first, so
+        that a caller who stops and later encodes the rest gets the same batches as without the stop. In a quantised
+        model a vector depends a little on the other texts of its batch.
         """
         context = context or self._null
-        for indices, (_, vectors) in self._run_second_stage(texts, self._tokens.prefix(role), context):
+        for indices, vectors, weights, projections in self._computed(texts, role, context):
             checked = self._checked(vectors, len(indices), context.whitening.dimension)
-            yield indices, self.attend(checked, role, context)
+            tokens = [b""] * len(indices) if projections is None else signs_of(projections, weights)
+            yield indices, self.attend(checked, role, context), tokens
 
-    def _run_second_stage(
-        self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False
-    ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
-        """Run the second stage; with `alone`, each text is a batch of its own."""
-        return run_batches(
-            self._batches(texts, prefix, self._runtime.prefix_rows, alone=alone),
-            lambda ids, mask: self._runtime.second_stage(ids, mask, context),
-            self._runtime.workers,
-        )
+    def _computed(
+        self, texts: Sequence[str], role: Role, context: EncodingContext, *, alone: bool = False
+    ) -> Iterator[tuple[Integers, Floats, Floats, Floats | None]]:
+        """Run the second stage: of each batch the indices, the vectors, and the weights and projections of its tokens.
+
+        The weights (B, S, T) are 0 for padding and special tokens. With `alone`, each text is a batch of its own.
+        """
+
+        def network(ids: Integers, mask: Integers) -> tuple[Floats, Floats, Floats | None]:
+            vectors, projections = self._runtime.second_stage(ids, mask, context)
+            weights = context.inputs.token_weights[ids] * (mask.astype(bool) & ~np.isin(ids, self._special_ids))
+            return vectors, weights, projections
+
+        prefix, prefix_rows = self._tokens.prefix(role), self._runtime.prefix_rows
+        for indices, found in self._run(texts, prefix, network, prefix_rows=prefix_rows, alone=alone):
+            yield indices, *found
+
+    @cached_property
+    def _special_ids(self) -> Integers:
+        return np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]
+        self,
+        texts: Sequence[str],
+        prefix: str,
+        network: Callable[[Integers, Integers], Output],
+        *,
+        prefix_rows: int = 0,
+        alone: bool = False,
     ) -> Iterator[tuple[Integers, Output]]:
-        return run_batches(self._batches(texts, prefix), network, self._runtime.workers)
-
-    def _batches(
-        self, texts: Sequence[str], prefix: str, prefix_rows: int = 0, *, alone: bool = False
-    ) -> list[TextBatch]:
         ids = self._tokens.ids([prefix + text for text in texts])
-        return self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
+        batches = self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
+        return run_batches(batches, network, self._runtime.workers)
 
     def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
         """An array (n, d) for the vectors of texts in a context."""

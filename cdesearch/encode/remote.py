@@ -14,8 +14,7 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.backends.endpoint import ASKING, BUILDING, EmbeddingServer, Endpoint
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.length_batches import Integers
-from cdesearch.encode.token_states import TokenStates
-from cdesearch.errors import ModelError
+from cdesearch.encode.token_signs import QueryTokens
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.endpoint_model import EndpointModel
@@ -52,25 +51,21 @@ class RemoteEncoder(Encoder):
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
-    ) -> Iterator[tuple[Integers, Floats]]:
+    ) -> Iterator[tuple[Integers, Floats, list[bytes]]]:
         """The vectors of parts of `texts` as the server sends them, with their indices; raises ModelServerError."""
         context = context or self._null
         prefix = self._tokens.prefix(role)
         patience = ASKING if role == "query" else BUILDING
         for indices, vectors in self._endpoint.embed([prefix + text for text in texts], patience):
-            yield indices, self.second_stage(vectors, role, context)
+            yield indices, self.second_stage(vectors, role, context), [b""] * len(indices)
 
-    def encode_each(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
-        return self.encode(texts, role, context)
+    def encode_queries(
+        self, texts: Sequence[str], context: EncodingContext | None
+    ) -> tuple[Floats, list[QueryTokens | None]]:
+        return self.encode(texts, "query", context), [None] * len(texts)
 
     def truncates(self, text: str, role: Role) -> bool:  # noqa: ARG002 (only the server knows)
         return False
-
-    def token_states(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> list[TokenStates]:  # noqa: ARG002
-        raise ModelError(
-            "A model on a server returns no vectors of single words, which the mode rerank compares.",
-            "Use the mode hybrid.",
-        )
 
 
 def open_remote(model: EndpointModel, tokenizer: Tokenizer, *, plain: bool) -> RemoteEncoder:
@@ -120,9 +115,7 @@ class _NoNetworks:
     def first_stage(self, *_: object) -> Floats:
         raise NotImplementedError
 
-    token_states = first_stage
+    second_stage_chunks = first_stage
 
-    def second_stage(self, *_: object) -> tuple[Floats, Floats]:
+    def second_stage(self, *_: object) -> tuple[Floats, None]:
         raise NotImplementedError
-
-    second_stage_chunks = second_stage

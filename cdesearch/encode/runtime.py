@@ -47,16 +47,16 @@ class Runtime(Protocol):
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
 
-    def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
+    def second_stage(
+        self, input_ids: Integers, mask: Integers, context: EncodingContext
+    ) -> tuple[Floats, Floats | None]:
+        """(B, n) unit vectors, and (B, S, T, SIGNS) the states of all tokens multiplied by `projection`.
 
-    def second_stage_chunks(
-        self, input_ids: Integers, belongs: NDArray[np.float32], context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(C, d) pooled and (C, d) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+        The latter are None if tokens cannot be compared.
+        """
+
+    def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
+        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
 
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
         """
-
-    def token_states(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> Floats:
-        """(B, S, T, d) states of all tokens after the second stage; raises ModelError if the model has none."""

@@ -25,20 +25,19 @@ from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import read_chunks, without
 from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
-from cdesearch.search.code_ranking import ranked_scores
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
 from cdesearch.search.first_stage import first_stage_of, is_kept
 from cdesearch.search.fusion import Candidates
+from cdesearch.search.hybrid import ranked_scores, ranked_words
 from cdesearch.search.lexical import text_search
 from cdesearch.search.nearest import RowIds
 from cdesearch.search.neighbours import Scores
-from cdesearch.search.reader import GenerationReader
+from cdesearch.search.reader import GenerationReader, ReadQuery
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.searcher import ModelLoader
 from cdesearch.store.index import Index
-from cdesearch.store.schema import Chunk, Hit
+from cdesearch.store.schema import Chunk
 from cdesearch.words.word_forms import is_form_of, without_accents
 
 MAX_DOCUMENT = 5_000  # chunks of a document whose vectors are read
@@ -49,16 +48,13 @@ MAX_PLAIN = 100_000  # chunks whose vectors fit into memory
 Rank = int | None  # from 1; None if no answer is among the first DEPTH hits
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """The evidence of the n answers of a question without the words of the question."""
+def hold_out(
+    reader: GenerationReader, query: str, removed: str, answers: Sequence[Chunk], vector: Floats
+) -> tuple[Scores, Scores]:
+    """The cosines (n,) of the answers of a question without `removed`, and what is left (n,) of their BM25 scores.
 
-    cosines: Scores  # (n,)
-    text_shares: Scores  # (n,) what is left of the BM25 score; 0 if none of the words is left
-
-
-def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequence[Chunk], vector: Floats) -> HeldOut:
-    """Score the answers of a question (n) without `removed`; `vector` (d,) is the question's."""
+    `vector` (d,) is the question's. Of a score, 0 is left if none of the words is.
+    """
     encoder = reader.encoder
     texts = [without(chunk.text, removed) for chunk in answers]
     context = reader.index.context_for(encoder)
@@ -70,7 +66,7 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
     rounded = reader.index.vectors.rounded(np.stack(placed))  # as those of the other candidates are
     cosines = (to_unit(rounded) @ vector).astype(np.float64)
     shares = [_remaining(reader, query, chunk, text) for chunk, text in zip(answers, texts, strict=True)]
-    return HeldOut(cosines, np.array(shares))
+    return cosines, np.array(shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,41 +165,33 @@ class Asking:
             raise self.index.unfinished()
         encoder = self.reader.encoder
         context = self.index.context_for(encoder)
-        vectors = encoder.encode_each([question.text for question in questions], "query", context)
+        read = encoder.encode_queries([question.text for question in questions], context)
         found = []
-        for question, vector in zip(questions, vectors, strict=True):
-            found.append(self._asked(question, vector))
+        for question, vector, tokens in zip(questions, *read, strict=True):
+            found.append(self._asked(question, ReadQuery(SearchRequest(question.text, DEPTH), vector, tokens)))
             advance(1)
         return found
 
-    def _asked(self, question: Question, vector: Floats) -> Asked:
-        rows, candidates = self.reader.candidates(SearchRequest(question.text, RERANKED), vector)
+    def _asked(self, question: Question, query: ReadQuery) -> Asked:
+        vector = query.vector
+        rows, candidates = self.reader.candidates(query)
         condition = f"id IN ({', '.join(map(quoted, sorted(question.answers)))})"
         table = read_table(self.index, self.index.async_chunks.query().where(condition).select(["id"]).with_row_id())
         right: RowIds = table["_rowid"].to_numpy()
         if not question.removed or not len(right):
             return Asked(question, vector, rows, candidates, right)
         dense, text = candidates.dense.copy(), candidates.text.copy()
-        held = hold_out(self.reader, question.text, question.removed, read_chunks(self.index, right.tolist()), vector)
-        for row, cosine, share in zip(right, held.cosines, held.text_shares, strict=True):
+        answers = read_chunks(self.index, right.tolist())
+        held = hold_out(self.reader, question.text, question.removed, answers, vector)
+        for row, cosine, share in zip(right, *held, strict=True):
             dense[rows == row] = cosine
             text[rows == row] *= share if share > 0 else np.nan
-        changed = replace(candidates, dense=dense, text=text)
+        # The stored tokens of an answer contain the words of the question, so it is not compared by them.
+        tokens = candidates.tokens
+        if tokens is not None:
+            tokens = [b"" if row in right else one for row, one in zip(rows, tokens, strict=True)]
+        changed = replace(candidates, dense=dense, text=text, tokens=tokens)
         return Asked(question, vector, rows, changed, right)
-
-    def reranked(self, asked: Asked) -> Rank:
-        """The rank of the first answer after the best hits were compared with the question word by word."""
-        scores = ranked_scores(asked.question.text, asked.candidates)
-        best = np.lexsort((asked.rows, -scores))[:RERANKED]
-        hits: list[Hit] = []
-        for at, chunk in zip(best.tolist(), read_chunks(self.index, asked.rows[best].tolist()), strict=True):
-            is_shortened = asked.question.removed and asked.is_right[at]
-            shown = replace(chunk, text=without(chunk.text, asked.question.removed)) if is_shortened else chunk
-            hits.append(Hit(len(hits) + 1, float(scores[at]), shown, None, None))
-        encoder = self.reader.encoder
-        found = rerank(asked.question.text, hits, encoder, self.index.context_for(encoder))
-        right = [hit.rank for hit in found if hit.chunk.id in asked.question.answers]
-        return right[0] if right and right[0] <= DEPTH else None
 
 
 @contextmanager
@@ -214,8 +202,8 @@ def asking(index: Index, model: Model | None = None) -> Iterator[Asking]:
 
 
 def by_words(asked: Asked) -> Rank:
-    """The rank of the first answer by BM25."""
-    return _rank(asked, np.where(np.isnan(asked.candidates.text), -np.inf, asked.candidates.text))
+    """The rank of the first answer by words alone."""
+    return _rank(asked, ranked_words(asked.question.text, asked.candidates))
 
 
 def by_vectors(asked: Asked) -> Rank:

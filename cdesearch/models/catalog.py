@@ -1,30 +1,45 @@
 """List the models that are installed or can be downloaded, and the languages that they read."""
 
+import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from cdesearch.errors import ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.export_folder import export_folder, read_speed
-from cdesearch.models.hub import KNOWN_MODELS, KnownModel, cached_folder, cached_names, checkpoint_folder
+from cdesearch.models.hub import cached_folder, cached_names, checkpoint_folder
 from cdesearch.models.model_card import read_card
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of
-from cdesearch.words.known import ENGLISH
+from cdesearch.words.known import LANGUAGES
 
-DEFAULT = KnownModel(
-    "(default)",
-    "all-MiniLM-L6-v2, trained with statistics of a corpus",
-    "",
-    384,
-    "apache-2.0",
-    ENGLISH,
-    (ENGLISH,),
-    "eight sets: README.md",
+
+class KnownModel(msgspec.Struct, frozen=True):
+    """A model as `known_models.toml` describes it."""
+
+    name: str
+    description: str
+    size: str
+    dimension: int
+    licence: str
+    shown_languages: str
+    languages: tuple[str, ...]
+    measured: str = ""
+
+
+_STORED = tomllib.loads(Path(__file__).with_name("known_models.toml").read_text(encoding="utf-8"))
+DEFAULT, *KNOWN_MODELS = msgspec.convert(
+    [
+        row | {"languages": tuple(LANGUAGES) if row["languages"] == "all" else row["languages"]}
+        for row in _STORED["models"]
+    ],
+    list[KnownModel],
 )
 _BY_NAME = {known.name: known for known in KNOWN_MODELS}
 

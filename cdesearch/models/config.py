@@ -18,7 +18,6 @@ OPTIONAL = (
     "context_norm_eps",
     "context_sink",
     "window_tokens",
-    "window_positions",
     "context_head",
 )
 
@@ -107,9 +106,6 @@ class ModelConfig:
     # Late chunking: the chunks of a document are read together, in windows of at most so many tokens, and each is
     # pooled from its own tokens. 0: each chunk is read alone.
     window_tokens: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
-    # Positions of the tokens of a window: counted through the window, or from 0 again at each chunk, so that a window
-    # may have more tokens than the backbone has positions.
-    window_positions: Literal["running", "restarted"] = "running"
     query_prefix: str = ""
     document_prefix: str = ""
     context_head: HeadConfig | None = None  # attention behind the networks to the sampled chunks; None: there is none
@@ -167,5 +163,5 @@ class ModelConfig:
         positions = self.backbone.n_positions
         if min(self.max_tokens, self.span_tokens or self.max_tokens) > positions:
             raise ModelError(f"{file} reads more tokens at once than its {positions} positions.", AGAIN)
-        if self.window_positions == "running" and self.window_tokens > positions:
+        if self.window_tokens > positions:
             raise ModelError(f"{file} has windows of {self.window_tokens} tokens, and {positions} positions.", AGAIN)

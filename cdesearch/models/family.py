@@ -37,11 +37,13 @@ class Network(Protocol):
     def prepare_context(self, vectors: "Tensor", is_null: "Tensor", cached: Any) -> Any:
         """A context (J, d), with what `cache` made of it, in the form that `pooled` takes for every batch."""
 
-    def token_states(self, input_ids: "Tensor", attention_mask: "Tensor", context: Any) -> "Tensor":
-        """(B, T, d) states of all tokens in a prepared context; raises ModelError if the model has none."""
+    def pooled(
+        self, input_ids: "Tensor", attention_mask: "Tensor", weights: "Tensor", context: Any
+    ) -> "tuple[Tensor, Tensor | None]":
+        """(B, d) before the statistics head, in a prepared context, and the states (B, T, d) of all tokens.
 
-    def pooled(self, input_ids: "Tensor", attention_mask: "Tensor", weights: "Tensor", context: Any) -> "Tensor":
-        """(B, d) before the statistics head, in a prepared context; `weights` (B, T) of the tokens, zero on padding."""
+        `weights` (B, T) of the tokens are zero on padding. The states are None if tokens cannot be compared.
+        """
 
 
 @dataclass(frozen=True, slots=True)

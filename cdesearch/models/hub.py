@@ -6,13 +6,11 @@ a folder nor in the cache. A model that an index names is never downloaded. Uplo
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
 from cdesearch.models.family import TOKENIZER
 from cdesearch.models.published_fields import read_fields
-from cdesearch.words.known import ENGLISH, LANGUAGES
 
 V2_TOKENIZER = "answerdotai/ModernBERT-base"  # cde-small-v2 is published without one
 FILES = [
@@ -30,63 +28,6 @@ FILES = [
 ]
 NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class KnownModel:
-    """A checkpoint that `cdesearch models` lists even if it is not in the cache."""
-
-    name: str
-    description: str
-    size: str
-    dimension: int
-    licence: str  # as the card on huggingface.co states it
-    shown_languages: str
-    languages: tuple[str, ...]  # the codes of those that it reads, among the languages that are told apart
-    measured: str = ""  # nDCG@10 x 100 on this project's data sets
-
-
-_ENGLISH = (ENGLISH, (ENGLISH,))
-_ALL = tuple(LANGUAGES)
-# Its card names no language, so it counts as reading all, but is advised for none.
-_UNNAMED: tuple[str, tuple[str, ...]] = ("multilingual", ())
-# Ids, dimensions, licences and languages are those in the registry of mteb (embeddings-benchmark/mteb), and for the
-# context model of pplx-embed, which is not there, those of its card.
-KNOWN_MODELS = (
-    KnownModel(
-        "sentence-transformers/all-MiniLM-L6-v2",
-        "biencoder (bert), 23M parameters",
-        "91 MB",
-        384,
-        "apache-2.0",
-        *_ENGLISH,
-        measured="five sets, dense: 47.5, with --plain 43.5",
-    ),
-    KnownModel("BAAI/bge-small-en-v1.5", "biencoder (bert), 33M parameters", "133 MB", 384, "mit", *_ENGLISH),
-    KnownModel(
-        "intfloat/multilingual-e5-small", "biencoder (bert), 118M parameters", "471 MB", 384, "mit", "about 100", _ALL
-    ),
-    KnownModel(
-        "Qwen/Qwen3-Embedding-0.6B",
-        "biencoder (qwen3), 596M parameters",
-        "1.2 GB",
-        1024,
-        "apache-2.0",
-        "about 100",
-        _ALL,
-    ),
-    KnownModel("perplexity-ai/pplx-embed-v1-0.6b", "pplx-embed, 596M parameters", "2.4 GB", 1024, "mit", *_UNNAMED),
-    KnownModel(
-        "perplexity-ai/pplx-embed-context-v1-0.6b",
-        "pplx-embed, reads the chunks of a document together, 596M parameters",
-        "2.4 GB",
-        1024,
-        "mit",
-        *_UNNAMED,
-    ),
-    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB", 768, "mit", *_ENGLISH),
-    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB", 768, "mit", *_ENGLISH),
-)
 
 
 def is_id(model: Path) -> bool:

@@ -27,6 +27,9 @@ MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
+# Markup before and after the words of a phrase, which is shown without it: emphasis, code, links and notes
+_OPENS, _CLOSES = r"[*_`~!\[]*", r"(?:\]\([^()\s]*\)|\[\^[^\s\]]+\]|[*_`~\]])*"
+_PIECES = re.compile(r"\w+|\s+|[^\w\s]+")
 _WORDS = re.compile(r"[^\W_]+")
 # The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|„([^„“”\n]+)[“”]|“([^“”\n]+)”|«([^«»\n]+)»|「([^「」\n]+)」")
@@ -131,19 +134,27 @@ class ExactTerm:
 
     @property
     def _whole(self) -> str:
-        around = r"[\w-]" if self.text.startswith("-") else r"\w"
+        around = r"[^\W_]" if self.is_phrase else r"[\w-]" if self.text.startswith("-") else r"\w"
+        is_not_before, is_not_after = f"(?<!{around})", f"(?!{around})"
+        if self.is_phrase:  # `_phrase_` is emphasised, and `the_phrase` is a name
+            is_not_before, is_not_after = rf"{is_not_before}(?<!\w_)", rf"{is_not_after}(?!_\w)"
         # Scripts without blanks have no ends of words, and a phrase may be a part of a run of letters.
-        before = "" if UNSPACED.match(self.text[0]) else rf"(?<!{around})"
-        after = "" if UNSPACED.match(self.text[-1]) else rf"(?!{around})"
+        before = "" if UNSPACED.match(self.text[0]) else is_not_before
+        after = "" if UNSPACED.match(self.text[-1]) else is_not_after
         return f"{before}{self._words}{after}"
 
     @property
     def _words(self) -> str:
-        """The words with any white space between them, and with any apostrophe or hyphen for another one."""
-        words = r"\s+".join(map(re.escape, self.text.split()))
-        if self.is_phrase:
-            words = re.sub(f"[{_APOSTROPHES}]", f"[{_APOSTROPHES}]", words)
-            words = re.sub(rf"\\-|[{_HYPHENS}]", f"[-{_HYPHENS}]", words)
+        """The words with any white space between them. A phrase may have other apostrophes and hyphens, and markup."""
+        if not self.is_phrase:
+            return r"\s+".join(map(re.escape, self.text.split()))
+        pieces = _PIECES.findall(self.text)
+        words = ""
+        for number, piece in enumerate(pieces):
+            is_word = piece[0].isalnum()
+            text = re.sub(f"[{_APOSTROPHES}]", f"[{_APOSTROPHES}]", re.escape(piece))
+            text = r"\s+" if piece.isspace() else re.sub(rf"\\-|[{_HYPHENS}]", f"[-{_HYPHENS}]", text)
+            words += _OPENS * (is_word and number > 0) + text + _CLOSES * (is_word and number < len(pieces) - 1)
         return words
 
     @property

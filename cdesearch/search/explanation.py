@@ -7,16 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdesearch.errors import NotIndexedError, QueryError
-from cdesearch.search.code_ranking import ranked_scores
+from cdesearch.search.code_ranking import code_lifts
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.first_stage import own_cosine
 from cdesearch.search.fusion import FUSION, Evidence
+from cdesearch.search.hybrid import ranked_words
+from cdesearch.search.interaction import interaction_lifts
 from cdesearch.search.lexical import ExactHits, exact_hits, searched_words, text_search, unknown_words
 from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
-from cdesearch.search.reader import GenerationReader
+from cdesearch.search.reader import GenerationReader, ReadQuery
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.second_stage import ContextEvidence, context_evidence
 from cdesearch.store.schema import text_hash
@@ -68,9 +70,9 @@ class TextEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The evidence for one chunk. In hybrid mode, `score` is `dense.contribution + text.contribution + code`.
+    """The evidence for one chunk.
 
-    In rerank mode it is the score before reranking.
+    In hybrid mode, `score` is `dense.contribution + text.contribution + code + tokens`.
     """
 
     chunk: str
@@ -78,7 +80,8 @@ class Explanation:
     score: float
     dense: DenseEvidence
     text: TextEvidence
-    code: float  # what is added for chunks of code in a hybrid search, see `cdesearch.search.code_ranking`; otherwise 0
+    code: float  # what is added for chunks of code, see `cdesearch.search.code_ranking`; otherwise 0
+    tokens: float  # what is added in hybrid mode because of its tokens, see `cdesearch.search.interaction`; otherwise 0
     context: ContextEvidence | None  # None for a model without a context head
     words: tuple[Word, ...]  # in the order of the query
     n_chunks: int  # the number of chunks of the corpus
@@ -90,8 +93,8 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
     query, index, encoder = reader.limited(query), reader.index, reader.encoder
     with index.checks.reporting_damage():
         found = _Found.of(reader, chunk_id)
-        vector = encoder.encode([query.words], "query", index.context_for(encoder))[0]
-        rows, candidates = reader.candidates(query, vector)
+        vectors, tokens = encoder.encode_queries([query.words], index.context_for(encoder))
+        rows, candidates = reader.candidates(ReadQuery(query, vectors[0], tokens[0]))
         evidence = FUSION.evidence(candidates)
         positions = np.flatnonzero(rows == found.row)
         if not len(positions):
@@ -101,15 +104,19 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else own_cosine(index, encoder, query.words, text_hash(found.text))
-        fused = float(ranked_scores(query.words, candidates)[at])
-        scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
+        scored = evidence.scores + code_lifts(query.words, evidence.scores, candidates.paths or [])
+        interaction = float(interaction_lifts(scored, candidates)[at])
+        by_words = 0.0 if bm25 is None else float(ranked_words(query.words, candidates)[at])
+        scores = {"hybrid": float(scored[at]) + interaction, "dense": cosine or 0.0, "text": by_words}
+        lift = by_words - (bm25 or 0.0) if query.mode == "text" else float(scored[at] - evidence.scores[at])
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,
             score=scores[query.mode],
             dense=_dense_evidence(evidence, at, cosine, own, candidates.blindness),
             text=text,
-            code=fused - float(evidence.scores[at]),
+            code=lift,
+            tokens=interaction if query.mode == "hybrid" else 0.0,
             context=context_evidence(index, encoder, query.words),
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,

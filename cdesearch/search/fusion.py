@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cdesearch.context.vectors import Floats
+from cdesearch.encode.token_signs import QueryTokens
 from cdesearch.search.neighbours import SHARE, Scores, mean_of_neighbours
 
 # Chosen on sixteen domains and on eight sets of long documents; see benchmarks/results/LOG.md.
@@ -34,6 +35,8 @@ class Candidates:
     vectors: Floats | None = None  # (n, d), zeros for a candidate without a vector; None: neighbours do not count
     is_exact: bool = False  # whether the query is one name or consists of quoted phrases
     paths: Sequence[str] | None = None  # (n,) of their files; None: not known
+    tokens: Sequence[bytes] | None = None  # (n,) of late interaction; None, or empty, where they are not stored
+    query_tokens: QueryTokens | None = None  # those of the query; None if they are not compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from cdesearch.search.documents import read_candidates
 from cdesearch.search.neighbours import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
+from cdesearch.store.vector_format import TOKENS
 
 RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within one generation
 
@@ -34,6 +35,7 @@ class Found:
     vectors: Floats  # (n, d), or (n, 0) if the query did not select them
     documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
     paths: Sequence[str]  # (n,) of their files, or empty if the query did not select them
+    tokens: Sequence[bytes]  # (n,) for late interaction, or empty if the query did not select them
     is_complete: bool = False  # whether no other chunk may be a hit
 
     @classmethod
@@ -42,10 +44,11 @@ class Found:
         vectors = np.empty((table.num_rows, 0), np.float32)
         if set(index.vectors.columns) <= set(table.column_names):
             vectors = index.vectors_in(table)
-        documents, paths = (
-            table[name].to_pylist() if name in table.column_names else () for name in ("document_id", "path")
+        documents, paths, tokens = (
+            table[name].to_pylist() if name in table.column_names else () for name in ("document_id", "path", TOKENS)
         )
-        return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents, paths)
+        scores = table[score].to_numpy().astype(np.float64)
+        return cls(table["_rowid"].to_numpy(), scores, vectors, documents, paths, tokens)
 
     def cosines(self, vector: Floats) -> Scores:
         """The exact cosines (n,) with a unit vector (d,); NaN for zeros, which stand for a missing vector."""

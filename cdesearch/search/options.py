@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
 from typing import Any, Literal, TypeVar, get_args
 
-Mode = Literal["hybrid", "rerank", "dense", "text"]
+Mode = Literal["hybrid", "dense", "text"]
 Format = Literal["text", "json", "jsonl", "grep", "llm"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = Literal["number", "share", "text", "choice", "flag", "place", "model"]
@@ -59,11 +59,9 @@ OPTIONS = (
     ),
     Option(
         "mode", "--mode", "choice",
-        "hybrid ranks by meaning and by words, dense by meaning only, and text by words only. rerank is hybrid, and"
-        " then compares the best hits with the query word by word: slower, and often better for questions.",
+        "hybrid ranks by meaning and by words, dense by meaning only, and text by words only.",
         default="hybrid", choices=get_args(Mode), is_search=True,
     ),
-    Option("rerank", "--rerank", "flag", "The same as --mode rerank.", stands_for=("mode", "rerank")),
     Option(
         "path", "--path", "text",
         "Search only files that match this path, folder or glob, such as 'docs/**/*.{md,rst}'.",

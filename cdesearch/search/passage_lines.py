@@ -10,7 +10,7 @@ from cdesearch.search.documents import NOTHING, Surroundings
 from cdesearch.search.query_syntax import parse_query
 from cdesearch.search.readable import heading_of, is_answer, is_field, lines_as_text
 from cdesearch.store.line_places import LinePlaces
-from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
+from cdesearch.store.schema import Chunk, Hit
 from cdesearch.words.scripts import UNSPACED, without_article
 from cdesearch.words.word_forms import piece_spans, pieces, without_accents, word_stem
 
@@ -23,6 +23,7 @@ _STOP_WORDS = frozenset(
     while who whom whose why will with would you your""".split()  # noqa: SIM905 (a list would be a page)
 )
 
+PASSAGE_LINES = 4  # that are shown of a chunk
 MAX_FOUND = 200  # words of a query in a line that are compared
 _TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 
@@ -106,14 +107,11 @@ def source_lines(
     n_before = len(f"{around.before}x".splitlines()) - 1
     filled = [n for n, line in enumerate(lines) if line.text.strip()]
     own = [n for n in filled if n_before <= n < n_before + len(body.splitlines())]
-    first = hit.passage_line
     if not full and (matching := [n for n in own if lines[n].row in hit.matches]):
-        own, first = matching[:PASSAGE_LINES], None
+        own = matching[:PASSAGE_LINES]
     elif not full:
-        answers = [n for n in own if _may_answer(lines[n].text, words, chunk)] or own
-        first = None if first is None else sum(n < own[min(first, len(own) - 1)] for n in answers)
-        own = answers
-    passage = range(len(own)) if full else _passage([lines[n].text for n in own], words, first)
+        own = [n for n in own if _may_answer(lines[n].text, words, chunk)] or own
+    passage = range(len(own)) if full else _passage([lines[n].text for n in own], words)
     if not passage:
         return []
     start, stop = own[passage[0]], own[passage[-1]]
@@ -176,15 +174,11 @@ def best_row(hit: Hit, words: Sequence[str]) -> int:
     return best_line(shown_lines(hit, words, full=False), words).row
 
 
-def _passage(lines: Sequence[str], words: Sequence[str], first: int | None) -> range:
-    """The positions of PASSAGE_LINES lines: from `first` on, or else those that contain most of the words."""
+def _passage(lines: Sequence[str], words: Sequence[str]) -> range:
+    """The positions of the PASSAGE_LINES lines that contain most of the words."""
     if len(lines) <= PASSAGE_LINES:
         return range(len(lines))
-    last = len(lines) - PASSAGE_LINES
-    if first is not None:
-        first = min(first, last)  # the text of the hit may have been cut
-        return range(first, first + PASSAGE_LINES)
-    starts = range(last + 1)
+    starts = range(len(lines) - PASSAGE_LINES + 1)
     found = [_contained(line, words) for line in lines]
 
     def quality(start: int) -> tuple[int, int, int]:

@@ -104,10 +104,10 @@ def heading_of(line: str) -> str | None:
 
 
 def is_answer(line: str, chunk: Chunk) -> bool:
-    """Whether a line can answer a query: no rule, no fence, and no heading that is shown above the passage."""
+    """Whether a line can answer a query: no rule, no fence, and nothing that is shown above the passage."""
     if not re.search(r"\w", line) or _FENCE.fullmatch(line):
         return False
-    return heading_of(line) not in (chunk.title, *chunk.trail)
+    return (heading_of(line) or line.strip()) not in (chunk.title, *chunk.trail)
 
 
 def is_field(line: str, chunk: Chunk) -> bool:

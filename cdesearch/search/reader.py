@@ -11,24 +11,26 @@ import numpy as np
 
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.token_signs import QueryTokens
 from cdesearch.errors import ModelServerError
-from cdesearch.search.code_ranking import ranked_scores
+from cdesearch.search.code_ranking import code_lifts
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
-from cdesearch.search.exact import is_exact
+from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, Candidates, noise_of
+from cdesearch.search.hybrid import ranked_scores
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.neighbours import Scores
 from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
+from cdesearch.store.vector_format import TOKENS
 
 Output = TypeVar("Output")
 
@@ -63,6 +65,15 @@ class _Ranking:
             noise=0.0 if text is None else noise_of(text),
             is_complete=is_complete,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadQuery:
+    """A request with what the model has made of its words."""
+
+    request: SearchRequest
+    vector: Floats  # (d,)
+    tokens: QueryTokens | None  # None for a model whose tokens cannot be compared
 
 
 class GenerationReader:
@@ -120,25 +131,14 @@ class GenerationReader:
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
 
                 def rank(query: SearchRequest) -> _Ranking:
-                    found = self._lexical_hits(query, condition, [])
-                    return _Ranking.of(found.rows, found.scores, None, found.scores, found.is_complete)
+                    found = self._lexical_hits(query, condition, ["path"])
+                    scores = found.scores + code_lifts(query.words, found.scores, found.paths)
+                    return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete)
 
                 rankings = self._each(rank, queries)
                 return self._judged(self._results(rankings, queries, None), queries, rankings)
-            if mode == "rerank":
-                return self._reranked(queries, condition)
             rankings = self._rank_with_model(queries, condition)
             return self._judged(self._results(rankings, queries, self.encoder), queries, rankings)
-
-    def _reranked(self, queries: Sequence[SearchRequest], condition: str | None) -> list[SearchResult]:
-        """The results of hybrid searches whose best hits are reranked."""
-        deep = [replace(query, mode="hybrid", k=max(query.k, RERANKED)) for query in queries]
-        encoder, reranked = self.encoder, []
-        rankings = self._rank_with_model(deep, condition)
-        for query, result in zip(queries, self._results(rankings, deep, encoder), strict=True):
-            best = rerank(query.words, result.hits[:RERANKED], encoder, self.index.context_for(encoder))
-            reranked.append(replace(result, hits=(*best, *result.hits[RERANKED:])[: query.k]))
-        return self._judged(reranked, queries, rankings)
 
     def _judged(
         self, results: Sequence[SearchResult], queries: Sequence[SearchRequest], rankings: Sequence[_Ranking]
@@ -170,7 +170,9 @@ class GenerationReader:
     @property
     def _columns(self) -> list[str]:
         """The columns that the fusion needs of every candidate."""
-        return [*self.index.vectors.columns, "path", *(["document_id"] if self.index.manifest.has_parts else [])]
+        tokens = [TOKENS] if self.index.vectors.keeps_first_stage else []
+        documents = ["document_id"] if self.index.manifest.has_parts else []
+        return [*self.index.vectors.columns, "path", *tokens, *documents]
 
     def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
@@ -180,17 +182,18 @@ class GenerationReader:
         words = [self._executor.submit(self._lexical_hits, query, condition, self._columns) for query in searched]
         encoder = self.encoder
         context = self.index.context_for(encoder)
-        vectors = encoder.encode_each([query.words for query in queries], "query", context)
+        vectors, tokens = encoder.encode_queries([query.words for query in queries], context)
+        read = list(map(ReadQuery, queries, vectors, tokens))
         opened.result()
 
-        def rank(query: SearchRequest, vector: Floats, words: "Future[Found] | None") -> _Ranking:
-            nearest = self._dense_hits(vector, query.k, condition)
+        def rank(query: ReadQuery, words: "Future[Found] | None") -> _Ranking:
+            nearest = self._dense_hits(query, condition)
             if words is not None:
-                return self._fused(query, vector, nearest, words.result())
-            cosines = nearest.cosines(vector)
+                return self._fused(query, nearest, words.result())
+            cosines = nearest.cosines(query.vector)
             return _Ranking.of(nearest.rows, cosines, dense=cosines)
 
-        return self._each(rank, queries, list(vectors), words or [None] * len(queries))
+        return self._each(rank, read, words or [None] * len(queries))
 
     def _results(
         self, rankings: Sequence[_Ranking], queries: Sequence[SearchRequest], encoder: Encoder | None
@@ -218,23 +221,22 @@ class GenerationReader:
                 hit = Hit(i + 1, float(ranking.scores[i]), found[row], dense_score=dense, text_score=text)
                 yield replace(hit, matches=lines[row]) if lines else hit
 
-    def _fused(self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
-        rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
-        scores = ranked_scores(query.words, candidates)
+    def _fused(self, query: ReadQuery, dense_hits: Found, lexical_hits: Found) -> _Ranking:
+        rows, candidates = self._candidates(query, dense_hits, lexical_hits)
+        scores = ranked_scores(query.request.words, candidates)
         return _Ranking.of(rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
 
-    def candidates(self, query: SearchRequest, vector: Floats) -> tuple[RowIds, Candidates]:
-        """The row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
-        condition = self.condition(query)
-        lexical = self._lexical_hits(query, condition, self._columns)
-        if query.mode == "dense":  # quotation marks have no meaning there
+    def candidates(self, query: ReadQuery) -> tuple[RowIds, Candidates]:
+        """The row ids (n,) and the scores of the candidates of a hybrid search."""
+        request = query.request
+        condition = self.condition(request)
+        lexical = self._lexical_hits(request, condition, self._columns)
+        if request.mode == "dense":  # quotation marks have no meaning there
             lexical = replace(lexical, is_complete=False)
-        nearest = self._dense_hits(vector, query.k, condition)
-        return self._candidates(query, vector, nearest, lexical)
+        return self._candidates(query, self._dense_hits(query, condition), lexical)
 
-    def _candidates(
-        self, query: SearchRequest, vector: Floats, dense_hits: Found, lexical_hits: Found
-    ) -> tuple[RowIds, Candidates]:
+    def _candidates(self, query: ReadQuery, dense_hits: Found, lexical_hits: Found) -> tuple[RowIds, Candidates]:
+        vector = query.vector
         if lexical_hits.is_complete:  # a phrase in quotation marks must be found, so the nearest chunks do not count
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
@@ -246,13 +248,19 @@ class GenerationReader:
         text[np.searchsorted(rows, lexical_hits.rows)] = lexical_hits.scores
         null = (self.index.context.sample_vectors @ vector).astype(np.float64)
         both = (dense_hits, lexical_hits)
-        path_of = {row: path for found in both for row, path in zip(found.rows, found.paths, strict=True)}
-        documents = None
-        if self.index.manifest.has_parts:
-            document_of = {row: name for found in both for row, name in zip(found.rows, found.documents, strict=True)}
-            documents = [document_of[row] for row in rows]
-        blindness, paths = self._blindness(query.words, lexical_hits), [path_of[row] for row in rows]
-        return rows, Candidates(dense, text, null, documents, blindness, vectors, is_exact(query.words), paths)
+        words = query.request.words
+        return rows, Candidates(
+            dense,
+            text,
+            null,
+            documents=of_rows(rows, both, "documents") if self.index.manifest.has_parts else None,
+            blindness=self._blindness(words, lexical_hits),
+            vectors=vectors,
+            is_exact=is_exact(words),
+            paths=of_rows(rows, both, "paths"),
+            tokens=of_rows(rows, both, "tokens") if self.index.vectors.keeps_first_stage else None,
+            query_tokens=None if exact_terms(words) else query.tokens,  # names and phrases have decided
+        )
 
     @cached_property
     def _languages(self) -> Languages:
@@ -268,9 +276,10 @@ class GenerationReader:
         found = read_table(self.index, self.index.async_chunks.take_row_ids(best.tolist()).select(["text"]))
         return self._languages.blindness(query, found["text"].to_pylist())
 
-    def _dense_hits(self, vector: Floats, k: int, condition: str | None) -> Found:
+    def _dense_hits(self, query: ReadQuery, condition: str | None) -> Found:
         """The nearest chunks, as many as the fusion needs."""
-        return nearest_chunks(self.index, vector, FUSION.dense_depth(k), condition, self._columns)
+        depth = FUSION.dense_depth(query.request.k)
+        return nearest_chunks(self.index, query.vector, depth, condition, self._columns)
 
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""
@@ -284,6 +293,12 @@ class GenerationReader:
         if not len(row_ids):
             return {}
         return read_chunks(self.index, self.index.async_chunks.take_row_ids(row_ids.tolist()))
+
+
+def of_rows(rows: RowIds, found: Sequence[Found], name: str) -> list[Any]:
+    """The values of an attribute of `Found` for rows, each of which is in one of `found`."""
+    value_of = {row: value for one in found for row, value in zip(one.rows, getattr(one, name), strict=True)}
+    return [value_of[row] for row in rows]
 
 
 @contextmanager

@@ -148,15 +148,14 @@ class Searches(ABC):
     ) -> SearchResult:
         """The `k` best chunks, best first, as a sequence of hits.
 
-        `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
-        then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob, or
-        one of several, are searched. A glob is relative to the indexed folder, like `chunk.path`. `type` is a type of
-        files such as "md", or several; `since` and `before` are ages or dates, and `filter` has conditions on fields,
-        such as "status=open and date>=2026-01-01". `regex` is a regular expression that each hit
-        matches; with an empty query, these hits are in the order of their paths and lines. Hits whose `confidence`, the
-        estimated probability that they are relevant, is lower than `min_confidence` are left out. The operators in a
-        query, such as `-word` and `path:src/`, are those of `query_syntax`. Raises QueryError for an invalid argument,
-        and IndexStateError for an index that cannot be used.
+        `mode` is the ranking method: "hybrid", "dense" (vectors only), or "text" (words only). With `path`, only files
+        that match this glob, or one of several, are searched. A glob is relative to the indexed folder, like
+        `chunk.path`. `type` is a type of files such as "md", or several; `since` and `before` are ages or dates, and
+        `filter` has conditions on fields, such as "status=open and date>=2026-01-01". `regex` is a regular expression
+        that each hit matches; with an empty query, these hits are in the order of their paths and lines. Hits whose
+        `confidence`, the estimated probability that they are relevant, is lower than `min_confidence` are left out. The
+        operators in a query, such as `-word` and `path:src/`, are those of `query_syntax`. Raises QueryError for an
+        invalid argument, and IndexStateError for an index that cannot be used.
         """
         return self.search_many([query], k, mode, path, **filters)[0]
 

@@ -12,7 +12,7 @@ inside the root only. What the system refuses to read now is never called damage
 
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -131,8 +131,8 @@ def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
             return stream.read()
 
 
-def check_tables(generation: Path, names: Collection[str] = NAMES) -> None:
-    """Check the tables `names`, such as "chunks.lance", before LanceDB opens them.
+def check_tables(generation: Path) -> None:
+    """Check the tables of a generation before LanceDB opens them.
 
     Raises IndexUntrustedError if one of them names data outside its folder, or if there is a table that is not in
     NAMES. Raises IndexDamagedError if a manifest cannot be read.
@@ -145,7 +145,7 @@ def check_tables(generation: Path, names: Collection[str] = NAMES) -> None:
             if table.name not in NAMES:
                 raise IndexUntrustedError(f"{table} is not a table of an index.", "Remove it.")
         for table in sorted(tables.iterdir()):
-            for file in table.rglob("*.manifest") if table.name in names else ():
+            for file in table.rglob("*.manifest"):
                 _check(file)
 
 

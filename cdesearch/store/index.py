@@ -113,13 +113,6 @@ class Index:
             context = Context.load(self.generation / CONTEXT)
         except IndexDamagedError as error:
             raise IndexDamagedError(error.cause, rebuild_remedy(self.place)) from None
-        if (len(context.sampled.chunk_ids), context.whitening.dimension) != (
-            self.manifest.context_size,
-            self.manifest.dimension,
-        ):
-            raise IndexDamagedError(
-                f"The stored context of {self.place} does not match its manifest.", rebuild_remedy(self.place)
-            )
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(
                 f"The index was built with context {self.manifest.context_fingerprint[:12]}"

@@ -103,9 +103,6 @@ def text_hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
-
-
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One result of a query. A higher score is better."""
@@ -116,9 +113,6 @@ class Hit:
     dense_score: float | None  # cosine of query and chunk
     text_score: float | None  # BM25
     confidence: float | None = None  # the estimated probability that the chunk is relevant; None if not estimated
-    # The first line of its best passage of PASSAGE_LINES lines, counted from 0 without blank lines; None if the search
-    # has not compared the passages of the chunk with the query.
-    passage_line: int | None = None
     matches: tuple[int, ...] = ()  # the lines of the chunk, counted from 0, that match the pattern of the search
     index: str | None = None  # the name of the index, in a search of several
     # The hits of other files with the same text, see `cdesearch.search.copies`.
@@ -205,15 +199,9 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
         place = _PLACES.decode(row["place"])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"the place of a chunk is impossible ({error})") from None
-    if place.body_start > len(row["text"]):
-        raise ValueError("a chunk begins after its text")
-    try:
-        fields = tuple(map(field_of, row["fields"]))
-    except (TypeError, AttributeError):
-        raise ValueError("the fields of a chunk are impossible") from None
     own = {name: row[name] for name in ("id", "document_id", "path", "text")}
     placed = {name: getattr(place, name) for name in _Place.__struct_fields__}
-    return Chunk(**own, **placed, fields=fields)
+    return Chunk(**own, **placed, fields=tuple(map(field_of, row["fields"])))
 
 
 def field_of(label: str) -> tuple[str, str]:

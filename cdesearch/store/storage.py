@@ -1,7 +1,7 @@
 """Where an index is, in a folder on a disk or in a bucket, and how its tables are opened."""
 
 import os
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from cdesearch.store.folder import (
     generations_in,
     repair_remedy,
 )
-from cdesearch.store.guard import NAMES, TABLES, check_not_linked, check_tables, check_tree, unreadable
+from cdesearch.store.guard import TABLES, check_not_linked, check_tables, check_tree, unreadable
 from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
 from cdesearch.store.place import Place, for_kind
 
@@ -88,12 +88,12 @@ def current_generation(folder: Path) -> Path:
     return generation
 
 
-def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
-    """The LanceDB database of a generation, finished or not, to open the tables `names`, such as "chunks.lance".
+def connect(generation: Path) -> Any:
+    """The LanceDB database of a generation, finished or not.
 
-    Raises IndexStateError if one of these tables would make Lance read outside the generation.
+    Raises IndexStateError if one of its tables would make Lance read outside the generation.
     """
-    check_tables(generation, names)
+    check_tables(generation)
     return _lancedb().connect(generation / TABLES)
 
 

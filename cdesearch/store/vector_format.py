@@ -9,6 +9,7 @@ LanceDB cannot search whole numbers. In an index with signs, the candidates of a
 common with the query, and their cosines are then computed from what is stored.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,6 +25,7 @@ VectorKind = Literal["float32", "float16", "int8", "binary"]
 KINDS: tuple[VectorKind, ...] = get_args(VectorKind)
 VECTOR_INDEX = "vector_idx"  # the name that an index of vectors has in LanceDB
 FIRST_STAGE = "first_stage"  # the name of a table
+TOKENS = "tokens"  # the column of the tokens of a text for late interaction, see `cdesearch.encode.token_signs`
 DEFAULT: VectorKind = "float16"  # of a new index; it costs no quality, see benchmarks/results/LOG.md
 
 
@@ -56,7 +58,7 @@ class VectorFormat:
 
     @property
     def keeps_first_stage(self) -> bool:
-        """Whether the index also has the vectors before its context; int8 and binary are chosen for their size."""
+        """Whether the index has the vectors before its context and the tokens; int8 and binary are chosen for size."""
         return not self.has_bits
 
     @property
@@ -72,7 +74,8 @@ class VectorFormat:
 
         if not self.has_bits:
             numbers = pa.float16() if self.kind == "float16" else pa.float32()
-            return [pa.field("vector", pa.list_(numbers, self.dimension), nullable=False)]
+            vector = pa.field("vector", pa.list_(numbers, self.dimension), nullable=False)
+            return [vector, pa.field(TOKENS, pa.binary(), nullable=False)]
         bits = pa.field("bits", pa.list_(pa.uint8(), -(-self.dimension // 8)))
         if self.kind == "binary":
             return [bits]
@@ -90,10 +93,12 @@ class VectorFormat:
 
         numbers = pa.float16() if self.keeps_first_stage else pa.float32()
         vector = pa.field("vector", pa.list_(numbers, dimension), nullable=False)
-        return pa.schema([pa.field("key", pa.string(), nullable=False), vector])
+        return pa.schema(
+            [pa.field("key", pa.string(), nullable=False), vector, pa.field(TOKENS, pa.binary(), nullable=False)]
+        )
 
-    def arrays(self, vectors: "Floats") -> "list[pa.Array]":
-        """Encode vectors (n, d) as the columns `fields`."""
+    def arrays(self, vectors: "Floats", tokens: Sequence[bytes]) -> "list[pa.Array]":
+        """Encode vectors (n, d) and the tokens of n texts as the columns `fields`."""
         import pyarrow as pa
 
         from cdesearch.context.rounding import to_bits, to_codes
@@ -102,7 +107,7 @@ class VectorFormat:
             return pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), numbers.shape[1], mask=mask)
 
         if not self.has_bits:
-            return [column(vectors.astype(self.kind))]
+            return [column(vectors.astype(self.kind)), pa.array(tokens, pa.binary())]
         bits = column(to_bits(vectors), pa.array(~vectors.any(axis=1)))
         if self.kind == "binary":
             return [bits]
@@ -143,7 +148,8 @@ class VectorFormat:
         """The vectors (n, d) as the index would return them."""
         import pyarrow as pa
 
-        return self.decode(pa.Table.from_arrays(self.arrays(vectors), schema=pa.schema(self.fields())))
+        arrays = self.arrays(vectors, [b""] * len(vectors))
+        return self.decode(pa.Table.from_arrays(arrays, schema=pa.schema(self.fields())))
 
     def sought(self, vector: "Floats") -> Any:
         """The vector (d,) of a query as the column `searched` is compared with it."""

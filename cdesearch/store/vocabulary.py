@@ -30,9 +30,6 @@ def read_vocabulary(generation: Path, place: Place | None = None) -> Vocabulary 
     file = generation / VOCABULARY
     try:
         stored = msgspec.json.decode(read_small(file, MAX_BYTES), type=_Stored)
-        words = tuple(stored.words.split(" "))
-        if not 0 <= stored.frequent <= len(words):
-            raise ValueError
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -40,4 +37,4 @@ def read_vocabulary(generation: Path, place: Place | None = None) -> Vocabulary 
     except (ValueError, msgspec.MsgspecError, RecursionError):
         remedy = rebuild_remedy(place or index_of(file))
         raise IndexDamagedError(f"{file} does not hold a vocabulary.", remedy) from None
-    return Vocabulary(words, stored.frequent)
+    return Vocabulary(tuple(stored.words.split(" ")), stored.frequent)

@@ -37,6 +37,8 @@ _CHANGES = (
 
 def normal(text: str) -> str:
     """A text as it is searched and shown; the same text if it is so already. It keeps its lines."""
+    if text.isascii() and text.isprintable():  # such as a title
+        return text
     if (_CONTROLS if text.isascii() else _OTHER).search(text):  # the first takes half of the time
         for pattern, replacement in _CHANGES:
             text = pattern.sub(replacement, text)

@@ -15,14 +15,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from cdesearch.context.context import EncodingContext
-from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device, load_encoder
 from cdesearch.errors import CdesearchError, ClusterError, InputError, ModelError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Progress
 from indexer.cluster.session import Session, connected
-from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.embedding_cache import Embedded, EmbeddingCache
 from indexer.embedding.spool import KEY, Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
@@ -100,10 +99,10 @@ class OnCluster:
         workers = [actor(Embedder).remote(self._model) for _ in range(n_workers)]
         turns, shared = cycle(workers), ray.put(context)
         windows = _windows_to_embed(spool, unchanged, cache)
-        for window, vectors in results(
+        for window, made in results(
             lambda window: next(turns).embed.remote(window.texts, shared), windows, AHEAD * n_workers
         ):
-            cache.add(dict(zip(window.keys, vectors, strict=True)))
+            cache.add(dict(zip(window.keys, made, strict=True)))
             advance(len(window.keys))
             yield
         for worker in workers:
@@ -130,9 +129,12 @@ class Embedder:
             )
         return encoder
 
-    def embed(self, texts: list[str], context: EncodingContext) -> Floats:
-        """The vectors (n, d) of documents."""
-        return self._encoder.encode(texts, "document", context)
+    def embed(self, texts: list[str], context: EncodingContext) -> list[Embedded]:
+        """The vectors (d,) and tokens of texts of documents."""
+        made: dict[int, Embedded] = {}
+        for indices, *found in self._encoder.stream(texts, "document", context):
+            made |= zip(indices.tolist(), zip(*found, strict=True), strict=True)
+        return [made[row] for row in range(len(texts))]
 
 
 def groups_of(sources: Sequence[Source]) -> Iterator[list[Source]]:

@@ -52,8 +52,7 @@ def borrow(spool: Spool, cache: EmbeddingCache, encoder: Encoder, own: Path) -> 
         context = index.context_for(encoder)
         with index.checks.reading_tables():
             for start in range(0, len(rows), ROWS):
-                part = index.first_stage.take_offsets(rows[start : start + ROWS])
-                cache.take(part.select(["key", "vector"]).to_arrow())
+                cache.take(index.first_stage.take_offsets(rows[start : start + ROWS]).to_arrow())
     except IndexStateError:
         cache.clear()
         return None

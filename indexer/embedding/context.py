@@ -6,7 +6,6 @@ from heapq import nsmallest
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -76,7 +75,7 @@ def fit_whitening(
     triples = [row for row in spool.rows("id", "document_id", KEY) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
-    fitted = encoder.fit(sample, hashes, cache.of(hashes), dimension)
+    fitted = encoder.fit(sample, hashes, cache.of(hashes)[0], dimension)
     if encoder.head is None:
         return fitted
     return replace(fitted, attended=_in_documents(fitted, triples, cache, encoder.config.document_weight))
@@ -92,7 +91,7 @@ def _in_documents(
     rows = (row for row in triples if row[1] in documents)
     for group in _whole_documents(rows, BLOCK):
         lengths = [len(list(chunks)) for _, chunks in groupby(group, itemgetter(1))]
-        vectors = in_documents(cache.of([key for _, _, key in group]), lengths, weight, fitted)
+        vectors = in_documents(cache.of([key for _, _, key in group])[0], lengths, weight, fitted)
         found |= {chunk: vector for (chunk, _, _), vector in zip(group, vectors, strict=True) if chunk in wanted}
     return np.stack([found[chunk] for chunk in fitted.attended_chunks]) if found else fitted.attended
 
@@ -129,10 +128,6 @@ def some_texts(spool: Spool, count: int) -> list[str]:
     return [text for _, text in nsmallest(count, chosen.items())]
 
 
-class _Storable(Protocol):
-    def save(self, path: Path) -> None: ...
-
-
 def keep_part(file: Path, part: FittedContext | ContextSample) -> bool:
     """Write a part of the context, unless the file has it; returns whether it has it, from a stopped build."""
     if file.is_file() and type(part).load(file).fingerprint == part.fingerprint:
@@ -141,7 +136,7 @@ def keep_part(file: Path, part: FittedContext | ContextSample) -> bool:
     return False
 
 
-def save_part(part: _Storable, file: Path) -> None:
+def save_part(part: Context | FittedContext | ContextSample, file: Path) -> None:
     """Write a part of the context atomically."""
     fresh = file.with_suffix(".new")
     fresh.unlink(missing_ok=True)

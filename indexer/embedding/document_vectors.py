@@ -23,8 +23,8 @@ def encoded_documents(
     encoder: Encoder,
     context: FittedContext | Context,
     advance: Callable[[int], None],
-) -> Iterator[tuple[pa.Table, Floats]]:
-    """Rows of whole documents that are not `unchanged`, and their vectors (n, d)."""
+) -> Iterator[tuple[pa.Table, Floats, list[bytes]]]:
+    """Rows of whole documents that are not `unchanged`, with their vectors (n, d) and their tokens."""
     for rows in whole_documents(spool):
         names = rows["document_id"].to_numpy()
         bounds = list(document_rows(rows))
@@ -37,25 +37,28 @@ def encoded_documents(
             rows if all_changed else pa.concat_tables(rows.slice(start, stop - start) for start, stop in documents)
         )
         lengths = [stop - start for start, stop in documents]
-        yield changed.drop_columns([KEY]), in_context(cache.of(changed[KEY].to_pylist()), lengths, encoder, context)
+        pooled, tokens = cache.of(changed[KEY].to_pylist())
+        yield changed.drop_columns([KEY]), in_context(pooled, lengths, encoder, context), tokens
 
 
 def documents_so_far(
     spool: Spool, cache: EmbeddingCache, encoder: Encoder, context: FittedContext
-) -> Iterator[tuple[pa.Table, Floats]]:
-    """Rows of whole documents and their vectors (n, d), which are zeros for texts that have no vector in `cache` yet.
+) -> Iterator[tuple[pa.Table, Floats, list[bytes]]]:
+    """Rows of whole documents with their vectors (n, d) and tokens, which are zeros and empty until `cache` has them.
 
     The document context is that of the chunks that have one.
     """
     for rows in whole_documents(spool):
         hashes = rows[KEY].to_pylist()
         known = np.array([cache.holds(content) for content in hashes])
-        vectors = np.zeros((len(hashes), context.whitening.dimension), np.float32)
+        vectors, tokens = np.zeros((len(hashes), context.whitening.dimension), np.float32), [b""] * len(hashes)
         if known.any():
             lengths = [int(known[start:stop].sum()) for start, stop in document_rows(rows)]
-            pooled = cache.of([hashes[row] for row in np.flatnonzero(known)])
+            pooled, found = cache.of([hashes[row] for row in np.flatnonzero(known)])
             vectors[known] = in_context(pooled, lengths, encoder, context)
-        yield rows.drop_columns([KEY]), vectors
+            for row, one in zip(np.flatnonzero(known).tolist(), found, strict=True):
+                tokens[row] = one
+        yield rows.drop_columns([KEY]), vectors, tokens
 
 
 def in_context(pooled: Floats, lengths: Sequence[int], encoder: Encoder, context: FittedContext | Context) -> Floats:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from cdesearch.context.context import EncodingContext
-from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError, TextRefusedError
-from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.embedding_cache import Embedded, EmbeddingCache
 from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 
 # Embeds the texts of documents that are not in the set, like `embed_spool`.
@@ -39,10 +38,10 @@ def embed_spool(
         rows = list(zip(*(window[name].to_pylist() for name in window.schema.names), strict=True))
         texts = {content: text for document, content, text, _ in rows if document not in unchanged}
         todo = cache.missing(texts)
-        made: dict[str, Floats] = {}
+        made: dict[str, Embedded] = {}
         try:
-            for indices, vectors in encoder.stream([texts[content] for content in todo], "document", context):
-                made |= zip((todo[index] for index in indices), vectors, strict=True)
+            for indices, *found in encoder.stream([texts[content] for content in todo], "document", context):
+                made |= zip((todo[index] for index in indices), zip(*found, strict=True), strict=True)
                 advance(len(indices))
         except TextRefusedError as error:
             path = next(path for _, content, _, path in rows if content == todo[error.position])
@@ -115,11 +114,11 @@ def embed_windows(
             if todo.issuperset(keys[window]):  # otherwise it is known: the vectors of a window are stored together
                 missing.append(window)
                 todo.difference_update(keys[window])
-        made: dict[str, Floats] = {}
+        made: dict[str, Embedded] = {}
         try:
             found = encoder.encode_windows([texts[window] for window in missing], context)
             for window, vectors in zip(missing, found, strict=True):
-                made |= zip(keys[window], vectors, strict=True)
+                made |= {key: (vector, b"") for key, vector in zip(keys[window], vectors, strict=True)}
                 advance(len(vectors))
         finally:
             cache.add(made)

@@ -1,6 +1,9 @@
-"""The first-stage vectors of texts: pooled, before the whitening of their corpus, by content hash or window key."""
+"""The first-stage vectors of texts, pooled, before the whitening of their corpus, and their tokens, by their keys.
 
-from collections.abc import Callable, Iterable, Sequence
+A key is the content hash of a text, or names the window that a chunk was read in.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,9 +16,10 @@ from cdesearch.store.damage import damaged
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.place import Place
 from cdesearch.store.storage import connect
-from cdesearch.store.vector_format import FIRST_STAGE
+from cdesearch.store.vector_format import FIRST_STAGE, TOKENS
 from indexer.generations.tables import sql_lists
 
+Embedded = tuple[Floats, bytes]  # a unit vector (d,), and the tokens of the text for late interaction
 MOST_ROWS = 1.5  # for each chunk; with more, at least a third are of texts that are gone
 MOST_FILES = 16  # of vectors, before they are joined: an update adds one, and joining writes all of them again
 
@@ -51,21 +55,23 @@ class EmbeddingCache:
         """Whether the table has the vector with this key."""
         return key in self._rows
 
-    def add(self, vectors: dict[str, Floats]) -> None:
-        """Store unit vectors that the model has encoded, by key, in one commit."""
-        if not vectors:
+    def add(self, made: Mapping[str, Embedded]) -> None:
+        """Store what the model has made of texts, by key, in one commit."""
+        if not made:
             return
         kind = self._schema.field("vector").type
-        numbers = np.stack(list(vectors.values())).astype(kind.value_type.to_pandas_dtype())
+        vectors, tokens = zip(*made.values(), strict=True)
+        numbers = np.stack(vectors).astype(kind.value_type.to_pandas_dtype())
         column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), kind.list_size)
-        self._table.add(pa.Table.from_arrays([pa.array(list(vectors), pa.string()), column], schema=self._schema))
-        self._rows |= {key: row for row, key in enumerate(vectors, start=self._n_rows)}
-        self._n_rows += len(vectors)
-        self.embedded += len(vectors)
+        columns = [pa.array(list(made), pa.string()), column, pa.array(tokens, pa.binary())]
+        self._table.add(pa.Table.from_arrays(columns, schema=self._schema))
+        self._rows |= {key: row for row, key in enumerate(made, start=self._n_rows)}
+        self._n_rows += len(made)
+        self.embedded += len(made)
 
     def take(self, rows: pa.Table) -> None:
         """Store rows of the table of another index, none of which this one has."""
-        self._table.add(rows.cast(self._schema))
+        self._table.add(rows.select(self._schema.names).cast(self._schema))
         self._rows |= {key: row for row, key in enumerate(rows["key"].to_pylist(), start=self._n_rows)}
         self._n_rows += rows.num_rows
 
@@ -75,16 +81,17 @@ class EmbeddingCache:
             self._table.delete("true")
             self._rows, self._n_rows = self._numbered()
 
-    def of(self, keys: Sequence[str]) -> Floats:
-        """The vectors (n, d) with these keys, which all are in the table; raises IndexDamagedError."""
+    def of(self, keys: Sequence[str]) -> tuple[Floats, list[bytes]]:
+        """The vectors (n, d) and the tokens with these keys, which all are in the table; raises IndexDamagedError."""
         rows = sorted({self._rows[key] for key in keys})
-        found = self._table.take_offsets(rows).select(["key", "vector"]).to_arrow().combine_chunks()
+        found = self._table.take_offsets(rows).to_arrow().combine_chunks()
         place_of = {key: place for place, key in enumerate(found["key"].to_pylist())}
+        places = [place_of[key] for key in keys]
         flat = found["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        vectors: Floats = flat.reshape(len(rows), -1)[[place_of[key] for key in keys]].astype(np.float32)
+        vectors: Floats = flat.reshape(len(rows), -1)[places].astype(np.float32)
         if not np.isfinite(vectors).all():
             raise damaged(self._place, "it holds vectors that are not numbers")
-        return vectors
+        return vectors, found[TOKENS].take(places).to_pylist()
 
     def tidy(self, n_chunks: int, needed: Callable[[], Iterable[str]]) -> None:
         """Remove the rows that no chunk needs if they are many, and join the files of vectors.

@@ -93,8 +93,8 @@ class Filling:
 
     def _write(self, unchanged: set[str], context: FittedContext | Context) -> None:
         advance = self.progress.stage("Writing", self.spool.count())
-        for rows, vectors in encoded_documents(self.spool, unchanged, self.cache, self.encoder, context, advance):
-            self.tables.add(rows, vectors)
+        for added in encoded_documents(self.spool, unchanged, self.cache, self.encoder, context, advance):
+            self.tables.add(*added)
 
 
 def unchanged_documents(present: Iterable[Row], wanted: Iterable[Row]) -> set[str]:

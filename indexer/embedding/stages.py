@@ -55,7 +55,9 @@ class Stages:
             return
         started = time.monotonic()
         windows = (pa.Table.from_batches([window]).drop_columns([KEY]) for window in self.spool.windows())
-        self._publish(((rows, np.zeros((rows.num_rows, self.dimension), np.float32)) for rows in windows), None, 0)
+        dimension = self.dimension
+        empty = ((rows, np.zeros((len(rows), dimension), np.float32), [b""] * len(rows)) for rows in windows)
+        self._publish(empty, None, 0)
         self._schedule(started)
 
     def publish_vectors(self, sample: ContextSample, cache: EmbeddingCache) -> None:
@@ -79,16 +81,16 @@ class Stages:
 
     def _publish(
         self,
-        documents: Iterable[tuple[pa.Table, Floats]],
+        documents: Iterable[tuple[pa.Table, Floats, list[bytes]]],
         context_of: Callable[[Tables], Context] | None,
         n_vectors: int,
     ) -> None:
-        """Write a generation of chunks and their vectors (n, d), and make it the live one."""
+        """Write a generation of chunks with their vectors (n, d) and tokens, and make it the live one."""
         generation = new_generation(self.folder)
         write_new(generation / PLAN, "{}")  # until it is live, it is unfinished, and no build may continue it
         tables = self.tables_in(generation)
-        for rows, vectors in documents:
-            tables.add(rows, vectors)
+        for rows, vectors, tokens in documents:
+            tables.add(rows, vectors, tokens)
         context = context_of(tables) if context_of else None
         if context is not None:
             context.save(generation / CONTEXT)

@@ -49,8 +49,9 @@ def _chart_text(chart: Any) -> str:
 
 
 def _cached_texts(reference: Any) -> list[str]:
-    """The texts of cells that a chart refers to, which are stored in it as well. Numbers are left out."""
+    """The texts of cells that a chart refers to, which are stored in it as well, or its own. Numbers are left out."""
     if reference is None:
         return []
     stored = reference.iter("{*}strCache", "{*}multiLvlStrCache", "{*}strLit")
-    return [" ".join(value.text.split()) for texts in stored for value in texts.iter("{*}v") if value.text]
+    values = [*reference.findall("{*}v"), *(value for texts in stored for value in texts.iter("{*}v"))]
+    return [" ".join(value.text.split()) for value in values if value.text]

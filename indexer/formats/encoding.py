@@ -20,6 +20,7 @@ HEAD = 8192  # bytes at the start of a file in which NULs may mean UTF-16 or "bi
 BLOCK = 1 << 20
 HEAD_OF_TEXT = 128  # bytes; many binary files contain long texts, but do not begin with one
 CONTROL_SHARE = 50  # a text has at least so many bytes for each control character
+NUL_SHARE = 4  # the same for NULs below a first line, with which some programs fill cells
 MAX_LINE = 2000  # bytes around one that is not UTF-8 that tell the encoding of its line
 SAMPLE = 1 << 16  # bytes of lines that are not ASCII, which the detector reads
 DAMAGED = 20  # a file that is damaged has so many valid characters outside ASCII for each invalid one
@@ -50,9 +51,9 @@ DETECTED = [
     "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949",
 ]  # fmt: skip
 
-_NULS = re.compile(rb"\0{8,}")  # what a crash leaves in a log
+_NUL, _NULS = re.compile(rb"\0+"), re.compile(rb"\0{8,}")  # and what a crash leaves in a log
 # \x08 makes letters bold in pages of a manual, \x1a ends old DOS files, \x1b colours logs
-_CONTROL = re.compile(rb"\0+|[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
+_CONTROL = re.compile(rb"[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
 ENCODED = 1000  # letters of Base64 without a blank are no text
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
 _DRAWING = re.compile(r"data:image/svg\+xml[\w;=-]{0,99},[ ]?(?:<|%3C)svg\b", re.IGNORECASE)
@@ -134,9 +135,9 @@ def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
 
 def without_data(text: str) -> str:
     """The text with "…" for each picture that is written into it, and for other data in Base64."""
-    text = _PICTURE.sub("…", text)
-    text = _without_drawings(text)
-    text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
+    if "data:" in text:
+        text = _without_drawings(_PICTURE.sub("…", text))
+        text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
     # An expression that looks at each letter would take as long as the rest of reading.
     if any(_HALF_ENCODED.match(text, start) for start in range(0, len(text), ENCODED // 2)):
         return _ENCODED.sub("…", text)
@@ -162,9 +163,15 @@ def without_surrogates(text: str) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the start or the whole of data has more control characters than a text, apart from blocks of NULs."""
+    """Whether the start or the whole of data has more control characters than a text. Blocks of NULs do not count."""
     rest = _NULS.sub(b"", data[:BLOCK])
-    return any(len(_CONTROL.findall(part)) * CONTROL_SHARE > len(part) for part in (rest[:HEAD_OF_TEXT], rest))
+    is_table, n_harmless = b"\n" in rest.partition(b"\0")[0], int(rest.isascii())
+    return any(
+        len(_CONTROL.findall(part)) * CONTROL_SHARE
+        + (len(_NUL.findall(part)) - n_harmless) * (NUL_SHARE if is_table else CONTROL_SHARE)
+        > len(part)
+        for part in (rest[:HEAD_OF_TEXT], rest)
+    )
 
 
 def _encoding(head: bytes, sample: bytes, declared: str | None, *, is_utf8: bool) -> tuple[str, str]:

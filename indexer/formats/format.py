@@ -164,7 +164,8 @@ def documents_inside(
     try:
         for document in read(replace(inside, stream=BytesIO(data()))):
             below = document.id.removeprefix(last)  # of a record in the attachment
-            record = name if document.record is None else f"{name}#{document.record}"
+            whole = name + document.path.removeprefix(last)  # of a file in an archive
+            record = whole if document.record is None else f"{whole}#{document.record}"
             fields = (*inside.fields, *document.fields)
             yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=record, fields=fields)
     except MemoryError:

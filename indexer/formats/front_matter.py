@@ -10,24 +10,16 @@ from indexer.formats.fields import fields_of
 from indexer.formats.format import Document
 
 MAX_MATTER = 20_000  # characters
-# What is searched and shown in a line at the start of the text; other keys are only fields.
-TEXTS = (
-    "title",
-    "subtitle",
-    "description",
-    "summary",
-    "alias",
-    "aliases",
-    "tag",
-    "tags",
-    "keywords",
-    "categories",
-    "author",
-    "authors",
-    "source",
-)
+# What is searched and shown in a line at the start of the text, as are sentences. Other keys are only fields.
+TEXTS = frozenset({
+    "subtitle", "description", "summary", "alias", "aliases", "tag", "tags", "keywords", "categories", "author",
+    "authors", "source",
+})  # fmt: skip
+SENTENCE = 4  # words at least
 _MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_LINE = re.compile(r"^([A-Za-z][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
+_LINE = re.compile(r"^([A-Za-z][\w-]*)[ \t]*[:=](.*(?:\n(?:[ \t-].*)?)*)", re.MULTILINE)
+_OF_PROSE = re.compile(r"^(?![A-Za-z][\w-]*[ \t]*[:=]|[ \t#\[-]|$)", re.MULTILINE)  # a line that is in no front matter
+_UNSPACED = re.compile(r"[\u2e80-\u9fff]")  # Chinese and Japanese have no spaces between words
 
 
 def without_front_matter(document: Document) -> Document:
@@ -39,9 +31,9 @@ def without_front_matter(document: Document) -> Document:
     if found is None or not values or document.anchors or document.pages:
         return document
     end, body = found.end(), document.text[found.end() :]
-    texts = {name: text for name in TEXTS if (text := _text(values.get(name)))}
-    title = texts.pop("title", "")
-    line = " - ".join([f"{name}: {text}" for name, text in texts.items()] + ([] if body.strip() else [title]))
+    title = next((_in_a_line(text) for name, text in values.items() if name.lower() == "title"), "")
+    texts = [f"{name}: {', '.join(several)}" for name, several in _texts(values).items()]
+    line = " - ".join(texts + ([] if body.strip() else [title]))
     headings = [one for one in document.headings if one.offset >= end]  # comments in YAML look like headings
     if not title and len(headings) < len(document.headings):
         title = headings[0].title if headings else PurePosixPath(document.path).name
@@ -57,12 +49,13 @@ def without_front_matter(document: Document) -> Document:
 
 
 def _values(mark: str, matter: str) -> dict[str, Any]:
-    """The values by the names of their keys in lower case; empty if the text is something else between two rules."""
+    """The values by the names of their keys; empty if the text is something else between two rules."""
     try:
         values = tomllib.loads(matter) if mark == "+++" else _yaml(matter)
     except (ValueError, RecursionError):  # such as a title with a colon
-        values = {name: value.strip("\"' \t") for name, value in _LINE.findall(matter)}
-    return {str(name).lower(): value for name, value in values.items()} if isinstance(values, dict) else {}
+        found = [] if _OF_PROSE.search(matter) else _LINE.findall(matter)
+        values = {name: " ".join(line.strip("\"' \t|>-") for line in value.split("\n")) for name, value in found}
+    return {str(name): value for name, value in values.items()} if isinstance(values, dict) else {}
 
 
 def _yaml(matter: str) -> Any:
@@ -74,7 +67,19 @@ def _yaml(matter: str) -> Any:
         raise ValueError from None
 
 
-def _text(value: Any) -> str:
-    """A text, or the texts of a list, in one line; "" for anything else."""
-    values = value if isinstance(value, list) else [value]
-    return ", ".join(" ".join(one.split()) for one in values if isinstance(one, str) and one.strip())
+def _texts(values: dict[str, Any]) -> dict[str, list[str]]:
+    """What is searched, each once, by the keys that name it, or else by the last ones."""
+    found: dict[str, list[str]] = {}
+    for path, value in (pair for one in values.items() for pair in fields_of([one])):
+        names, text = path.split("."), _in_a_line(value)
+        name = next((one for one in names if one.lower() in TEXTS), "")
+        n_words = sum(any(map(str.isalpha, word)) for word in text.split()) + len(_UNSPACED.findall(text))
+        if not name and n_words >= SENTENCE and path.lower() != "title":
+            name = names[-1]
+        if name and text and text not in found.get(name, ()):
+            found.setdefault(name, []).append(text)
+    return found
+
+
+def _in_a_line(value: Any) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""

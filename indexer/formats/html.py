@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 NAVIGATION = (
-    "script, style, noscript, template, nav, iframe, svg, button, input, select, datalist, "
+    "script, style, noscript, template, nav, iframe, svg, button, select, datalist, "
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .linenos, "
     ".navheader, .navfooter, .nav-panel, .docnav, .breadcrumb, .breadcrumbs"  # DocBook, Texinfo, Publican
 )
@@ -37,6 +37,7 @@ VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
+TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
 NEAR = 20  # at most so many elements are between code and the table row that holds it
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check all open elements at each
 
@@ -200,6 +201,8 @@ class _Writer:
             self._put("\n")
         elif tag in BLOCKS or tag in ("tr", "td", "th"):
             self._put("\n\n")
+        if tag == "input" and node.attributes.get("type") in TYPED:
+            self._text(f" {node.attributes.get('value') or ''} ")
         if tag in ("img", "figure"):
             says = dict.fromkeys(node.attributes.get(name) for name in ("alt", "title"))
             self._text("".join(f" {text} " for text in says if text))

@@ -233,7 +233,7 @@ def _record(line: bytes) -> dict[str, Any]:
     """The object on a line; raises ValueError, whose message completes a sentence that begins with "line 7"."""
     try:
         # Without the end of the line, so that an error there has the number of this line, and without what a crash left
-        row = parse_json(line.rstrip().strip(b"\0"))
+        row = parse_json(line.replace(b"\0", b" ").rstrip())
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON ({error.msg} at column {error.colno})") from None
     except ValueError as error:

@@ -44,6 +44,7 @@ _PARAMETERS = re.compile(
 _ENVELOPE = re.compile(rb"(?:From [^\r\n]*|(\d{1,12})[ \t]*)\r?\n")
 _HEADERS = re.compile(rb"(?:(?:[!-9;-~]{1,99}:|[ \t])[^\n]*(?:\n|\Z))+")
 _USUAL = re.compile(rb"(?mi)^(From|To|Date|Subject|Message-ID|Received|Return-Path|Delivered-To|MIME-Version):")
+_BY_PROGRAM = re.compile(rb"(?mi)^(?:MIME-Version|Message-ID|Received):")
 _DELETED = re.compile(rb"(?mi)^X-Mozilla-Status: [0-9a-f]{3}[89a-f]")  # but still in the mailbox
 _NOT_SHOWN = re.compile(r"(?i)</?(?:style|script|title)\b[^<>]*>")
 _TAG_OR_ADDRESS = re.compile(r"<[^<>]*>|https?://[^\s<>]*")
@@ -138,11 +139,16 @@ class Mailbox(_WithAttachments):
             raise UnreadableError(f"none of its messages can be read: {file.left_out.problems}")
 
 
-def is_mail(start: bytes) -> bool:
-    """Whether a file that begins with these bytes, START or all, is a message or a mailbox."""
+def is_mail(start: bytes, *, is_called_text: bool = False) -> bool:
+    """Whether a file that begins with these bytes, START or all, is a message or a mailbox.
+
+    A file that `is_called_text` is one only if a program wrote its headers. People begin memos with `From:`, too.
+    """
     envelope = _ENVELOPE.match(start)
     head = _HEADERS.match(start, envelope.end() if envelope else 0)
-    return head is not None and len({name.lower() for name in _USUAL.findall(head[0])}) > 2
+    if head is None or (is_called_text and not _BY_PROGRAM.search(head[0])):
+        return False
+    return len({name.lower() for name in _USUAL.findall(head[0])}) > 2
 
 
 def _messages(stream: BufferedIOBase) -> Iterator[bytes]:

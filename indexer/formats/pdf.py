@@ -142,7 +142,7 @@ def _page(pdf: Any, number: int, file: OpenFile, *, is_reversed: bool) -> _Page:
 
     page = pdf[number]
     try:
-        notes, has_others = notes_of(pdf, page)
+        notes, has_others = notes_of(pdf, page, number, file)
         if has_others:  # what they show becomes text of the page
             pypdfium2.raw.FPDFPage_Flatten(page.raw, pypdfium2.raw.FLAT_NORMALDISPLAY)
             page.close()

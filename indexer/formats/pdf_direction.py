@@ -1,14 +1,14 @@
 """Put the words of PDF lines with Hebrew or Arabic into the order of reading.
 
 pdfium returns all words of a line from right to left, or all from left to right, so that words of the other direction
-are in the wrong order. In each word, the letters are in the order of reading.
+are in the wrong order. In each word, the letters are in the order of reading already.
 """
 
 import re
 from typing import NamedTuple, Self
 
 _FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff"  # Hebrew, Arabic and their neighbours
-_RIGHT_WORD = re.compile(f"[{_FROM_RIGHT}]+")
+RIGHT_WORD = re.compile(f"[{_FROM_RIGHT}]+")
 _LEFT_WORD = re.compile(rf"[^\W\d_{_FROM_RIGHT}]+")
 _RIGHT_RUN = re.compile(rf"[{_FROM_RIGHT}](?:[\W\d_{_FROM_RIGHT}]*[{_FROM_RIGHT}])?")
 _LEFT_RUN = re.compile(rf"[^\W{_FROM_RIGHT}](?:[^{_FROM_RIGHT}]*[^\W{_FROM_RIGHT}])?")
@@ -27,9 +27,9 @@ class Direction(NamedTuple):
     @classmethod
     def of(cls, text: str, *, is_reversed: bool) -> Self | None:
         """The direction of a page by its text; None for a page without words from right to left."""
-        if not is_reversed and (text.isascii() or not _RIGHT_WORD.search(text)):
+        if not is_reversed and (text.isascii() or not RIGHT_WORD.search(text)):
             return None
-        is_from_right = len(_RIGHT_WORD.findall(text)) > len(_LEFT_WORD.findall(text))
+        is_from_right = len(RIGHT_WORD.findall(text)) > len(_LEFT_WORD.findall(text))
         # What is between the brackets of a pair is shorter than what is between two pairs.
         inside, between = (min(map(len, pair.findall(text)), default=len(text)) for pair in (_PAIR, _MIRRORED_PAIR))
         return cls(is_from_right, is_reversed, is_mirrored=between < inside)
@@ -37,7 +37,7 @@ class Direction(NamedTuple):
     def logical(self, line: str) -> str:
         """The line in the order of reading."""
         tokens = _TOKEN.findall(line)
-        if self.is_reversed or len(_RIGHT_WORD.findall(line)) > len(_LEFT_WORD.findall(line)):
+        if self.is_reversed or len(RIGHT_WORD.findall(line)) > len(_LEFT_WORD.findall(line)):
             tokens.reverse()
         # Now they are as they are printed, from left to right.
         if not self.is_from_right:

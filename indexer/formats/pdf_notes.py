@@ -11,14 +11,20 @@ MAX_FILES = 100
 PASSWORD = 1 << 13  # the flag of a field whose value is not shown
 
 
-def notes_of(pdf: Any, page: Any) -> tuple[list[str], bool]:
-    """The values of the fields and the comments of a page, and whether it has others, whose text is only drawn."""
+def notes_of(pdf: Any, page: Any, number: int, file: OpenFile) -> tuple[list[str], bool]:
+    """The values of the fields and the comments of a page, and whether it has others, whose text is only drawn.
+
+    Those of page `number`, from 0, that are too many are left out of `file` and counted.
+    """
     from pypdfium2 import raw
 
     form = pdf.formenv.raw if pdf.formenv else None
     notes, has_others = [], False
-    for number in range(min(MAX_NOTES, raw.FPDFPage_GetAnnotCount(page.raw))):
-        note = raw.FPDFPage_GetAnnot(page.raw, number)
+    count = raw.FPDFPage_GetAnnotCount(page.raw)
+    if count > MAX_NOTES:
+        file.left_out.add(f"page {number + 1}", f"has {count - MAX_NOTES:,} more than {MAX_NOTES:,} notes", "part")
+    for index in range(min(MAX_NOTES, count)):
+        note = raw.FPDFPage_GetAnnot(page.raw, index)
         kind = raw.FPDFAnnot_GetSubtype(note)
         if raw.FPDFAnnot_GetFlags(note) & raw.FPDF_ANNOT_FLAG_HIDDEN or kind == raw.FPDF_ANNOT_LINK:
             pass
@@ -58,7 +64,10 @@ def _string(read: Callable[..., int], *arguments: Any) -> str:
 
 def files_in(pdf: Any, file: OpenFile, find_format: Callable[[str], Format | None]) -> Iterator[Document]:
     """The documents in the files that are embedded in a PDF."""
-    for number in range(min(MAX_FILES, pdf.count_attachments())):
+    count = pdf.count_attachments()
+    if count > MAX_FILES:
+        file.left_out.add("embedded files", f"are {count - MAX_FILES:,} more than {MAX_FILES}", "part")
+    for number in range(min(MAX_FILES, count)):
         try:
             attachment = pdf.get_attachment(number)
             name = attachment.get_name().replace("\\", "/").rpartition("/")[2]

@@ -6,7 +6,7 @@ from ctypes import byref, c_double, c_int, create_string_buffer
 from math import hypot, pi
 from typing import Any, NamedTuple
 
-from indexer.formats.pdf_direction import Direction
+from indexer.formats.pdf_direction import RIGHT_WORD, Direction
 
 HYPHEN = "\ufffe"  # by which pdfium replaces a hyphen at the end of a line, and the end of the line
 SOFT_HYPHEN = "\u00ad"  # it is a line of its own in narrow columns of some files
@@ -14,6 +14,7 @@ WIDE_GAP = 0.9  # times the font size; most words in justified text are nearer t
 N_SAMPLED, MIN_GAPS = 8, 3  # lines of a page are divided at wide gaps if so many of the sampled lines have one
 
 _LINE = re.compile(rf"[^\s{HYPHEN}](?:[^\r\n{HYPHEN}]*[^\s{HYPHEN}])?{HYPHEN}?")
+_MARK = re.compile(r"\d{1,3}(?=[^\W\d_])")  # of a footnote
 _BLANKS = re.compile(r"\s+")
 
 # Also the names that the fonts of TeX and the free versions of Times and Palatino have.
@@ -57,7 +58,7 @@ def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> lis
             if segment is not None and segment.text == SOFT_HYPHEN and segments:
                 segments[-1] = segments[-1]._replace(text=segments[-1].text + HYPHEN)
             elif segment is not None:
-                shown = segment.text if direction is None else direction.logical(segment.text)
+                shown = segment.text if direction is None else direction.logical(places.ordered(span))
                 segments.append(segment._replace(text=shown))
     return segments
 
@@ -92,7 +93,7 @@ class _Places:
         x, y = self._numbers[0].value, self._numbers[1].value
         self._raw.FPDFText_GetMatrix(self._page, index, byref(self._matrix))
         scale = hypot(self._matrix.c, self._matrix.d)
-        self._size = max(1.0, self._raw.FPDFText_GetFontSize(self._page, index) * scale)
+        self._size = max(1.0, self._font_size(middle) * scale)
         self._turns = round(self._raw.FPDFText_GetCharAngle(self._page, index) / (pi / 2)) % 4
         self._y = (y, x, -y, -x)[self._turns]
         left, bottom, right, top = self._page_box
@@ -125,7 +126,28 @@ class _Places:
         first, last = span[0], span[1] - 1
         edges = *self._edges(first), *self._edges(last)
         is_bold = self._is_bold(first) and self._is_bold(last)
-        return Segment(self._text[slice(*span)], min(edges), max(edges), self._y, self._size, is_bold)
+        text = self._text[slice(*span)]
+        if (mark := _MARK.match(text)) and self._font_size(first) < self._font_size(first + mark.end()):
+            text = f"{mark[0]} {text[mark.end() :]}"  # a raised number would be a part of the first word
+        return Segment(text, min(edges), max(edges), self._y, self._size, is_bold)
+
+    def _font_size(self, offset: int) -> float:
+        return float(self._raw.FPDFText_GetFontSize(self._page, self._index(offset)))
+
+    def ordered(self, span: _Span) -> str:
+        """The text, with the letters of words from right to left in the order of reading.
+
+        pdfium returns those that stand for a text of their own, as browsers print Arabic, from left to right.
+        """
+        start = span[0]
+        return RIGHT_WORD.sub(
+            lambda word: (
+                word[0][::-1]
+                if self._edges(start + word.start())[1] <= self._edges(start + word.end() - 1)[0]
+                else word[0]
+            ),
+            self._text[slice(*span)],
+        )
 
     def _is_bold(self, offset: int) -> bool:
         """Whether the font is bold, by its name."""

@@ -29,7 +29,7 @@ from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
-from indexer.formats.tidy import tidy
+from indexer.formats.tidy import tidy, without_private_keys
 from indexer.formats.xls import Xls
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
@@ -53,20 +53,23 @@ def _reader_in_archive(name: str) -> ReadFile | None:
     return read if is_known(name) else None
 
 
-_MAIL, _MAILBOX = Mail(_attached_format), Mailbox(_attached_format)
-FORMATS: tuple[Format, ...] = (
-    *_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), Zip(_reader_in_archive), Tar(_reader_in_archive),
-)  # fmt: skip
+def _attached_to_mail(name: str) -> Format | None:
+    return _ZIP if suffix_of(name) in _ZIP.suffixes else _attached_format(name)
+
+
+_ZIP = Zip(_reader_in_archive)
+_MAIL, _MAILBOX = Mail(_attached_to_mail), Mailbox(_attached_to_mail)
+FORMATS: tuple[Format, ...] = (*_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), _ZIP, Tar(_reader_in_archive))
 _SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
 def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
-    """The format that lists a name, or else that of the first bytes of `stream`; any other file is plain text."""
+    """The format that lists a name, or else plain text; either text is mail if the first bytes of `stream` are."""
     found = _find(name, (*FORMATS, IMAGE))
-    if found is None and stream is not None:
+    if stream is not None and (found is None or found is PLAIN_TEXT):
         start = stream.read(START)
         stream.seek(0)
-        if is_mail(start):
+        if is_mail(start, is_called_text=found is not None):
             return _MAILBOX if start.startswith(b"From ") else _MAIL
     if found is None:
         return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT
@@ -80,7 +83,8 @@ def read(file: OpenFile) -> Iterator[Document]:
         for document in format_of(file.name, file.stream).read(file):
             if file.fields:
                 document = replace(document, fields=(*file.fields, *document.fields))  # noqa: PLW2901
-            yield tidy(document, problems)
+            tidied = tidy(document, problems)
+            yield tidied if file.is_wanted else without_private_keys(tidied, file.left_out)
         for name, problem in problems.items():
             file.left_out.add(name, problem, "field")
     except (UnreadableError, MemoryError):

@@ -1,5 +1,6 @@
 """What is done to the documents of all formats: characters become those of queries, front matter leaves the text."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -7,8 +8,12 @@ from itertools import pairwise
 from cdesearch.words.characters import normal
 from indexer.formats.encoding import without_surrogates
 from indexer.formats.fields import bounded
-from indexer.formats.format import MAX_TITLE, Document
+from indexer.formats.format import MAX_TITLE, Document, LeftOut
 from indexer.formats.front_matter import without_front_matter
+
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----(?:[^-]|-(?!----)){40,20000}-----END \1-----"
+)
 
 
 def tidy(document: Document, problems: dict[str, str]) -> Document:
@@ -22,6 +27,20 @@ def tidy(document: Document, problems: dict[str, str]) -> Document:
     fields = bounded(document.fields, problems) if document.fields else ()
     tidied = replace(document, title=title, headings=headings, fields=fields)
     return tidied if _clean(document.text) == document.text else _changed(tidied, _clean)
+
+
+def without_private_keys(document: Document, left_out: LeftOut) -> Document:
+    """The document with "…" for each private key, which is counted in `left_out`."""
+
+    def left(found: re.Match[str]) -> str:
+        line = document.text.count("\n", 0, document.text.find(found[0]))
+        numbers = document.line_numbers or range(1, line + 2)
+        left_out.add(f"in line {numbers[line]}" if document.has_lines else "in the text", "is not read", "private key")
+        return "…" + "\n" * found[0].count("\n")
+
+    if "PRIVATE KEY" not in document.text or _PRIVATE_KEY.search(document.text) is None:
+        return document
+    return _changed(document, lambda text: _PRIVATE_KEY.sub(left, text))
 
 
 def _changed(document: Document, change: Callable[[str], str]) -> Document:

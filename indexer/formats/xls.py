@@ -7,9 +7,10 @@ from struct import pack, unpack, unpack_from
 from typing import Any
 
 from indexer.formats.format import Document, OpenFile, UnreadableError
+from indexer.formats.number_format import codes_of_styles
 from indexer.formats.old_office import OldOffice
 from indexer.formats.spreadsheet import Cell, Row, cell_text, note_cell, sheet_documents
-from indexer.formats.xlsx import MARGIN_CODE, Values, Xlsx, date_styles
+from indexer.formats.xlsx import MARGIN_CODE, Values, Xlsx
 
 # Types of records
 FORMULA, END, HEADER, FOOTER, DATES, PASSWORD, CONTINUED = 0x06, 0x0A, 0x14, 0x15, 0x22, 0x2F, b"\x3c\0"
@@ -47,7 +48,7 @@ class Xls(OldOffice):
                 styles.append(str(unpack_from("<H", body, 2)[0]))
             elif kind == DATES:
                 is_1904 = body[0] == 1
-        values = Values(texts, date_styles(codes, styles), is_1904=is_1904)
+        values = Values(texts, codes_of_styles(codes, styles), is_1904=is_1904)
         yield from sheet_documents(file, "", ((name, _rows(data, place, values)) for place, name in sheets.items()))
 
 

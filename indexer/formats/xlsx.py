@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import reduce
 from heapq import merge
 from itertools import groupby
@@ -13,6 +13,7 @@ from typing import Any
 
 from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
+from indexer.formats.number_format import codes_of_styles, shown_number
 from indexer.formats.package import (
     Package,
     attribute,
@@ -30,9 +31,6 @@ KIND = "XLSX"
 MAX_SHEETS = 1_000
 MAX_COLUMNS = 16_384
 MAX_CELL = 32_767  # characters that a cell may have in Excel
-BUILT_IN_DATES = {*range(14, 23), *range(45, 48)}  # numbers of formats that are part of every workbook
-# Parts of a format that are not codes: texts in quotes, escaped characters, and colours or conditions.
-_LITERALS = re.compile(r'"[^"]*"?|\\.|\[(?![hms]+\])[^\]]*\]?', re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Z]{1,3}(?=\d)")
 MARGIN_CODE = re.compile(r'&(?:"[^"]*"|\d+|K[\dA-F]{6}|.)')  # such as a font, or the number of the page
 
@@ -54,7 +52,7 @@ class Xlsx(Format):
         items = iterate_xml(package.read(shared, is_streamed=True), KIND, "si") if shared else ()
         texts = [_rich_text(item) for event, item in items if event == "end"]
         is_1904 = any(attribute(one, "date1904") in ("1", "true") for one in workbook.iterfind("{*}workbookPr"))
-        values = Values(texts, _date_styles(package, targets), is_1904=is_1904)
+        values = Values(texts, _styles(package, targets), is_1904=is_1904)
         listed = list(workbook.iter("{*}sheet"))
         if len(listed) > MAX_SHEETS:
             raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
@@ -78,29 +76,22 @@ def _rich_text(item: Any) -> str:
     return cell_text("".join(parts)[:MAX_CELL])
 
 
-def _date_styles(package: Package, targets: dict[str, tuple[str, str]]) -> set[int]:
-    """The numbers of the styles that show a number as a date or a time."""
+def _styles(package: Package, targets: dict[str, tuple[str, str]]) -> list[str]:
+    """The codes of the formats of numbers, by the numbers of the styles that use them."""
     part = _part(package, targets, "styles")
     if part is None:
-        return set()
+        return []
     styles = package.xml(part)
     codes = {attribute(one, "numFmtId"): attribute(one, "formatCode") for one in styles.iter("{*}numFmt")}
-    return date_styles(codes, (attribute(one, "numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf")))
-
-
-def date_styles(codes: dict[str, str], used: Iterable[str]) -> set[int]:
-    """Of styles that use formats, the numbers of those that are dates or times; `codes` of formats by their numbers."""
-    dates = {number for number, code in codes.items() if re.search(r"[dmyhs]", _LITERALS.sub("", code), re.IGNORECASE)}
-    dates |= {str(number) for number in BUILT_IN_DATES} - codes.keys()
-    return {number for number, one in enumerate(used) if one in dates}
+    return codes_of_styles(codes, (attribute(one, "numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf")))
 
 
 class Values:
     """Converts stored values to the text of cells."""
 
-    def __init__(self, texts: list[str], date_styles: set[int], *, is_1904: bool) -> None:
+    def __init__(self, texts: list[str], codes: list[str], *, is_1904: bool) -> None:
         self.texts = texts
-        self._date_styles = date_styles
+        self._codes = codes
         # The day from which dates are counted. Day 60 of the older system, 29 February 1900, never existed.
         self._epoch = datetime(1904, 1, 1) if is_1904 else datetime(1899, 12, 30)
 
@@ -125,15 +116,7 @@ class Values:
             number = float(value)
         except ValueError:
             return cell_text(value[:MAX_CELL])
-        if style in self._date_styles:
-            try:
-                date = self._epoch + timedelta(seconds=round(number * 86_400))
-            except (OverflowError, ValueError):
-                return value[:MAX_CELL]
-            if 0 <= number < 1:
-                return date.time().isoformat("minutes")
-            return date.isoformat(" ", "minutes") if number % 1 else date.date().isoformat()
-        return f"{number:.15g}"
+        return shown_number(number, self._codes[style] if 0 <= style < len(self._codes) else "", self._epoch)
 
 
 def _rows(data: bytes, values: Values) -> Iterator[Row]:

@@ -71,9 +71,10 @@ class Tables:
             found += zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
         return found
 
-    def add(self, rows: pa.Table, vectors: Floats) -> None:
-        """Append chunks with their vectors (n, d) in one commit."""
-        self.chunks.add(pa.Table.from_arrays([*rows.columns, *self.vectors.arrays(vectors)], schema=self._schema))
+    def add(self, rows: pa.Table, vectors: Floats, tokens: Sequence[bytes]) -> None:
+        """Append chunks with their vectors (n, d) and their tokens in one commit."""
+        columns = self.vectors.arrays(vectors, tokens)
+        self.chunks.add(pa.Table.from_arrays([*rows.columns, *columns], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
         """Append the chunks with these ids, in the order of the table of another generation, from this table."""

@@ -46,18 +46,13 @@ class Examined:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """The manifest of the generation; None if it is damaged. Without checksums, it is read as it is."""
-        if any(damage.file == MANIFEST for damage in self.damages):
+        """The manifest of the generation; None if it is damaged, or cannot be compared with its checksum."""
+        if any(damage.file in (MANIFEST, CHECKSUMS) for damage in self.damages):
             return None
         try:
             return Manifest.load(self.generation / MANIFEST)
         except IndexDamagedError:
             return None
-
-    @property
-    def has_checksums(self) -> bool:
-        """Whether the files could be compared with their checksums."""
-        return all(damage.file != CHECKSUMS for damage in self.damages)
 
 
 @dataclass(frozen=True, slots=True)

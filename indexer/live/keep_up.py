@@ -127,7 +127,7 @@ def _announce(watched: Watched, before: Sequence[Path], problem: str | None, say
 
 def summary(report: Report) -> str:
     """One line about an update."""
-    counts = f"{counted(report.n_documents, 'document')}, {counted(report.n_chunks, 'chunk')}"
+    counts = f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}"
     if not report.changed:
         return f"Nothing has changed: {counts}."
     renewed = f" {report.renewed}" if report.renewed else ""

@@ -149,4 +149,4 @@ def test_an_update_keeps_the_documents_of_an_unmounted_disk_and_follows_the_othe
     shutil.copytree(saved, disk, dirs_exist_ok=True)
     assert not build([], Options(index=indexed), Silent()).changed
     (disk / "a.md").unlink()
-    assert build([], Options(index=indexed), Silent()).n_documents == 2
+    assert build([], Options(index=indexed), Silent()).documents == 2

@@ -238,4 +238,4 @@ def test_a_failed_run_keeps_an_existing_index(docs):
 def test_a_partly_written_marker_is_completed(cats, length, tiny_checkpoint):
     (cats / ".cdesearch").mkdir()
     (cats / ".cdesearch" / MARKER).write_text(MARK[:length])
-    assert update(cats, tiny_checkpoint).n_chunks == 1
+    assert update(cats, tiny_checkpoint).chunks == 1

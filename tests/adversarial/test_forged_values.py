@@ -12,8 +12,6 @@ import pytest
 from command import cdesearch, picture
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 import cdesearch as package
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
@@ -74,22 +72,6 @@ def rows(name, **values):
 
 def place(**values):
     return rows("chunks", place=lambda present: json.dumps(json.loads(present) | values))
-
-
-def context(described=None, **arrays):
-    """Change the context; an array may be a number, which fills the present one."""
-
-    def forge(docs):
-        file = generation_of(docs) / "context.safetensors"
-        with safe_open(file, framework="numpy") as opened:
-            present = json.loads(opened.metadata()["context"]) | (described or {})
-            stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no iterator)
-        for name, value in arrays.items():
-            stored[name] = np.full_like(stored[name], value) if isinstance(value, float) else value
-        save_file(stored, file, {"context": json.dumps(present)})
-        write_checksums(generation_of(docs), None)
-
-    return forge
 
 
 def manifest(**values):
@@ -155,25 +137,15 @@ FORGED = {
     r"manifest\.json cannot be read": [manifest(root="/\ud800")],
     "place (of a chunk is|has an) impossible": [
         *(place(**{name: -1}) for name in ("body_start", "record", "places")),
-        place(body_start=10**30),
         place(title="\ud800\x1b[31m"),
         place(indent=" " * 1001),
         place(places={"trails": [[0, "x"]]}),
         place(more=1),
         *(rows("chunks", place=text) for text in ("x", "[" * 100_000)),
     ],
-    "fields of a chunk are impossible": [rows("chunks", fields=[None])],
     "not numbers": [rows("chunks", vector=lambda vector: [float("nan")] * len(vector))],
-    r"context\.safetensors": [
-        claims_more,
-        *(context(**{name: float("nan")}) for name in ("token_weights", "projection", "sample_vectors", "vectors")),
-        context({"content_hashes": [1, 2]}),
-        context(shift=np.zeros((384, 1), F32)),
-        context(projection=np.zeros((384, 0), F32)),
-        context(projection=np.zeros((384, 385), F32), sample_vectors=np.zeros((1, 385), F32)),
-        context(keys=np.zeros((3, 1, 384), F32), values=np.zeros((3, 1, 384), F32)),
-    ],
-    ".": [manifest(dimension=385), manifest(context_size=7), *map(cut_manifest_of_lance, (0, 40))],
+    r"context\.safetensors": [claims_more],
+    ".": [manifest(dimension=385), *map(cut_manifest_of_lance, (0, 40))],
 }
 
 

@@ -26,7 +26,7 @@ READABLE = {
     "the cat": "odd_types.parquet deep_1000.html surrogates.html wide_cell.docx"
     " far.xlsx repeated.ods same_slide.pptx headers.eml deep.rtf codes.rtf unicode.rtf bin.rtf"
     " elsewhere.xml wrong_encoding.xml attributes.xml many_columns.jsonl bomb.zip bomb.tgz many.tar",
-    "cat": "no_grid.docx laughs.yaml",
+    "cat": "no_grid.docx laughs.yaml nul.csv",
     "a": "deep_tables.html",
     "x": "deep_tables.odt deep_lists.odt",
     "x=>": "arrows.c",
@@ -37,7 +37,7 @@ REFUSED = {
     "nested too deep": "tags.xml deep_100000.html nested.jsonl",
     "entities unpack to too much text": "laughs.xml",
     "declares XML entities": "laughs.odt laughs_utf16.odt network.odt laughs.xlsx file.epub",
-    "binary": "nul.csv noise.txt short_noise.txt picture.txt",
+    "binary": "noise.txt short_noise.txt picture.txt",
     "line 1 is longer than 50 MB": "endless_line.jsonl.gz",
     "line 2 is longer than 20 million characters": "endless_line.csv.gz",
     "line 2": "huge_field.csv",

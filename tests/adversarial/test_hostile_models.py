@@ -62,7 +62,6 @@ FIELDS = [
     ("context_sink", 1),
     ("window_tokens", 64.5),
     ("window_tokens", 129),
-    ("window_positions", "none"),
     ("rope", 1),
 ]
 

@@ -196,7 +196,7 @@ def test_naming_a_folder_elsewhere_or_a_model_is_recorded_and_reported_once(docs
 
 @pytest.fixture
 def server(tiny_encoder):
-    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+    with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
         yield server
 
 

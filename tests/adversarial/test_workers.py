@@ -107,7 +107,7 @@ def test_the_index_is_whole_and_a_file_that_kills_its_worker_is_tried_once(tmp_p
     texts = ["the cat", "CRASH", "the dog", "LEAVE", "CRASH", "the moon"]
     sources_of(tmp_path, texts)
     report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
-    assert report.n_documents == 3 and len(report.skipped) == 3
+    assert report.documents == 3 and len(report.skipped) == 3
     process.COMMAND = ("there-is-no-such-program",)  # no worker can start, and none is needed
     again = build([tmp_path], Options(model=tiny_checkpoint), Silent())
     assert not again.changed and again.skipped == report.skipped

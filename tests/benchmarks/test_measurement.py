@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from benchmarks.measurement import Measurement, chosen, measure, positive_numbers
+from benchmarks.measurement import Measurement, chosen, measure
 from cdesearch.errors import InputError
 
 
@@ -43,10 +43,3 @@ def test_an_unknown_suite_is_refused():
     assert list(chosen(suites, "search")) == ["search"]
     with pytest.raises(InputError, match="no suite serch"):
         chosen(suites, "serch,index")
-
-
-@pytest.mark.parametrize("text", ["", "a", "1,,2", "0", "nan"])
-def test_numbers_of_an_option_are_separated_by_commas_and_positive(text):
-    assert positive_numbers("1,2.5", "--rates") == [1, 2.5]
-    with pytest.raises(InputError, match=r"--rates is .*must be positive"):
-        positive_numbers(text, "--rates")

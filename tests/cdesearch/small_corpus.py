@@ -3,6 +3,7 @@
 import numpy as np
 
 from cdesearch.api import OpenIndex
+from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
 
 HALF = 5e-4  # what float16 may change in a number up to 1
@@ -18,8 +19,7 @@ def write_corpus(folder):
 
 
 def context_of(encoder, texts=TEXTS):
-    hashes = [str(number) for number in range(len(texts))]
-    return encoder.make_context(hashes, hashes, texts, encoder.count_tokens(texts), seed=3)
+    return context_of_texts(encoder, texts, len(texts), seed=3)
 
 
 def assert_finds_what_it_holds(opened: OpenIndex):

@@ -27,5 +27,5 @@ def no_confirmations(tmp_path, monkeypatch):
 @pytest.fixture
 def server(tiny_encoder, no_confirmations):
     """A server of the vectors of the tiny model, which nobody has confirmed."""
-    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+    with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
         yield server

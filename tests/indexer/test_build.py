@@ -23,7 +23,7 @@ from indexer.settings import Options
 
 def test_build_and_search_in_every_mode(docs, run, tiny_encoder):
     report = run()
-    assert report.changed and report.n_documents == 12 and report.embedded == report.n_chunks
+    assert report.changed and report.documents == 12 and report.embedded == report.chunks
     searcher = Searcher(Index.open(docs), tiny_encoder)
     for mode in ("hybrid", "dense", "text"):
         hits = searcher.search("bread", 3, mode)
@@ -44,7 +44,7 @@ def test_same_folder_same_seed_same_model_same_vectors(docs, run):
 
 
 def test_an_update_touches_only_what_changed(docs, run):
-    n_chunks = run().n_chunks
+    n_chunks = run().chunks
     before = Index.open(docs)
     removed = before.chunks.count_rows("path = '00.md'")
     fingerprint = before.manifest.context_fingerprint
@@ -54,8 +54,8 @@ def test_an_update_touches_only_what_changed(docs, run):
     (docs / "01.md").rename(docs / "renamed.md")
     (docs / "02.md").touch()
     report = run()
-    assert report.embedded == 1 and report.n_documents == 12
-    assert report.n_chunks == n_chunks - removed + 1
+    assert report.embedded == 1 and report.documents == 12
+    assert report.chunks == n_chunks - removed + 1
     after = Index.open(docs)
     assert after.manifest.context_fingerprint == fingerprint
     paths = set(after.chunks.to_arrow()["path"].to_pylist())
@@ -89,7 +89,7 @@ def test_records_that_are_chunks_of_one_document_share_its_context(tmp_path, tin
         return build([tmp_path], options, Silent())
 
     report = write("the cat", "the dog", "the moon", "the river")
-    assert (report.n_documents, report.n_chunks) == (2, 4)
+    assert (report.documents, report.chunks) == (2, 4)
     assert write("the cat", "the dog", "the stone", "the river").embedded == 1
     index = Index.open(tmp_path)
     rows = index.chunks.search().where("document_id = 'corpus.jsonl#0'").limit(10).to_arrow()
@@ -192,7 +192,7 @@ def test_records_are_read_whatever_the_size_of_their_file(docs, run):
     (docs / "many.jsonl").write_text("\n".join(json.dumps({"text": f"the moon {number}"}) for number in range(50)))
     (docs / "long.md").write_text("the moon " * 100)
     report = run(max_file_bytes=500)
-    assert report.n_documents == 12 + 50
+    assert report.documents == 12 + 50
     assert [item.path for item in report.skipped] == ["long.md"]
 
 

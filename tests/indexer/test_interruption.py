@@ -28,11 +28,11 @@ def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, mon
 
     def counted(self, *arguments):
         nonlocal embedded
-        for places, vectors in real(self, *arguments):
+        for places, *found in real(self, *arguments):
             if embedded >= stop_at:
                 raise KeyboardInterrupt
             embedded += len(places)
-            yield places, vectors
+            yield places, *found
 
     monkeypatch.setattr(Encoder, "stream", counted)
     stop_at = 4
@@ -40,8 +40,8 @@ def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, mon
         run(context_size=1)
     stop_at, before = 10_000, embedded
     report = run(context_size=1)
-    assert report.embedded == report.n_chunks - before
-    assert embedded == report.n_chunks, "nothing was embedded twice"
+    assert report.embedded == report.chunks - before
+    assert embedded == report.chunks, "nothing was embedded twice"
     assert_same(undisturbed, contents(docs))
 
 

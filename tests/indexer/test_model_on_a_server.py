@@ -64,7 +64,7 @@ def test_the_hits_are_those_of_the_same_model_without_a_server(tmp_path, plain, 
     for file in docs.iterdir():
         file.write_text(file.read_text()[:90])  # one chunk by the tokens of either tokenizer
     make_index([docs], model=folder, plain=plain, index=tmp_path / "direct")
-    with serving(lambda texts: encoder.encode_each(texts, "document", None)) as server:
+    with serving(lambda texts: encoder.encode(texts, "document", None)) as server:
         run(docs, server, plain=plain, index=tmp_path / "served")
         assert Index(tmp_path / "served").manifest.added_context is not plain
         if plain:
@@ -73,7 +73,7 @@ def test_the_hits_are_those_of_the_same_model_without_a_server(tmp_path, plain, 
                 assert [chunk for chunk, _ in hits] == [chunk for chunk, _ in wanted]
                 np.testing.assert_allclose([score for _, score in hits], [score for _, score in wanted], atol=2e-3)
             return
-        pooled = encoder.encode_each([chunk["text"] for chunk in _chunks(tmp_path / "served")], "document", None)
+        pooled = encoder.encode([chunk["text"] for chunk in _chunks(tmp_path / "served")], "document", None)
         context = Index(tmp_path / "served").context
         assert not np.allclose(context.whitening.projection, np.eye(pooled.shape[1]), atol=1e-3)
         found = to_unit(np.stack([chunk["vector"] for chunk in _chunks(tmp_path / "served")]))
@@ -109,10 +109,10 @@ def test_a_build_that_fails_continues_unless_the_model_has_changed_meanwhile(doc
     if has_changed:
         server.encode = other_model
     report = run(docs, server, notes)
-    assert report.embedded == report.n_chunks - (0 if has_changed else before)
+    assert report.embedded == report.chunks - (0 if has_changed else before)
     assert any("has changed since this build began" in line for line in notes.lines) == has_changed
     chunks = [text for text in server.embedded if text not in PROBES]
-    assert has_changed or len(chunks) == len(set(chunks)) == report.n_chunks
+    assert has_changed or len(chunks) == len(set(chunks)) == report.chunks
     assert hits_of(docs)
 
 
@@ -146,7 +146,7 @@ def test_after_ctrl_c_only_what_was_under_way_is_asked_again(docs, server):
     server.misbehave = lambda handler, texts: False
     server.embedded.clear()
     report = run(docs, server)
-    assert report.embedded == report.n_chunks - len(kept) == sum(map(len, asked[2:4]))
+    assert report.embedded == report.chunks - len(kept) == sum(map(len, asked[2:4]))
     assert not kept & (set(server.embedded) - set(PROBES))
 
 
@@ -158,7 +158,7 @@ def test_the_file_of_a_text_that_the_server_refuses_is_named(docs, server):
         run(docs, server)
     server.misbehave = lambda handler, texts: False
     server.embedded.clear()
-    assert run(docs, server, exclude=("03.md",)).n_documents == 11
+    assert run(docs, server, exclude=("03.md",)).documents == 11
 
 
 @pytest.mark.parametrize("change", ["vectors", "dimension"])
@@ -183,7 +183,7 @@ def test_another_model_behind_the_same_name_is_refused_until_a_rebuild(docs, ser
 def test_rounding_is_not_another_model(docs, server, tiny_encoder):
     run(docs, server)
     noise = np.random.default_rng(0).normal(size=(1, 16)).astype(np.float32) * 2e-3
-    server.encode = lambda texts: tiny_encoder.encode_each(texts, "document", None) + noise
+    server.encode = lambda texts: tiny_encoder.encode(texts, "document", None) + noise
     assert hits_of(docs)
 
 
@@ -225,8 +225,7 @@ def test_the_other_commands_work_on_such_an_index(docs, server, tmp_path):
     assert "URL" in cdesearch("models", cwd=docs).stdout
     assert "vectors" in cdesearch("eval", cwd=docs).stdout
     cdesearch("index", "--refresh-context", cwd=docs)
-    failed = cdesearch("query", "the cat", "--rerank", cwd=docs, code=2).stderr
-    assert "returns no vectors of single words" in failed and "hybrid" in failed
+    assert cdesearch("query", "the cat", cwd=docs).stdout
 
 
 def test_a_note_says_that_texts_leave_this_machine_unless_the_server_is_on_it(docs, server):

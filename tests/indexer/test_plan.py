@@ -161,7 +161,7 @@ def test_a_broken_file_that_is_replaced_by_a_good_one_of_the_same_size_and_time_
     (docs / "bad.ipynb").write_text(good)
     os.utime(docs / "bad.ipynb", ns=(BUILT * SECOND, BUILT * SECOND))
     assert count_changes(Index.open(docs))["modified"] == 1
-    assert build([docs], options, Silent()).n_documents == 2
+    assert build([docs], options, Silent()).documents == 2
 
 
 def test_only_files_that_an_update_would_read_are_new_and_those_that_are_ignored_now_are_not_deleted(

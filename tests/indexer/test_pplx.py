@@ -91,7 +91,7 @@ def test_an_update_stores_what_the_model_makes_of_the_whole_documents(docs, mode
 
 @pytest.mark.slow
 @pytest.mark.parametrize("joins", [False, True])
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
 def test_every_mode_finds_the_passage_that_holds_the_query(docs, models, joins, mode):
     run(docs, models[joins])
     found = cdesearch.open(docs).search("moon light", mode=mode, k=1)

@@ -165,7 +165,7 @@ def test_every_way_to_read_vectors_answers(docs, run, kind, dimension, tiny_enco
     assert (index.vectors.kind, index.vectors.dimension) == (kind, dimension or MODEL)
     with Searcher(index, tiny_encoder) as searcher:
         for query in QUERIES:
-            for mode in ("hybrid", "dense", "rerank"):
+            for mode in ("hybrid", "dense"):
                 hits = searcher.search(query, 5, mode)
                 assert hits and all(hit.dense_score is not None and np.isfinite(hit.score) for hit in hits)
             explained = searcher.explain(searcher.search(query)[0].chunk.id, query)

@@ -12,9 +12,9 @@ from cdesearch.store.index import Index
 PARTS = ["the cat and the dog. ", "water and the moon. ", "bread, river and stone. "]
 
 
-@pytest.fixture(scope="module", params=["running", "restarted"])
-def model(request, tmp_path_factory):
-    config = replace(TINY, first_stage="shared", window_tokens=100, window_positions=request.param)
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    config = replace(TINY, first_stage="shared", window_tokens=100)
     return make_checkpoint(tmp_path_factory.mktemp("models") / "windows", config)
 
 

@@ -12,6 +12,7 @@ import torch
 from conftest import TINY, make_tokenizer
 from msgspec.structs import replace
 
+from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.config import NO_STATISTICS
@@ -361,7 +362,7 @@ def test_late_chunking_is_trained_on_windows_and_the_checkpoint_reads_them(recip
     losses = [row["loss"] for row in read_log(recipe.run.out) if "loss" in row]
     assert np.mean(losses[-4:]) < 0.9 * np.mean(losses[:4])
     encoder = load_encoder(folder)
-    assert (encoder.config.window_tokens, encoder.config.window_positions) == (30, "running")
+    assert encoder.config.window_tokens == 30
     material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
     batch = material.stream.batch(0)
     books = [json.loads(line)["chunks"] for line in (tmp_path / "books.jsonl").read_text().splitlines()]
@@ -406,7 +407,7 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
     *_, last = [row["held_out"] for row in read_log(tmp_path / "out") if "held_out" in row]
     assert last["true"] == pytest.approx(last["null"], rel=1e-5) == last["random"]
     texts = ["the cat water", "moon bread", "engine the stone"]
-    context = encoder.make_context(texts, texts, texts, encoder.count_tokens(texts), seed=0)
+    context = context_of_texts(encoder, texts, len(texts), 0)
     np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))
 
 

@@ -127,7 +127,7 @@ def surrogate_vectors(
 
     def embedded(start: int, stop: int) -> Arrays:
         vectors = np.zeros((stop - start, encoder.dimension), np.float32)
-        for rows, batch in encoder.stream(texts[start:stop], role, None) if stop > start else ():
+        for rows, batch, _ in encoder.stream(texts[start:stop], role, None) if stop > start else ():
             vectors[rows] = batch
             advance(len(rows))
         return {"vectors": vectors}

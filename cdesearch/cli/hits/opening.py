@@ -84,19 +84,13 @@ def remembered(number: int) -> HitPlace:
         places = [HitPlace(**value) for value in values or ()]
     except (OSError, RuntimeError, ValueError, TypeError, RecursionError, CdesearchError):
         raise _NONE from None
-    if not places or not all(map(_is_possible, places)):
+    if not places:
         raise _NONE
     if not 1 <= number <= len(places):
         raise InputError(
             f"The last query on a terminal has no hit {number}.", f"Its hits have the numbers 1 to {len(places)}."
         )
     return places[number - 1]
-
-
-def _is_possible(place: HitPlace) -> bool:
-    is_text = isinstance(place.root, str) and isinstance(place.path, str)
-    is_text = is_text and (place.anchor is None or isinstance(place.anchor, str))
-    return is_text and (place.line is None or (type(place.line) is int and place.line >= 0))
 
 
 def open_place(place: HitPlace) -> None:

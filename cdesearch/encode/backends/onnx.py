@@ -11,6 +11,7 @@ from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.encode.length_batches import Integers
+from cdesearch.encode.token_signs import projection
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.processors import available_processors
@@ -31,7 +32,6 @@ class OnnxRuntime:
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
         self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
-        self._takes_positions = any(value.name == "positions" for value in self._second.get_inputs())
         self._cache = _open(folder / "cache.onnx") if self.reads_context else None
         if [value.shape for value in self._second.get_inputs() if value.name == "shift"] != [[dimension]]:
             raise ModelError(f"{folder} is not the ONNX export of a model of {dimension} dimensions.", AGAIN)
@@ -51,24 +51,20 @@ class OnnxRuntime:
             return vectors
         # Both stages share one backbone and every gate is zero. Therefore the second stage's states, pooled with equal
         # weights, are the first-stage vectors.
-        inputs |= {"weights": mask.astype(np.float32)} | self._identity | self._positions(input_ids)
+        inputs |= {"weights": mask.astype(np.float32)} | self._identity
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
-    def second_stage_chunks(
-        self, input_ids: Integers, belongs: Floats, context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(C, d) pooled and (C, n) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+    def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
+        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
 
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0. The graph computes the states of the tokens.
         """
         inputs = self._inputs(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)
-        if self._takes_positions:
-            inputs["positions"] = np.einsum("ct,ct->t", np.cumsum(belongs, axis=1), belongs).astype(np.int64) - 1
-        states: Floats = self._states(inputs)[0, 0]
+        states: Floats = _run(self._second, ["states"], inputs)[0][0, 0]
         weights = belongs * context.inputs.token_weights[input_ids]
         pooled: Floats = (weights @ states) / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
-        return pooled, context.whitening.apply(to_unit(pooled))
+        return context.whitening.apply(to_unit(pooled))
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if every gate is zero."""
@@ -80,17 +76,9 @@ class OnnxRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
-        pooled, vectors = _run(self._second, ["pooled", "vectors"], self._inputs(input_ids, mask, context))
-        return pooled, vectors[:, : context.whitening.dimension]
-
-    def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
-        """(B, S, T, d) states of all tokens of ids (B, S, T)."""
-        return self._states(self._inputs(input_ids, mask, context))
-
-    def _states(self, inputs: dict[str, Any]) -> Floats:
-        states: Floats = _run(self._second, ["states"], inputs)[0]
-        return states
+        """(B, n) unit vectors, and (B, S, T, SIGNS) projected states of ids (B, S, T)."""
+        vectors, states = _run(self._second, ["vectors", "states"], self._inputs(input_ids, mask, context))
+        return vectors[:, : context.whitening.dimension], states @ projection(states.shape[-1])
 
     def _inputs(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
@@ -102,15 +90,10 @@ class OnnxRuntime:
             "shift": context.whitening.shift,
             # (d, d) as the graph reads it; the zeros do not change the length of a vector.
             "projection": np.pad(projection, ((0, 0), (0, len(projection) - projection.shape[1]))),
-            **self._positions(input_ids),
         }
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
         return inputs
-
-    def _positions(self, input_ids: Integers) -> dict[str, Integers]:
-        """The positions of the tokens of each span, if the graph reads windows in which they restart at each chunk."""
-        return {"positions": np.arange(input_ids.shape[2])} if self._takes_positions else {}
 
     @property
     def _identity(self) -> dict[str, Floats]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats
+from cdesearch.encode.token_signs import projection
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import pool_spans
 from cdesearch.models.contextual.second_stage import statistics_head
@@ -61,34 +62,28 @@ class TorchRuntime:
     @torch.inference_mode()
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
+    ) -> tuple[Floats, Floats | None]:
+        """(B, n) unit vectors, and (B, S, T, SIGNS) projected states of ids (B, S, T), if tokens can be compared."""
         ready = self._on_device(context)
         ids, text_mask = self._put(input_ids), self._put(mask)
         weights = ready.token_weights[ids] * text_mask
         spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
-        pooled = pool_spans(self._network.pooled(*spans, ready.prepared), weights)
-        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
+        pooled, states = self._network.pooled(*spans, ready.prepared)
+        vectors = _floats(statistics_head(pool_spans(pooled, weights), ready.shift, ready.projection))
+        if states is None:
+            return vectors, None
+        signs = self._put(projection(states.shape[-1])).to(states.dtype)
+        return vectors, _floats((states @ signs).unflatten(0, ids.shape[:2]))
 
     @torch.inference_mode()
-    def second_stage_chunks(
-        self, input_ids: NDArray[np.int64], belongs: Floats, context: EncodingContext
-    ) -> tuple[Floats, Floats]:
-        """(C, d) pooled and (C, d) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+    def second_stage_chunks(self, input_ids: NDArray[np.int64], belongs: Floats, context: EncodingContext) -> Floats:
+        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
 
         `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
         """
         ready, ids = self._on_device(context), self._put(input_ids)
         pooled = self._network.pooled_chunks(ids, self._put(belongs), ready.token_weights[ids], ready.prepared)
-        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
-
-    @torch.inference_mode()
-    def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
-        """(B, S, T, d) states of all tokens of ids (B, S, T); raises ModelError for a released model."""
-        ids, text_mask = self._put(input_ids), self._put(mask)
-        prepared = self._on_device(context).prepared
-        states = self._network.token_states(ids.flatten(0, 1), text_mask.flatten(0, 1), prepared)
-        return _floats(states.unflatten(0, ids.shape[:2]))
+        return _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     def _on_device(self, context: EncodingContext) -> _OnDevice:
         """The context on the device. The latest one is kept, because all batches of a corpus share it."""

@@ -90,12 +90,6 @@ def pool_chunks(states: Tensor, weights: Tensor) -> Tensor:
     return (weights @ states) / weights.sum(2, keepdim=True).clamp_min(1e-9)
 
 
-def positions_in_chunks(belongs: Tensor) -> Tensor:
-    """(B, T) positions that start from 0 at each chunk; `belongs` (B, C, T) is 1 where a token belongs to a chunk."""
-    belongs = belongs.long()
-    return ((belongs.cumsum(2) * belongs).sum(1) - 1).clamp_min(0)
-
-
 def pool_spans(pooled: Tensor, weights: Tensor) -> Tensor:
     """The means (B, d) of texts from those of their spans (B * S, d); `weights` (B, S, T) of tokens, 0 on padding."""
     totals = weights.sum(2).to(pooled.dtype)

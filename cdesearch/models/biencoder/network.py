@@ -37,7 +37,7 @@ class Biencoder(nn.Module):
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, d), not normalised."""
-        return self.pooled(input_ids, attention_mask, attention_mask, None)
+        return self.pooled(input_ids, attention_mask, attention_mask, None)[0]
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
         """None: a biencoder reads no context."""
@@ -50,9 +50,15 @@ class Biencoder(nn.Module):
         states: Tensor = self.transformer(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         return states
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:
-        """(B, d), not normalised; `weights` (B, T) of the tokens if they are pooled by the mean, zero on padding."""
-        return self.pool(self.token_states(input_ids, attention_mask, context), attention_mask, weights)
+    def pooled(
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None
+    ) -> tuple[Tensor, Tensor]:
+        """(B, d), not normalised, and (B, T, h) states of the tokens.
+
+        `weights` (B, T) are those of the tokens if they are pooled by the mean, zero on padding.
+        """
+        states = self.token_states(input_ids, attention_mask, context)
+        return self.pool(states, attention_mask, weights), states
 
     def pool(self, states: Tensor, attention_mask: Tensor, weights: Tensor) -> Tensor:
         """(B, d) of states (B, T, h), after the dense layers."""

@@ -9,12 +9,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
-from cdesearch.models.backbones.bert import Backbone, mean_pool, pool_chunks, positions_in_chunks
+from cdesearch.models.backbones.bert import Backbone, mean_pool, pool_chunks
 from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.backbones.packed import Packing, packed_mean
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
+from cdesearch.models.contextual.second_stage import SecondStage
 from cdesearch.models.published_weights import on_meta_device
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
@@ -71,9 +71,15 @@ class ContextualModel(nn.Module):
             return self.second_stage.states_after(input_ids, attention_mask, context)
         return self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext) -> Tensor:
-        """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
-        return mean_pool(self.token_states(input_ids, attention_mask, context), weights)
+    def pooled(
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext
+    ) -> tuple[Tensor, Tensor]:
+        """(B, d) before the statistics head, and (B, T, d) states of the tokens, of texts (B, T).
+
+        `weights` (B, T) of the tokens are zero on padding.
+        """
+        states = self.token_states(input_ids, attention_mask, context)
+        return mean_pool(states, weights), states
 
     def window_states(
         self, input_ids: Tensor, belongs: Tensor, keys: Tensor | None, values: Tensor | None, *, is_padded: bool = True
@@ -83,9 +89,8 @@ class ContextualModel(nn.Module):
         `belongs` (B, C, T) is 1 where a token belongs to a chunk, and 0 on padding. `keys` and `values` (L, J, d) are
         those of a cached context.
         """
-        positions = positions_in_chunks(belongs) if self.config.window_positions == "restarted" else None
         mask = belongs.any(1) if is_padded else None
-        return self.second_stage.states(input_ids, mask, keys, values, positions)
+        return self.second_stage.states(input_ids, mask, keys, values)
 
     def pooled_chunks(self, input_ids: Tensor, belongs: Tensor, weights: Tensor, context: Cached | None) -> Tensor:
         """(C, d) before the statistics head, of the chunks of one window (T,); each is pooled from its own tokens.
@@ -95,26 +100,6 @@ class ContextualModel(nn.Module):
         keys, values = context or (None, None)
         states = self.window_states(input_ids[None], belongs[None], keys, values, is_padded=False)
         return pool_chunks(states, (belongs * weights)[None])[0]
-
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        weights: Tensor,
-        shift: Tensor,
-        projection: Tensor,
-        context_vectors: Tensor | None = None,
-        is_null: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Pooled and unit vectors (B, d) of texts (B, T) in a context (J, d), or else in the null one."""
-        if context_vectors is None:
-            context_vectors = weights.new_zeros(self.config.null_slots, self.config.backbone.dimension)
-            is_null = torch.ones(self.config.null_slots, dtype=torch.bool, device=weights.device)
-        if is_null is None:
-            is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
-        context = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
-        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, context)
-        return pooled, statistics_head(pooled, shift, projection)
 
     def weights_hash(self) -> str:
         """A hash of the names and fp32 values of all weights."""

@@ -83,18 +83,13 @@ class SecondStage(nn.Module):
         return torch.stack(keys), torch.stack(values)
 
     def states(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None,
-        keys: Tensor | None,
-        values: Tensor | None,
-        positions: Tensor | None = None,
+        self, input_ids: Tensor, attention_mask: Tensor | None, keys: Tensor | None, values: Tensor | None
     ) -> Tensor:
         """(B, T, d) text states with cached keys and values (L, J, d) of a context; None: as the plain biencoder.
 
-        Without a mask no text is padded. `positions` (B, T) or (T,) are those of the tokens; None: 0 ... T - 1.
+        Without a mask no text is padded.
         """
-        rows = self.backbone.embed(input_ids, positions)
+        rows = self.backbone.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         return self._through(rows, mask, keys, values)
 

@@ -29,7 +29,7 @@ class PplxNetwork(nn.Module):
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to codes (B, d)."""
-        return self.pooled(input_ids, attention_mask, attention_mask, None)
+        return self.pooled(input_ids, attention_mask, attention_mask, None)[0]
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
         """None: the model reads no context."""
@@ -52,10 +52,12 @@ class PplxNetwork(nn.Module):
         ).last_hidden_state
         return states
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:
-        """Codes (B, d); `weights` (B, T) of the tokens in the mean, zero on padding."""
+    def pooled(
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None
+    ) -> tuple[Tensor, Tensor]:
+        """Codes (B, d), and (B, T, d) states of the tokens; `weights` (B, T) in the mean, zero on padding."""
         states = self.token_states(input_ids, attention_mask, context)
-        return to_codes(pool_chunks(states, weights[:, None]))[:, 0]
+        return to_codes(pool_chunks(states, weights[:, None]))[:, 0], states
 
     def pooled_chunks(self, input_ids: Tensor, belongs: Tensor, weights: Tensor, context: None) -> Tensor:
         """Codes (C, d) of the chunks in one sequence (T,), in which `belongs` (C, T) is 1 where a token is of a chunk.

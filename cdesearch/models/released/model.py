@@ -116,13 +116,18 @@ class ReleasedModel(nn.Module):
         repeated = torch.arange(self.config.corpus_size, device=vectors.device) % len(vectors)
         return self.second_stage_model.context_prefix(vectors[repeated])
 
-    def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: ContextPrefix) -> Tensor:  # noqa: ARG002 (it has none)
-        """Raise ModelError: an MLP follows the pooling, so states of tokens cannot be compared."""
-        raise ModelError("This model has no states of tokens that can be compared.", "Search without reranking.")
+    def pooled(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        weights: Tensor,  # noqa: ARG002 (it pools by its own rule)
+        context: ContextPrefix,
+    ) -> tuple[Tensor, None]:
+        """(B, d), not normalised, of texts (B, T) in the context that `prepare_context` has prepared.
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: ContextPrefix) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
-        """(B, d), not normalised, of texts (B, T) in the context that `prepare_context` has prepared."""
-        return self.second_stage_model(input_ids, attention_mask, context)  # type: ignore[no-any-return] # a module returns Any
+        An MLP follows the pooling, so the states of tokens cannot be compared.
+        """
+        return self.second_stage_model(input_ids, attention_mask, context), None
 
     def _null(self) -> Tensor:
         null = self.second_stage_model.sequence_dropout_null_embedding

@@ -90,6 +90,5 @@ def _places(hit: Hit, query: str) -> dict[str, Any]:
         "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *hit.chunk.trail_at(row))),
         "location": hit.chunk.location_at(row),
         "places": places_as_json(hit.chunk),
-        "passage_line": hit.passage_line,
         "matches": list(hit.matches),
     }

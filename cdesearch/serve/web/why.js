@@ -136,9 +136,13 @@ function textNote(text, mode) {
   return el("p", { class: "note" }, `${own}${document} The weight of words is ${fixed(text.weight)}.`);
 }
 
-function total({ mode, score, dense, text, code }) {
+function added(name, value) {
+  return value ? ` + ${name} ${fixed(value)}` : "";
+}
+
+function total({ mode, score, dense, text, code, tokens }) {
   if (mode === "dense") return el("p", { class: "total" }, `Score = cosine = ${fixed(score, 3)}`);
-  if (mode === "text") return el("p", { class: "total" }, `Score = sum of BM25 = ${fixed(score)}`);
+  if (mode === "text") return el("p", { class: "total" }, `Score = sum of BM25${added("file", code)} = ${fixed(score)}`);
   const sum = Math.max(dense.contribution, 0) + Math.max(text.contribution, 0);
   const share = sum > 0 ? Math.round(100 * Math.max(dense.contribution, 0) / sum) : 50;
   const left = el("span", { class: "left" });
@@ -148,6 +152,6 @@ function total({ mode, score, dense, text, code }) {
   return el("div", { class: "total" },
     el("span", { class: "split", "aria-hidden": "true" }, left, right),
     el("p", {}, el("span", { class: "key left", "aria-hidden": "true" }), `meaning ${fixed(dense.contribution)} + `,
-      el("span", { class: "key right", "aria-hidden": "true" }), `words ${fixed(text.contribution)}${code ? ` + file ${fixed(code)}` : ""} = score `,
+      el("span", { class: "key right", "aria-hidden": "true" }), `words ${fixed(text.contribution)}${added("file", code)}${added("passage", tokens)} = score `,
       el("b", {}, fixed(score))));
 }

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from benchmarks.folders.archives import FOLDERS
+from benchmarks.folders.archives import ARCHIVES
 from benchmarks.folders.command import Answered, measured_folder, summarised
 from benchmarks.folders.questions import (
     MOST_TOKENS,
@@ -62,7 +62,7 @@ def test_a_question_of_an_unknown_kind_is_refused(tmp_path):
 
 def test_the_questions_that_ship_can_be_read():
     for file in QUESTIONS.glob("*.jsonl"):
-        assert file.stem in FOLDERS
+        assert file.stem in ARCHIVES
         assert all(question.answers for question in read_questions(file))
 
 
@@ -86,7 +86,7 @@ def files(tmp_path):
     return tmp_path / "files"
 
 
-MODES = ("hybrid", "rerank", "dense", "text")
+MODES = ("hybrid", "dense", "text")
 RIGHT = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone"),))
 
 

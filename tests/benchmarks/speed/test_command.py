@@ -2,11 +2,8 @@ import json
 
 import pytest
 
-from benchmarks.machine import peak_memory
 from benchmarks.speed.command import speed
-from benchmarks.speed.runs import in_process
 from benchmarks.speed.serving import CLIENTS
-from cdesearch.errors import InputError
 
 
 @pytest.fixture
@@ -23,7 +20,7 @@ def figures(tmp_path, corpus):
 
 @pytest.mark.slow
 def test_a_query_through_a_server_takes_less_time_than_one_without(figures, monkeypatch):
-    monkeypatch.setattr("benchmarks.speed.command.cold_measurements.__defaults__", (3,))
+    monkeypatch.setattr("benchmarks.speed.command.ROUNDS", 3)
     found = figures("cold")
     assert found["cold query through a server"]["value"] < found["the same without a server"]["value"]
 
@@ -37,20 +34,3 @@ def test_a_server_is_measured_under_load(figures):
     assert values["errors"] == 0
     assert 0 < values["served at 20/s p50"] <= values["served at 20/s p95"] <= values["served at 20/s p99"]
     assert 0.5 < values["memory after the warm-up"] < 2
-
-
-def test_the_memory_of_a_process_is_that_of_its_own_call():
-    here = bytearray(1_000_000_000)
-    assert in_process(peak_memory) < len(here) < peak_memory()
-
-
-def test_a_process_that_is_ended_is_reported_with_a_remedy():
-    with pytest.raises(InputError, match="Free memory, or name smaller sizes"):
-        in_process(_end)
-
-
-def _end():
-    import os
-    import signal
-
-    os.kill(os.getpid(), signal.SIGKILL)

@@ -13,10 +13,10 @@ def folder(index_of):
 
 
 def test_eval_compares_the_rankings_on_questions_of_the_index(folder):
-    answer = json.loads(cdesearch("eval", "--auto", "6", "--rerank", "--json", cwd=folder).stdout)
+    answer = json.loads(cdesearch("eval", "--auto", "6", "--json", cwd=folder).stdout)
     assert answer["questions"] == 6 and "made from the index" in answer["about"]
     rows = answer["rankings"]
-    assert list(rows) == ["words (BM25)", "plain vectors", "vectors in context", "both (hybrid)", "reranked"]
+    assert list(rows) == ["words (BM25)", "plain vectors", "vectors in context", "both (hybrid)"]
     for row in rows.values():
         assert list(row) == ["hit@1", "hit@3", "MRR@10"]
         assert all(0 <= one["low"] <= one["value"] <= one["high"] <= 100 for one in row.values())

@@ -55,7 +55,7 @@ def read(arguments):
 @example(["cat", "-k", "3", "-k", "4"])
 @example(["cat", "--", "-k"])
 @example(["cat", "--json", "--format", "text"])
-@example(["cat", "--rerank", "--mode", "text"])
+@example(["cat", "--json", "--mode", "text"])
 @example(["cat", "--group", "--no-group"])
 @example(["cat", "--path", "a", "--path", "b", "--type", "py", "--type=md", "--since", "7d"])
 @example(["cat", "-C", "3", "--open", "--no-pager", "--update", "--format", "jsonl"])
@@ -75,7 +75,7 @@ def options(*, index=(), **fields):
         (["cat"], options()),
         (["-k", "3", "cat"], options(k=3)),
         (["cat", "--json", "--mode", "text"], options(mode="text", format="json")),
-        (["cat", "--rerank", "-C", "2", "--format", "grep"], options(mode="rerank", context=2, format="grep")),
+        (["cat", "-C", "2", "--format", "grep"], options(context=2, format="grep")),
         (["cat", "--type", "py", "--type=md"], options(type=("py", "md"))),
         (["cat", "--no-group", "--no-pager"], options(group=False, no_pager=True)),
         (["cat", "--path", "*.py", "--index", "x"], options(path=("*.py",), index=(Path("x"),))),

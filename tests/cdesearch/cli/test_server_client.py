@@ -56,7 +56,7 @@ QUERIES = [
     ["cat", "-k", "100"],
     ["cat", "-k", "101"],
 ]
-OPTIONS = [[], ["--json"], ["--full", "--group"], ["--format", "grep", "-C", "2"], ["--mode", "text"], ["--rerank"]]
+OPTIONS = [[], ["--json"], ["--full", "--group"], ["--format", "grep", "-C", "2"], ["--mode", "text"]]
 ERRORS = [
     ["query", " "],
     ["query", "cat", "-k", "0"],

@@ -26,8 +26,8 @@ def test_parallel_batches_keep_the_order_of_texts(tiny_encoder, monkeypatch):
     monkeypatch.setattr(tiny_encoder._runtime, "workers", 3)
     monkeypatch.setattr(tiny_encoder._runtime, "tokens_per_batch", 1)
     batches = list(tiny_encoder.stream(TEXTS, "document", context))
-    assert sorted(place for places, _ in batches for place in places) == list(range(len(TEXTS)))
-    lengths = [len(tiny_encoder.tokenizer.encode(TEXTS[places[0]]).ids) for places, _ in batches]
+    assert sorted(place for places, *_ in batches for place in places) == list(range(len(TEXTS)))
+    lengths = [len(tiny_encoder.tokenizer.encode(TEXTS[places[0]]).ids) for places, *_ in batches]
     assert len(batches) == len(TEXTS) and lengths == sorted(lengths)
     np.testing.assert_allclose(tiny_encoder.encode(TEXTS, "document", context), whole, atol=1e-5)
 

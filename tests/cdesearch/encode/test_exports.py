@@ -16,6 +16,7 @@ import cdesearch
 from cdesearch.encode import exports
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.backends.onnx_export import write_biencoder
+from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
 from cdesearch.models.export_folder import GRAPH, REFUSED, SPEED, export_folder, find_export
 from cdesearch.models.registry import family_of
@@ -59,7 +60,7 @@ def test_the_first_build_exports_a_model_and_later_runs_use_the_export(bert, doc
     cosines = (encoder.encode(TEXTS, "document", None) * exact.encode(TEXTS, "document", None)).sum(axis=1)
     assert 0.98 < cosines.mean() < 0.999999
     assert load_encoder(bert, plain=True).precision == "int8", "a plain model has the same network"
-    assert cdesearch.open(documents).search("water", mode="rerank")
+    assert cdesearch.open(documents).search("water", mode="hybrid")
     assert [folder.name for folder in place(bert).parent.iterdir()] == [place(bert).name]
 
 
@@ -72,11 +73,11 @@ def test_the_export_writes_nothing_to_the_terminal(bert, capfd):
 
 def test_a_model_that_is_loaded_already_continues_with_the_export(bert, documents):
     encoder = load_encoder(bert)
-    encoder.encode_each(TEXTS, "query", None)
+    encoder.encode_queries(TEXTS, None)
     build([documents], Options(model=bert), Silent(), Fresh(encoder))
     assert encoder.precision == "int8" and encoder.unexported is None
     alone = [encoder.encode([text], "query", None)[0] for text in TEXTS]
-    np.testing.assert_array_equal(encoder.encode_each(TEXTS, "query", None), alone)
+    np.testing.assert_array_equal(encoder.encode_queries(TEXTS, None)[0], alone)
 
 
 @pytest.mark.slow
@@ -126,7 +127,7 @@ def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, 
     write_biencoder(network, 32, tmp_path / GRAPH, "fp32")
     exact = load_encoder(folder, plain=True)
     found = exact.on(OnnxRuntime(tmp_path, 32))
-    context = exact.make_context(["0"], ["0"], TEXTS[:1], exact.count_tokens(TEXTS), 0)
+    context = context_of_texts(exact, TEXTS[:1], 1, 0)
     for texts in (TEXTS, TEXTS[:1]):
         for given in (None, context):
             np.testing.assert_allclose(

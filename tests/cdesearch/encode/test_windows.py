@@ -8,6 +8,7 @@ import pytest
 import torch
 from conftest import TINY, make_checkpoint, make_tokenizer
 
+from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import load_checkpoint
 
@@ -15,10 +16,10 @@ CHUNKS = ["the cat and the dog", "water", "moon, engine: bread", "river stone li
 FREQUENT = ["the cat", "the dog", "the moon", "water"]
 
 
-@pytest.fixture(scope="module", params=["running", "restarted"])
-def folder(request, tmp_path_factory):
-    config = replace(TINY, first_stage="shared", window_tokens=20, window_positions=request.param)
-    return make_checkpoint(tmp_path_factory.mktemp("windows") / request.param, config)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    config = replace(TINY, first_stage="shared", window_tokens=20)
+    return make_checkpoint(tmp_path_factory.mktemp("windows") / "model", config)
 
 
 @pytest.fixture(params=["torch", "onnx"])
@@ -31,7 +32,7 @@ def encoder(request, folder, tmp_path):
 
 
 def context_of(encoder):
-    return encoder.make_context(FREQUENT, FREQUENT, FREQUENT, encoder.count_tokens(FREQUENT), 0)
+    return context_of_texts(encoder, FREQUENT, len(FREQUENT), 0)
 
 
 def direct(folder, chunks, context):
@@ -39,11 +40,9 @@ def direct(folder, chunks, context):
     model, tokenizer = load_checkpoint(folder), make_tokenizer()
     rows = [tokenizer.encode(chunk).ids for chunk in chunks]
     ids = torch.tensor([[number for row in rows for number in row]])
-    restarted = model.config.window_positions == "restarted"
-    positions = torch.tensor([place for row in rows for place in range(len(row))] if restarted else range(ids.shape[1]))
     stage, inputs = model.second_stage, context.inputs
     with torch.inference_mode():
-        states = stage.backbone.embed(ids, positions)
+        states = stage.backbone.embed(ids)
         keys, values = torch.from_numpy(inputs.keys), torch.from_numpy(inputs.values)
         for number, (block, cross) in enumerate(stage.layers):
             gated = number - stage._context_from
@@ -91,11 +90,3 @@ def test_chunks_of_several_documents_are_encoded_window_by_window(encoder):
         for window in encoder.windows(texts):
             wanted = encoder.encode_window(texts[window.start : window.stop], context)
             np.testing.assert_array_equal(found[[rows[place] for place in window]], wanted)
-
-
-def test_a_window_may_have_more_tokens_than_positions_only_if_they_restart(tmp_path):
-    config = replace(TINY, first_stage="shared", window_tokens=4000, window_positions="restarted")
-    encoder = load_encoder(make_checkpoint(tmp_path / "model", config))
-    chunks = [f"{CHUNKS[number % 5]} {number}" for number in range(40)]
-    assert len(encoder.windows(chunks)) == 1
-    assert encoder.encode_window(chunks, None).shape == (40, TINY.backbone.dimension)

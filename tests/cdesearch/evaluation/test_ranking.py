@@ -25,7 +25,6 @@ def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
             "text": by_words,
             "dense": by_vectors,
             "hybrid": by_both,
-            "rerank": opened.reranked,
         }
         for mode, text in product(rankings, QUERIES):
             hits = searcher.search(text, 3, mode).hits

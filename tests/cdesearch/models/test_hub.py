@@ -14,8 +14,8 @@ from random_released import config_of
 from small_corpus import write_corpus
 
 from cdesearch.errors import ModelError
-from cdesearch.models.catalog import list_models, models_reading
-from cdesearch.models.hub import KNOWN_MODELS, checkpoint_folder, is_id
+from cdesearch.models.catalog import KNOWN_MODELS, list_models, models_reading
+from cdesearch.models.hub import checkpoint_folder, is_id
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options

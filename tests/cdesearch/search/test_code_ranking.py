@@ -3,7 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cdesearch
 from cdesearch.search.code_ranking import code_lifts
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
 
 
 def ranked(query, *found):
@@ -15,7 +18,8 @@ def ranked(query, *found):
 @pytest.mark.parametrize(
     ("query", "found", "expected"),
     [
-        ("retry a request", [(3.0, "a.py"), (2.9, "a.py"), (2.5, "b.py"), (0, "c.py")], [0, 2, 1, 3]),  # files once
+        ("retry a request", [(3.0, "a.py"), (2.0, "a.py"), (2.5, "b.py"), (2.5, "b.py")], [0, 2, 3, 1]),
+        ("retry a request", [(3, "a.py"), (2.9, "a.py"), (2.8, "a.py"), (2.7, "b.py"), (0, "c.py")], [0, 1, 3, 2, 4]),
         ("retry a request", [(3.0, "a.md"), (2.9, "a.md"), (2.5, "b.md"), (0, "c.md")], [0, 1, 2, 3]),  # but not texts
         ("retry a request", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [1, 0, 2]),
         ("test a retry", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [0, 1, 2]),
@@ -28,6 +32,20 @@ def ranked(query, *found):
 )
 def test_code_is_ranked_by_its_files(query, found, expected):
     assert ranked(query, *found) == expected
+
+
+def test_words_alone_rank_tests_last_and_explain_it(tmp_path, tiny_checkpoint):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "a.py").write_text("# retry the upload\nimport time\n")
+    (tmp_path / "tests" / "test_a.py").write_text("# retry the upload: retry, retry\n")
+    (tmp_path / "b.py").write_text("# upload\n" + "import sys\n" * 20)
+    cdesearch.build(tmp_path, model=tiny_checkpoint)
+    with Searcher(Index.open(tmp_path)) as searcher:
+        found = searcher.search("retry upload", mode="text")
+        second = searcher.explain(found[1].chunk.id, "retry upload", mode="text")
+    assert [hit.chunk.path for hit in found][:2] == ["a.py", "tests/test_a.py"]
+    assert found[0].text_score < found[1].text_score
+    assert second.score == pytest.approx(found[1].score) and second.code != 0
 
 
 paths = st.sampled_from(["a.py", "tests/a.py", "b.go", "notes.md", "b/c.txt"])

@@ -86,7 +86,7 @@ def test_a_word_counts_if_the_text_contains_a_form_of_it_or_the_singular(word, t
     assert share_of_words(frozenset({word}), " ".join(tokens)) == expected
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "rerank", "dense", "text"])
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
 def test_an_answer_is_confident_and_a_foreign_question_is_not_answered(searcher, mode):
     found = searcher.search("does the goose run away from thunder?", 10, mode)
     assert found[0].confidence > 0.2 and found.seems_answered

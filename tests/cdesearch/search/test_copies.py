@@ -44,7 +44,7 @@ def test_copies_take_no_place_among_the_hits_of_any_mode(tmp_path, tiny_checkpoi
         (tmp_path / f"copy {number}.md").write_text(f"# Plan\n\n{LONG}")
     (tmp_path / "other.md").write_text("The river is cold, the owl said.")
     with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
-        for mode in ("hybrid", "dense", "text", "rerank"):
+        for mode in ("hybrid", "dense", "text"):
             hits = index.search("owl near the river", k=3, mode=mode)
             assert [hit.rank for hit in hits] == [1, 2], mode
             assert {hit.chunk.path for hit in hits} == {hits[0].chunk.path, hits[1].chunk.path} and "other.md" in {

@@ -115,8 +115,17 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
         ("don\u2019t", "I don't."),
         ("東京タワー", "新幹線は速いです。東京タワーに行きました。"),
         ("北京吃烤鸭", "我们在北京吃烤鸭。"),
+        ("some bold, word of code", "Some **bold**, word of `code`"),
+        ("the link text here", "the [link text](http://x/a_b) here"),
+        ("fee and the page now", "fee[^1] and the [[page]] _now_"),
+        ("very hot", "_very hot_ oven"),
     ],
 )
-def test_a_phrase_is_found_with_other_apostrophes_and_hyphens_and_within_unspaced_text(phrase, text):
+def test_a_phrase_is_found_with_other_apostrophes_hyphens_and_markup_and_within_unspaced_text(phrase, text):
     (term,) = exact_terms(f'"{phrase}"')
     assert term.count(text) == 1
+
+
+@pytest.mark.parametrize(("phrase", "text"), [("foo", "foo_bar"), ("foo bar", "a foo_bar"), ("init it", "__init__ it")])
+def test_a_phrase_is_no_part_of_a_name(phrase, text):
+    assert ExactTerm(phrase, is_phrase=True).count(text) == 0

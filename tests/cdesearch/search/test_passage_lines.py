@@ -21,8 +21,8 @@ CHUNKS = [chunk_of(1, 6), chunk_of(8, 13, 1), chunk_of(15, 27, 2), chunk_of(29, 
 CHUNK = CHUNKS[2]
 
 
-def hit_of(chunk, passage_line=None):
-    return Hit(1, 1.0, chunk, None, None, passage_line=passage_line)
+def hit_of(chunk):
+    return Hit(1, 1.0, chunk, None, None)
 
 
 def numbered(lines):

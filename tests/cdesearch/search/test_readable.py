@@ -55,9 +55,11 @@ def test_code_and_plain_text_are_shown_as_they_are():
         (["From: Ann", "To: Ben", "Date: today", "The rent rises."], "rent", ["The rent rises."]),
         (["From: Ann", "To: Ben", "Date: today", "The rent rises."], "rent of ann", ["From: Ann", "The rent rises."]),
         (["# Plan", "## Rent", "It rises."], "rent", ["It rises."]),
+        (["Plan", "It rises."], "plan", ["It rises."]),
         (["---", "***"], "rent", ["---", "***"]),
     ],
-    ids=["rules and fences", "the head of a mail", "a field with a word", "headings above the passage", "nothing else"],
+    ids=["rules and fences", "the head of a mail", "a field with a word", "headings above the passage",
+         "the title above the passage", "nothing else"],
 )  # fmt: skip
 def test_lines_that_cannot_answer_are_left_out(body, query, shown):
     assert passage(body, query, title="Plan", trail=["Rent"]) == shown

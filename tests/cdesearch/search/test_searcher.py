@@ -11,6 +11,7 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
 from cdesearch.search.fusion import FUSION, Candidates
+from cdesearch.search.interaction import interaction_lifts
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -82,8 +83,17 @@ def test_hybrid_fuses_the_scores_of_both_sides(searcher):
     table = searcher.index.chunks.search().limit(100).to_arrow()
     vectors = dict(zip(table["path"].to_pylist(), searcher.index.vectors_in(table), strict=True))
     near = np.stack([vectors[path] for path in dense])
-    candidates = Candidates(np.array(list(dense.values())), scores, null, vectors=near)
+    stored = dict(zip(table["path"].to_pylist(), table["tokens"].to_pylist(), strict=True))
+    candidates = Candidates(
+        np.array(list(dense.values())),
+        scores,
+        null,
+        vectors=near,
+        tokens=[stored[path] for path in dense],
+        query_tokens=searcher.encoder.encode_queries(["rising dough"], context)[1][0],
+    )
     fused = FUSION.scores(candidates)
+    fused += interaction_lifts(fused, candidates)
     hits = searcher.search("rising dough")
     assert {hit.chunk.path: hit.score for hit in hits} == pytest.approx(dict(zip(dense, fused, strict=True)), abs=1e-6)
     assert {hit.chunk.path: hit.text_score for hit in hits if hit.text_score} == pytest.approx(text)

@@ -16,7 +16,7 @@ def away(tmp_path, tiny_encoder):
     (tmp_path / "docs").mkdir()
     for word in ("cat", "dog", "moon"):
         (tmp_path / "docs" / f"{word}.md").write_text(f"the {word} in the house")
-    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+    with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
         build([tmp_path / "docs"], Options(model=EndpointModel(server.url, "tiny")), Silent())
         yield tmp_path / "docs", server
 

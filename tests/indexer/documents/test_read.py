@@ -85,7 +85,7 @@ def test_parquet_and_csv():
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.txt", b"ab\0cd", "binary"),
+        ("a.txt", b"ab\0\1cd", "binary"),
         ("a.txt", "é".encode("latin-1"), "not UTF-8"),
         ("a.js", b"var a=1;" * 200, "minified"),
         ("a.pdf", b"%PDF-1.4 broken", "broken PDF"),

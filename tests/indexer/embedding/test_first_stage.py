@@ -91,7 +91,7 @@ def test_a_new_context_keeps_the_documents_of_a_source_that_does_not_exist_now(d
 )
 def test_without_vectors_that_stay_a_new_context_embeds_all_texts(docs, request, model, kind):
     checkpoint = request.getfixturevalue(model)
-    n_chunks = make_index([docs], model=checkpoint, vectors=kind).n_chunks
+    n_chunks = make_index([docs], model=checkpoint, vectors=kind).chunks
     index = Index.open(docs)
     assert index.manifest.embeds_on_refresh
     assert (index.generation / "tables" / "first_stage.lance").is_dir() == (kind == "float16")
@@ -136,7 +136,7 @@ def test_a_build_of_int8_vectors_that_was_stopped_at_its_end_is_continued(docs, 
         with pytest.raises(KeyboardInterrupt):
             run(vectors="int8")
     report = run(vectors="int8")
-    assert report.embedded == (0 if stopped == "write_files" else report.n_chunks)
+    assert report.embedded == (0 if stopped == "write_files" else report.chunks)
     continued = contents(docs)
     run(vectors="int8", rebuild=True)
     assert_equal(contents(docs), continued)
@@ -151,7 +151,7 @@ def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, clos
     for edit in range(12):
         for number in range(3):
             (docs / f"{number:02}.md").write_text(f"the moon of edit {edit} {number}")
-        n_chunks, stored = make_index([docs]).n_chunks, Index.open(docs).first_stage
+        n_chunks, stored = make_index([docs]).chunks, Index.open(docs).first_stage
         assert n_chunks <= stored.count_rows() <= embedding_cache.MOST_ROWS * n_chunks
         assert stored.stats()["fragment_stats"]["num_fragments"] <= embedding_cache.MOST_FILES
     before = contents(docs)
@@ -160,20 +160,21 @@ def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, clos
 
 
 def window_checkpoint(factory):
-    config = replace(TINY, first_stage="shared", window_tokens=100, window_positions="running")
+    config = replace(TINY, first_stage="shared", window_tokens=100)
     return make_checkpoint(factory.mktemp("models") / "windows", config, gate=0.0)
 
 
 def test_a_table_keeps_its_vectors_through_kills_and_says_what_is_no_number(tmp_path):
     schema = VectorFormat("float16", 4).first_stage_schema(4)
-    vectors = {f"{number:032x}": np.full(4, number / 64, np.float32) for number in range(40)}
+    vectors = {f"{number:032x}": (np.full(4, number / 64, np.float32), bytes([number]) * 8) for number in range(40)}
     EmbeddingCache(tmp_path, schema, tmp_path).add(dict(list(vectors.items())[:30]))
     cache = EmbeddingCache(tmp_path, schema, tmp_path)
     cache.add(dict(list(vectors.items())[30:]))
     keys = [*list(vectors)[::-3], *list(vectors)[:2]]
-    np.testing.assert_array_equal(cache.of(keys), np.stack([vectors[key] for key in keys]))
+    np.testing.assert_array_equal(cache.of(keys)[0], np.stack([vectors[key][0] for key in keys]))
+    assert cache.of(keys)[1] == [vectors[key][1] for key in keys]
     assert cache.missing(["none", keys[0]]) == ["none"] and cache.holds(keys[0])
-    cache.add({"bad": np.array([1, np.inf, 0, 0], np.float32)})
+    cache.add({"bad": (np.array([1, np.inf, 0, 0], np.float32), b"")})
     with pytest.raises(IndexDamagedError, match="vectors that are not numbers"):
         cache.of([keys[0], "bad"])
     (next((tmp_path / "tables" / "first_stage.lance" / "data").iterdir())).unlink()

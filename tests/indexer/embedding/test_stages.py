@@ -160,7 +160,7 @@ def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
     with Searcher(Index.open(dated), tiny_encoder) as searcher:
         assert searcher.search("bread")
     report = make_index([dated], model=tiny_checkpoint)
-    assert report.embedded == report.n_chunks - n_vectors
+    assert report.embedded == report.chunks - n_vectors
     assert_equal(dated, undisturbed, tiny_encoder)
     generations = dated / ".cdesearch" / "generations"
     assert len(list(generations.iterdir())) <= 2, "the live one and the one before"

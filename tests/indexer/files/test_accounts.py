@@ -60,23 +60,23 @@ def test_a_skipped_file_is_recorded_although_no_document_has_changed(docs, run):
 
 @pytest.mark.slow
 def test_a_file_that_could_not_be_read_is_tried_again_when_it_changes(docs, run):
-    (docs / "bad.md").write_bytes(b"ab\0cd")
+    (docs / "bad.md").write_bytes(b"ab\0\1cd")
     assert [item.path for item in run().skipped] == ["bad.md"]
     assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}
     (docs / "bad.md").write_text("the stone")
     assert count_changes(Index.open(docs)) == {"new": 0, "modified": 1, "deleted": 0}
     report = run()
-    assert report.skipped == () and report.n_documents == 13
-    (docs / "bad.md").write_bytes(b"ab\0cd")
+    assert report.skipped == () and report.documents == 13
+    (docs / "bad.md").write_bytes(b"ab\0\1cd")
     report = run()
-    assert report.n_documents == 12 and outcomes(docs)["bad.md"] == "skipped"
+    assert report.documents == 12 and outcomes(docs)["bad.md"] == "skipped"
 
 
 def test_records_that_break_off_leave_nothing_behind(docs, run, monkeypatch):
     monkeypatch.setattr(spool, "WINDOW", 30)  # chunks of the file are in several windows with those of others
     lines = [json.dumps({"text": f"the moon {number}"}) for number in range(2000)]
     (docs / "05.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-12])
-    assert run().n_documents == 12
+    assert run().documents == 12
     assert Index.open(docs).chunks.count_rows("path = '05.jsonl.gz'") == 0
 
 

@@ -148,7 +148,7 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
     for name, sources in (("one", [files]), ("both", [files, others])):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the first computer"))
         options = Options(index=parse_place(f"s3://{store.bucket}/{name}"), model=tiny_checkpoint)
-        n_documents = build([parse_place(str(one)) for one in sources], options, Silent()).n_documents
+        n_documents = build([parse_place(str(one)) for one in sources], options, Silent()).documents
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / f"cache of another computer for {name}"))
         options = replace(options, index=parse_place(f"s3://{store.bucket}/{name}"))
         index = Index(options.index)
@@ -165,7 +165,7 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
             confirm(index.place, index.trust_request)
         named = [parse_place(str(one)) for one in sources if name == "one"]
         report = build(named, options, Silent())
-        assert (report.embedded, report.n_documents) == (1, n_documents + 1)
+        assert (report.embedded, report.documents) == (1, n_documents + 1)
 
 
 @pytest.mark.slow

@@ -76,9 +76,11 @@ def test_a_wrong_declaration_does_not_damage_utf8():
     assert text_of("a.html", "<meta charset=latin1><p>漢字 é</p>".encode()) == "漢字 é"
 
 
-def test_ascii_with_some_nuls_is_not_decoded_as_chinese():
-    with pytest.raises(UnreadableError, match="binary"):
-        decode(b"id,text\n1,the\0cat\n")
+@pytest.mark.parametrize("row", [b"1,the\0cat", b"1,the\0\0\0 cat\0\0", b"\x001\0,the\0 cat, and the dog"])
+@pytest.mark.parametrize("n_rows", [1, 99])
+def test_lines_with_some_nuls_are_read_and_not_decoded_as_chinese(row, n_rows):
+    documents = [*read_bytes("a.csv", b"id,text\n" + (row + b"\n") * n_rows)]
+    assert len(documents) == n_rows and all(one.text.split()[:2] == ["the", "cat"] for one in documents), documents
 
 
 def test_one_damaged_byte_does_not_lose_a_text_in_utf8():
@@ -130,6 +132,11 @@ def test_a_line_that_is_cut_within_a_character_stays_utf8():
     assert decode((CHINESE * 9).encode() + CHINESE[:9].encode()[:-1] + b"\nend\n").endswith(
         CHINESE[:8] + "\ufffd\nend\n"
     )
+
+
+def test_one_nul_in_the_first_line_of_a_short_text_is_a_blank():
+    assert text_of("a.log", b"oak\0tree\n") == "oak tree\n"
+    assert text_of("a.jsonl", b'{"text": "oak\0tree"}\n') == "oak tree"
 
 
 @pytest.mark.parametrize("data", [bytes(4096) + LOG.encode() * 9, LOG.encode() * 9 + bytes(64) + LOG.encode() * 9])

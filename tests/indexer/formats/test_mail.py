@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 from read_bytes import read_bytes
-from sample_files import FILES, MAILBOX, MESSAGE
+from sample_files import FILES, MAILBOX, MESSAGE, zipped
 
 from indexer.formats.format import Columns, Format, LeftOut, OpenFile, UnreadableError
 from indexer.formats.mail import Mail
@@ -39,6 +39,19 @@ def alternatives(plain, html):
     made.set_content(plain)
     made.add_alternative(html, subtype="html")
     return bytes(made)
+
+
+def test_the_files_of_an_attached_archive_are_read_but_no_archive_in_it():
+    inner = message(attachment("d.zip", zipped({"bee.md": "honey"})))
+    data = zipped({"a/den.md": "bear den", "b.csv": "who,what\nAnn,fox\n", "c.eml": inner})
+    left_out = LeftOut()
+    _, *found = documents("a.eml", message(attachment("q.zip", data)), left_out)
+    assert [(one.path, one.id, one.record, one.text.split()[-1]) for one in found] == [
+        ("a.eml", "a.eml#q.zip/a/den.md", "q.zip/a/den.md", "den"),
+        ("a.eml", "a.eml#q.zip/b.csv#1", "q.zip/b.csv", "fox"),
+        ("a.eml", "a.eml#q.zip/c.eml", "q.zip/c.eml", "d.zip"),
+    ]
+    assert "an archive in an archive" in str(left_out)
 
 
 SAID = "the portcullis key hangs in the gatehouse and opens the drawbridge every day"

@@ -1,6 +1,7 @@
 """Presentations, spreadsheets and texts of Office and OpenDocument: their text, and the places in it."""
 
 import io
+from datetime import datetime
 
 import docx
 import pytest
@@ -26,6 +27,7 @@ from sample_files import (
 
 from indexer.documents.chunk import Chunker
 from indexer.formats.format import LeftOut, UnreadableError
+from indexer.formats.number_format import shown_number
 
 MARKUP = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 
@@ -112,7 +114,7 @@ def test_only_a_few_of_many_empty_rows_are_kept():
 @pytest.mark.parametrize(
     ("cells", "shown"),
     [
-        ('<c s="1"><v>0.5</v></c><c s="1"><v>1e300</v></c><c><v>0.1</v></c>', "12:00 | 1e300 | 0.1"),
+        ('<c s="1"><v>0.5</v></c><c s="1"><v>1e300</v></c><c><v>0.1</v></c>', "12:00 | 1e+300 | 0.1"),
         ("<c><v>3.0000000000000004</v></c>", "3"),
         ("<c><f>A1+1</f><v>3</v></c><c><f>A1</f></c><c t='e'><v>#N/A</v></c>", "3 |  | #N/A"),
         ('<c t="s"><v>7</v></c><c t="s"><v>-1</v></c><c t="s"><v>0</v></c>', "東京"),  # without its pronunciation
@@ -123,8 +125,35 @@ def test_values_are_written_as_they_are_shown(cells, shown):
     (document,) = documents("a.xlsx", zipped(workbook({"S": f"<row>{cells}</row>"}, texts, STYLES)))
     assert document.text == shown
     assert documents("a.xlsx", FILES["a.xlsx"])[0].text.endswith(
-        "Name | Price | Date\nblue paint | 3.5 | 2024-01-01\nTRUE |  | 2024-01-01 06:00 | 7"
+        "Name | Price | Date\nblue paint | 3.5 | 2024-01-01\nTRUE |  | 2024-01-01 06:00 | 7 days"
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "shown"),
+    [
+        (0.125, "0%", "13%"),
+        (0.1234, "0.00%", "12.34%"),
+        (1234.5, '#,##0.00\\ "€"', "1,234.50 €"),
+        (-1234.5, "[$€-407] #,##0.00;[Red]\\-[$€-407] #,##0.00", "-€ 1,234.50"),
+        (-12, '_-* #,##0.00\\ "€"_-;\\-* #,##0.00\\ "€"_-;_-* "-"??\\ "€"_-;_-@_-', "-12.00 €"),
+        (-5, "#,##0;(#,##0)", "(5)"),
+        (42, "00000", "00042"),
+        (12_345_678, '0.0,,"M"', "12.3M"),
+        (3.14159, "0.0#", "3.14"),
+        (41.73, "[h]:mm", "1001:31"),
+        (45_000.5, "dd/mm/yyyy hh:mm", "2023-03-15 12:00"),
+        (45_000, "d. mmm yyyy", "2023-03-15"),
+        (1e300, "0.00", "1e+300"),
+        (1e300, "yyyy", "1e+300"),
+        (0.3125, "# ?/?", "0.3125"),
+        (12_345.678, "0.00E+00", "12345.678"),
+        (5, ";;;", "5"),
+        (5, "", "5"),
+    ],
+)
+def test_numbers_are_written_in_the_format_of_their_cell(number, code, shown):
+    assert shown_number(number, code, datetime(1899, 12, 30)) == shown
 
 
 def test_repeated_rows_and_cells_are_written_once_and_keep_their_numbers():
@@ -170,6 +199,7 @@ def test_the_text_of_a_chart_is_read_without_its_numbers():
         f"<c:ser>{cached('tx', name)}{cached('cat', 'Spring', 'Autumn')}{values}</c:ser>"
         for name in ("Lime", "Heather")
     )
+    series += "<c:ser><c:tx><c:v>Clover</c:v></c:tx></c:ser>"
     names = 'xmlns:c="urn:c" xmlns:a="urn:a"'
     chart = f"<c:chartSpace {names}><c:chart>{title}<c:plotArea>{series}</c:plotArea></c:chart></c:chartSpace>"
     extra = {
@@ -177,7 +207,7 @@ def test_the_text_of_a_chart_is_read_without_its_numbers():
         "ppt/charts/chart1.xml": chart.encode(),
     }
     (document,) = documents("a.pptx", zipped(presentation([slide(shape("Sales", "title"))], extra)))
-    assert document.text == "Sales\n\nHoney sold\nLime | Heather\nSpring | Autumn"
+    assert document.text == "Sales\n\nHoney sold\nLime | Heather | Clover\nSpring | Autumn"
 
 
 def test_the_text_of_a_box_follows_its_paragraph():

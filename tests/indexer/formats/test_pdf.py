@@ -5,10 +5,11 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
-from pdf_pages import Line, column, from_right, pdf_of, stream
+from pdf_pages import INFO, Line, column, from_right, pdf_of, stream
 from read_bytes import read_bytes
 
 from indexer.formats.format import LeftOut
+from indexer.formats.pdf_notes import MAX_FILES, MAX_NOTES
 
 LEFT = [f"the left column has its own line {n:02}" for n in range(12)]
 RIGHT = [f"and in the right one there is line {n:02}" for n in range(12)]
@@ -102,6 +103,18 @@ def test_a_long_table_is_not_read_column_by_column():
 def test_a_page_from_right_to_left_has_the_order_of_reading(printed, read):
     others = column(50, 600, ["egap eht fo senil rehto"] * 5, font="F4")
     assert lines_of([[*mixed(printed), *others]])[0] == mixed_text(read)
+
+
+def test_the_raised_number_of_a_footnote_is_no_part_of_its_first_word():
+    footnote = [Line(50, 103, "12", 5), Line(55.6, 100, "Kittens too", 8), Line(50, 80, "3rd cat", 8)]
+    assert lines_of([[*column(50, 700, LINES), *footnote]])[-2:] == ["12 Kittens too", "3rd cat"]
+
+
+def test_letters_that_a_browser_prints_in_arabic_have_the_order_of_reading():
+    marked = "/Span <</ActualText <FEFF0628>>> BDC (b) Tj EMC (cdeg) Tj ( ) Tj (hij) Tj"
+    drawn = stream(f"BT /F5 16 Tf 100 700 Td /ReversedChars BMC {marked} EMC ET")
+    document = document_of([[]], others={INFO + 2: drawn})
+    assert document.text == f"{from_right('jih', 'F5')} {from_right('gedcb', 'F5')}"
 
 
 def test_words_from_right_to_left_on_a_page_from_left_to_right_have_the_order_of_reading():
@@ -240,6 +253,20 @@ def test_a_broken_embedded_file_is_left_out_and_the_text_is_read():
     documents = read_bytes("a.pdf", pdf_of([column(50, 700, LINES)], catalogue=names, others=others), left_out=left_out)
     assert [document.text for document in documents] == ["\n".join(LINES)]
     assert str(left_out).startswith("1 part left out: part a.docx cannot be read: ")
+
+
+def test_what_exceeds_the_limits_of_notes_and_embedded_files_is_said():
+    names = "".join(f"({n:03}) 2001 0 R " for n in range(MAX_FILES + 2))
+    others = {2001: "<< /Type /Filespec /F (a.md) /EF << /F 2002 0 R >> >>", 2002: stream("embedded")}
+    others[2003] = "<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /Contents (bought) >>"
+    catalogue, left_out = f"/Names << /EmbeddedFiles << /Names [{names}] >> >>", LeftOut()
+    notes = "2003 0 R " * (MAX_NOTES + 3)
+    data = pdf_of([column(50, 700, LINES)], catalogue=catalogue, others=others, notes=notes)
+    assert len([*read_bytes("a.pdf", data, left_out=left_out)]) == 1 + MAX_FILES
+    assert left_out.first == [
+        "part page 1 has 3 more than 2,000 notes",
+        "part embedded files are 2 more than 100",
+    ]
 
 
 def test_notes_are_on_their_pages_and_come_once():

@@ -1,7 +1,7 @@
 import pytest
 from read_bytes import read_bytes
 
-from indexer.formats.format import Anchor, Document, Heading
+from indexer.formats.format import Anchor, Document, Heading, LeftOut
 from indexer.formats.tidy import tidy
 
 
@@ -57,12 +57,30 @@ def test_front_matter_is_no_text_except_what_describes_the_note():
         ("a.md", "---\nSome prose.\n---\nbody\n", "a.md", "---\nSome prose.\n---\nbody\n"),
         ("a.md", "---\n\n---\nbody\n", "a.md", "---\n\n---\nbody\n"),
         ("a.md", "---\ntags: x\n", "a.md", "---\ntags: x\n"),
-        ("a.md", "---\na: &a [x, x]\nb: &b [*a, *a]\ntags: [*b, y]\n---\nbody\n", "a.md", "tags: y\nbody\n"),
+        ("a.md", "---\na: &a [x, x]\nb: &b [*a, *a]\ntags: [*b, y]\n---\nbody\n", "a.md", "tags: x, y\nbody\n"),
+        ("a.md", "---\ntitle: T: u\ntags:\n- a\n- b\nabstract: |\n  the long text\n  of it\n---\nbody\n", "T: u",
+         "tags: a b - abstract: the long text of it\nbody\n"),
+        ("a.md", "---\nThere was a fox.\nNote: it was red: very red.\nHe ran.\n---\nbody\n", "a.md",
+         "---\nThere was a fox.\nNote: it was red: very red.\nHe ran.\n---\nbody\n"),
+        ("a.md", "---\nDear diary: today I saw a heron\ndate: Tue, 14 May 2024\n---\nbody\n", "a.md",
+         "Dear diary: today I saw a heron\nbody\n"),
+        ("a.md", "+++\n[taxonomies]\ntags = ['a']\n[seo]\nlead = 'what nobody had ever seen'\n+++\nbody\n", "a.md",
+         "tags: a - lead: what nobody had ever seen\nbody\n"),
+        ("a.md", "---\nauthor:\n  - name: Ann Bee\n    orcid: 7\n  - Bob\n---\nbody\n", "a.md",
+         "author: Ann Bee, 7, Bob\nbody\n"),
+        ("a.md", "---\nsummary: 橋を渡る人\nfrage: 今日は何を食べますか\nlayout: post\n---\nbody\n", "a.md",
+         "summary: 橋を渡る人 - frage: 今日は何を食べますか\nbody\n"),
     ],
-)
+)  # fmt: skip
 def test_front_matter_of_every_kind(name, data, title, text):
     (document,) = read_bytes(name, data.encode())
     assert (document.title, document.text) == (title, text)
+
+
+def test_a_description_after_very_many_values_is_read():
+    matter = "".join(f"key{n}: {n}\n" for n in range(99))
+    (document,) = read_bytes("a.md", f"---\n{matter}description: the honey\n---\nbody\n".encode())
+    assert document.text == "description: the honey\nbody\n"
 
 
 @pytest.mark.parametrize("matter", ["[" * 15_000, "- " * 7_000, "a: " + "{b: " * 4_000, "a = " + "[" * 9_000])
@@ -70,3 +88,30 @@ def test_front_matter_of_every_kind(name, data, title, text):
 def test_front_matter_that_is_nested_deep_is_harmless(mark, matter):
     (document,) = read_bytes("a.md", f"{mark}\n{matter}\n{mark}\nbody\n".encode())
     assert document.text.endswith("body\n")
+
+
+PRIVATE = (
+    f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{'MIIEabc+' * 9}\n-----END RSA PRIVATE KEY-----\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text", "said"),
+    [
+        ("a.md", f"# A\n\nbefore\n{PRIVATE}after\n", "# A\n\nbefore\n…\n\n\n\n\nafter\n", "in line 4"),
+        ("a.md", f"---\ntags: b\n---\n{PRIVATE}after\n", "tags: b\n…\n\n\n\n\nafter\n", "in line 4"),
+        ("a.csv", f'who,what\nAnn,"{PRIVATE}"\n', "who: Ann - what: …", "in line 2"),
+        ("a.html", f"<p>before<pre>{PRIVATE}</pre>", "before\n\n```\n…\n\n\n\n\n```", "in the text"),
+        ("a.py", f'x = 1\ny = """{PRIVATE}"""\n', 'x = 1\ny = """…\n\n\n\n\n"""\n', "in line 2"),
+    ],
+)
+def test_a_private_key_within_a_text_is_left_out_and_said(name, data, text, said):
+    left_out = LeftOut()
+    (document,) = read_bytes(name, data.encode(), left_out=left_out)
+    assert (document.text, str(left_out)) == (text, f"1 private key left out: private key {said} is not read")
+    assert "MIIE" in next(read_bytes(name, data.encode(), is_wanted=True)).text
+
+
+def test_what_only_speaks_of_private_keys_is_read():
+    text = "A file begins with -----BEGIN PRIVATE KEY----- and ends with -----END PRIVATE KEY-----.\n"
+    assert next(read_bytes("a.md", text.encode())).text == text

@@ -26,7 +26,7 @@ def vector(number):
 
 def add(tables, numbers, vector=vector):
     rows = pa.RecordBatch.from_pylist([chunk_to_row(chunk(number)) for number in numbers], schema=chunk_schema(None))
-    tables.add(rows, np.stack([vector(number) for number in numbers]))
+    tables.add(rows, np.stack([vector(number) for number in numbers]), [b""] * len(numbers))
 
 
 def n_segments(tables):

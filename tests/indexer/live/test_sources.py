@@ -86,13 +86,13 @@ def test_an_index_whose_files_were_all_deleted_is_empty_and_can_grow_again(docs,
     for file in docs.glob("*.md"):
         file.unlink()
     report = run()
-    assert (report.n_documents, report.n_chunks, report.changed) == (0, 0, True)
+    assert (report.documents, report.chunks, report.changed) == (0, 0, True)
     index = Index.open(docs)
     with Searcher(index, encoder=tiny_encoder) as searcher:
         assert len(searcher.search("water", 3, mode).hits) == 0
     assert level_of(measure_drift(index).standard_errors) == "none"
     (docs / "new.md").write_text("the water is in the river")
-    assert run().n_documents == 1
+    assert run().documents == 1
     with Searcher(Index.open(docs), encoder=tiny_encoder) as searcher:
         assert [hit.chunk.path for hit in searcher.search("water", 3, mode).hits] == ["new.md"]
 

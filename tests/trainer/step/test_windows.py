@@ -13,12 +13,6 @@ from trainer.loss.whitening_head import TokenWeights
 from trainer.recipe import Objective
 from trainer.step.gradcache import GradCache
 
-KINDS = ["running", "restarted"]
-
-
-def config_of(kind, **keys):
-    return replace(WINDOWED, window_positions=kind, **keys)
-
 
 def loss_of(head):
     objective = Objective(contextual=True, query_negatives=True, margin=0.1)
@@ -34,9 +28,7 @@ def pooled_one_by_one(model, batch, weights, keys, values):
         for window in split_windows([lengths[row] for row in own], WINDOWED.window_tokens, 0):
             rows = [own[at] for at in window]
             ids = torch.cat([batch.documents.ids[row, : lengths[row]] for row in rows])
-            is_restarted = model.config.window_positions == "restarted"
-            places = torch.cat([torch.arange(lengths[row]) for row in rows]) if is_restarted else None
-            states, start = stage.states(ids[None], None, keys, values, places)[0], 0
+            states, start = stage.states(ids[None], None, keys, values)[0], 0
             for row in rows:
                 part = slice(start, start + lengths[row])
                 share = weights[ids[part]] / weights[ids[part]].sum()
@@ -72,11 +64,10 @@ def cached(model, head, batch, micro_batch):
     return output.loss.item(), gradients(model, head)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("first_stage", ["own", "shared"])
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
-def test_the_cache_over_windows_gives_the_full_graphs_gradient(kind, first_stage, micro_batch):
-    batch, config = make_window_batch(), config_of(kind, first_stage=first_stage)
+def test_the_cache_over_windows_gives_the_full_graphs_gradient(first_stage, micro_batch):
+    batch, config = make_window_batch(), replace(WINDOWED, first_stage=first_stage)
     loss, expected = full_graph(*make_student(config), batch)
     found_loss, found = cached(*make_student(config), batch, micro_batch)
     assert found_loss == pytest.approx(loss, abs=1e-5) and found.keys() == expected.keys()
@@ -84,10 +75,9 @@ def test_the_cache_over_windows_gives_the_full_graphs_gradient(kind, first_stage
         torch.testing.assert_close(gradient, expected[name], atol=1e-5, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("has_context", [False, True])
-def test_held_out_windows_have_the_vectors_of_windows_that_are_read_alone(kind, has_context):
-    batch, (model, head) = make_window_batch(), make_student(config_of(kind))
+def test_held_out_windows_have_the_vectors_of_windows_that_are_read_alone(has_context):
+    batch, (model, head) = make_window_batch(), make_student(WINDOWED)
     weights = TokenWeights(TINY.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu")).of(batch, head)()
     read = batch.in_context(batch.context_texts, is_null=not has_context)
     _, found = GradCache(model.eval(), head, 5).vectors(read, weights)

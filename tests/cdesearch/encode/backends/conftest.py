@@ -8,5 +8,5 @@ from cdesearch.encode.backends import endpoint
 def server(tiny_encoder, monkeypatch):
     """A server of embeddings that is asked again after a short wait."""
     monkeypatch.setattr(endpoint, "FIRST_WAIT", 0.01)
-    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+    with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
         yield server

@@ -41,14 +41,14 @@ def first(times, fail):
 @pytest.mark.parametrize("writes_lists", [False, True])
 def test_every_text_gets_the_vector_of_the_model(server, tiny_encoder, writes_lists):
     server.writes_lists = writes_lists
-    np.testing.assert_allclose(asked(server), tiny_encoder.encode_each(TEXTS, "document", None), atol=1e-6)
+    np.testing.assert_allclose(asked(server), tiny_encoder.encode(TEXTS, "document", None), atol=1e-6)
     assert sorted(server.embedded) == sorted(TEXTS)
 
 
 def test_vectors_are_put_in_order_by_their_numbers_and_scaled_to_length_one(server, tiny_encoder):
-    server.encode = lambda texts: tiny_encoder.encode_each(texts, "document", None) * 7
+    server.encode = lambda texts: tiny_encoder.encode(texts, "document", None) * 7
     server.misbehave = lambda handler, texts: handler.embed(texts, lambda rows: rows[::-1]) or True
-    np.testing.assert_allclose(asked(server), tiny_encoder.encode_each(TEXTS, "document", None), atol=1e-6)
+    np.testing.assert_allclose(asked(server), tiny_encoder.encode(TEXTS, "document", None), atol=1e-6)
 
 
 def test_a_request_has_a_limited_number_of_texts_and_characters(server):
@@ -88,7 +88,7 @@ def test_some_requests_run_at_the_same_time_and_no_more(server):
 )
 def test_a_temporary_failure_is_repeated(server, tiny_encoder, fail):
     server.misbehave = first(2, fail)
-    expected = tiny_encoder.encode_each(["the cat"], "document", None)
+    expected = tiny_encoder.encode(["the cat"], "document", None)
     np.testing.assert_allclose(asked(server, ["the cat"]), expected, atol=1e-6)
     assert len(server.requests) == 3
 

@@ -42,7 +42,7 @@ BATCHES = {
 def test_a_batch_that_a_server_refuses_as_too_large_is_halved_and_the_limit_is_remembered(server, tiny_encoder, name):
     server.misbehave = lambda handler, texts: len(texts) > 8 and handler.reply(*BATCHES[name])
     client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
-    expected = tiny_encoder.encode_each(TEXTS, "document", None)
+    expected = tiny_encoder.encode(TEXTS, "document", None)
     np.testing.assert_allclose(asked(client, TEXTS), expected, atol=1e-6)
     server.requests.clear()
     np.testing.assert_allclose(asked(client, TEXTS), expected, atol=1e-6)

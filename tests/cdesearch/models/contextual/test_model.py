@@ -21,14 +21,24 @@ def inputs(n_texts=3, length=9):
     ids = torch.randint(4, 100, (n_texts, length))
     mask = torch.ones_like(ids)
     mask[0, 5:] = 0
-    return ids, mask, torch.ones(n_texts, length), torch.zeros(D), torch.eye(D)
+    return ids, mask, torch.ones(n_texts, length)
+
+
+def vectors(model, texts, context=None, is_null=None):
+    """The unit vectors of texts in a context (J, d), or else in the null one."""
+    ids, mask, weights = texts
+    if context is None:
+        context, is_null = torch.zeros(model.config.null_slots, D), torch.ones(model.config.null_slots, dtype=bool)
+    is_null = torch.zeros(len(context), dtype=torch.bool) if is_null is None else is_null
+    prepared = model.prepare_context(context, is_null, model.cache(context, is_null))
+    return functional.normalize(model.pooled(ids, mask, weights * mask, prepared)[0], dim=-1)
 
 
 @pytest.mark.parametrize("config", [TINY, SINK, JOINT])
 @torch.no_grad()
 def test_the_vectors_depend_on_the_context(config):
     model = make_model(config)
-    one, other = (model(*inputs(), context)[1] for context in torch.randn(2, 12, D) * 3)
+    one, other = (vectors(model, inputs(), context) for context in torch.randn(2, 12, D) * 3)
     assert (one - other).abs().max() > 1e-3
 
 
@@ -36,7 +46,7 @@ def test_the_vectors_depend_on_the_context(config):
 @torch.no_grad()
 def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together(config):
     model, context = make_model(config), torch.randn(7, D)
-    ids, mask, weights, shift, projection = inputs()
+    ids, mask, weights = inputs()
     stage = model.second_stage
     text = stage.backbone.embed(ids)
     rows = stage.project_context(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
@@ -56,16 +66,16 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together(co
         text = block.norm(hidden + block.down(functional.gelu(block.up(hidden))))
         rows = block(rows, None)
     uncached = functional.normalize(mean_pool(text, weights * mask), dim=-1)
-    torch.testing.assert_close(model(ids, mask, weights, shift, projection, context)[1], uncached, atol=1e-5, rtol=0)
+    torch.testing.assert_close(vectors(model, inputs(), context), uncached, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("config", [TINY, SINK])
 @torch.no_grad()
 def test_with_zero_gates_the_model_is_the_plain_biencoder(config):
     model = make_model(config, gate=0.0)
-    ids, mask, *rest = inputs()
+    ids, mask, _ = inputs()
     plain = functional.normalize(mean_pool(model.second_stage.backbone(ids, mask), mask), dim=-1)
-    torch.testing.assert_close(model(ids, mask, *rest, torch.randn(12, D))[1], plain, atol=1e-6, rtol=0)
+    torch.testing.assert_close(vectors(model, inputs(), torch.randn(12, D)), plain, atol=1e-6, rtol=0)
 
 
 def test_gates_that_are_zero_get_their_gradient_in_training_and_skip_the_context_otherwise():
@@ -74,7 +84,7 @@ def test_gates_that_are_zero_get_their_gradient_in_training_and_skip_the_context
     assert model.cache(torch.randn(12, D), is_null) is None and not model.reads_context
     model.train()
     assert model.reads_context
-    model(*inputs(), torch.randn(12, D))[1][:, 0].sum().backward()
+    vectors(model, inputs(), torch.randn(12, D))[:, 0].sum().backward()
     assert all(gate.grad.abs().sum() > 0 for gate in model.second_stage.gates)
     with torch.no_grad():
         assert not model.reads_context
@@ -89,20 +99,19 @@ def test_the_null_vector_in_all_some_or_no_slots(config):
     model, context = make_model(config), torch.randn(config.context_size, D)
     null = torch.ones(config.context_size, dtype=torch.bool)
     half = torch.arange(config.context_size) % 2 == 0
-    everywhere = model(*inputs(), context, null)[1]
-    torch.testing.assert_close(everywhere, model(*inputs())[1], atol=1e-5, rtol=0)
+    everywhere = vectors(model, inputs(), context, null)
+    torch.testing.assert_close(everywhere, vectors(model, inputs()), atol=1e-5, rtol=0)
     swapped = torch.where(half[:, None], model.second_stage.null, context)
-    torch.testing.assert_close(model(*inputs(), context, half)[1], model(*inputs(), swapped)[1])
-    assert (everywhere - model(*inputs(), context, ~null)[1]).abs().max() > 1e-4
+    torch.testing.assert_close(vectors(model, inputs(), context, half), vectors(model, inputs(), swapped))
+    assert (everywhere - vectors(model, inputs(), context, ~null)).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("config", [TINY, SINK])
 @torch.no_grad()
 def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
     model, context = make_model(config), torch.randn(5, D)
-    ids, mask, weights, shift, projection = inputs()
-    alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
-    together = model(ids, mask, weights, shift, projection, context)[1]
+    alone = vectors(model, [part[:1, :5] for part in inputs()], context)
+    together = vectors(model, inputs(), context)
     torch.testing.assert_close(alone[0], together[0], atol=1e-5, rtol=0)
 
 
@@ -110,7 +119,7 @@ def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
 @torch.no_grad()
 def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_layers):
     model = make_model(replace(JOINT, backbone=replace(JOINT.backbone, n_layers=n_layers)))
-    stage, context, (ids, mask, *_) = model.second_stage, torch.randn(12, D), inputs()
+    stage, context, (ids, mask, _) = model.second_stage, torch.randn(12, D), inputs()
     null = torch.arange(12) == 3
     rows = stage.project_context(context, null).expand(len(ids), -1, -1)
     rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
@@ -126,7 +135,7 @@ def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_lay
 def test_packed_texts_have_the_vectors_of_padded_ones(device, config):
     dtype, tolerance = (torch.float32, 1e-5) if device == "cpu" else (torch.bfloat16, 3e-2)
     stage = make_model(config).second_stage.to(device, dtype)
-    ids, mask, weights, _, _ = (value.to(device) for value in inputs())
+    ids, mask, weights = (value.to(device) for value in inputs())
     with torch.no_grad():
         context = torch.randn(7, D, device=device, dtype=dtype)
         keys, values = stage.cache(context, torch.zeros(7, dtype=bool, device=device))

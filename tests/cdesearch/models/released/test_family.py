@@ -53,7 +53,7 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
 def test_a_folder_is_indexed_and_searched_with_a_released_checkpoint(tmp_path, documents, variant):
     folder, _ = released_folder(tmp_path / "released", variant)
     report = build([documents], Options(model=folder), Silent())
-    assert report.n_documents == report.embedded == len(CORPUS)
+    assert report.documents == report.embedded == len(CORPUS)
     found = cdesearch.open(documents)
     assert found.index.manifest.model == str(folder) and found.index.manifest.context_size == 12
     assert_finds_what_it_holds(found)

@@ -43,7 +43,7 @@ def test_status_shows_every_index(agent):
         ({"query": "a", "k": "--5"}, "The parameter k should be a valid integer, not --5."),
         ({"query": "a", "k": 10**40}, "The parameter k should be less than or equal to 100, not 1000000"),
         ({"query": "a", "k": 2.5}, "The parameter k should be a valid integer"),
-        ({"query": "a", "mode": "magic"}, "The parameter mode should be 'hybrid', 'rerank', 'dense' or 'text'"),
+        ({"query": "a", "mode": "magic"}, "The parameter mode should be 'hybrid', 'dense' or 'text'"),
         ({"query": "a", "max_tokens": 1}, "greater than or equal to 250"),
         ({"query": "a", "offset": 501}, "The parameter offset should be less than or equal to 500, not 501."),
         ({"query": ["a"]}, "The parameter query should be a valid string, not ['a']."),

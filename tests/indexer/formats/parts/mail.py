@@ -89,8 +89,24 @@ MAILS = [
     Part(MAIL, "plain text beside a picture", ".eml", alternative("@.", "<img src='a.png'>")),
     Part(MAIL, "name of an attachment", ".eml", attached("@.png")),
     Part(MAIL, "attachment", ".eml", attached("a.md", "# Title\n\n")),
+    Part(
+        MAIL,
+        "attached archive",
+        ".eml",
+        message(
+            lambda made, sentence: made.add_attachment(
+                zipped({"a.md": sentence}), maintype="application", subtype="zip", filename="a.zip"
+            )
+        ),
+    ),
     Part(MAIL, "forwarded message", ".eml", message(forwarded)),
     Part(MAIL, "message without suffix", "", message(plain)),
+    Part(
+        MAIL,
+        "message that is called a text",
+        ".txt",
+        message(lambda made, sentence: made.set_content(f"{sentence}.", cte="base64")),
+    ),
     Part("Apple Mail (.emlx)", "plain text", ".emlx", lambda sentence: b"900 \nFrom: a\n\n" + sentence.encode()),
     Part("Mailbox (.mbox, Thunderbird)", "first message", ".mbox", mailbox()),
     Part("Mailbox (.mbox, Thunderbird)", "second message", ".mbox", mailbox(in_second=True)),
@@ -141,10 +157,12 @@ HTML = text_parts(
         "quotation": "<blockquote>@</blockquote>",
         "details": "<details><summary>a</summary>@</details>",
         "form": "<form>@ <input></form>",
+        "value of a form": "<form>Name: <input value='@'></form>",
     },
     {
         "navigation": "<nav>@</nav><p>text</p>",
         "comment": "<p>text<!-- @ --></p>",
+        "hidden value or button of a form": "<p>text<input type=hidden value='@'><input type=submit value='@'>",
         "script": "<script>// @</script><p>text</p>",
         "style": "<style>/* @ */</style><p>text</p>",
         "template": "<template>@</template><p>text</p>",

@@ -91,6 +91,8 @@ PARTS = [
     Part("Markdown front matter", "tags", ".md", text("---\ntags: [a, SENTENCE]\n---\nbody\n")),
     Part("Markdown front matter", "description", ".md", text("+++\ndescription = 'SENTENCE'\n+++\nbody\n")),
     Part("Markdown front matter", "text between two rules", ".md", text("---\nSENTENCE.\n---\nbody\n")),
-    Part("Markdown front matter", "other keys", ".md", text("---\ntitle: x\nlayout: SENTENCE\n---\nbody\n"),
+    Part("Markdown front matter", "sentences of other keys", ".md", text("---\nseo:\n  lead: SENTENCE\n---\nbody\n")),
+    Part("Markdown front matter", "other values", ".md",
+         lambda one: "\n".join(["---", *(f"{word}: {word}" for word in one.split()), "---", "body"]).encode(),
          is_read=False),
 ]  # fmt: skip
