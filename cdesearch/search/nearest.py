@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.encode.token_signs import N_BYTES
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.neighbours import Scores
 from cdesearch.store.damage import damaged
@@ -23,6 +24,7 @@ SMALLEST_PART, MOST_PARTS = 1_000, 4_096  # chunks of a part, and parts of an in
 # In three times as many chunks, the same share of the nearest ones is in twice as many parts of 1,000: in 8,000, 24,000
 # and 73,000 real texts, 5, 11 and 22 parts hold 95% of them.
 PARTS_SEARCHED, OF_CHUNKS, GROWTH = 100, 200_000, 2 / 3
+MOST_TOKENS = 10_000  # of a chunk
 ALL_PARTS = 0  # the value of `maximum_nprobes` that sets no limit
 
 
@@ -47,6 +49,8 @@ class Found:
         documents, paths, tokens = (
             table[name].to_pylist() if name in table.column_names else () for name in ("document_id", "path", TOKENS)
         )
+        if any(len(one) % N_BYTES or len(one) > MOST_TOKENS * N_BYTES for one in tokens):
+            raise damaged(index.place, "it holds tokens of an impossible size")
         scores = table[score].to_numpy().astype(np.float64)
         return cls(table["_rowid"].to_numpy(), scores, vectors, documents, paths, tokens)
 

@@ -12,6 +12,7 @@ from indexer.formats.encoding import without_surrogates
 from indexer.formats.format import Fields
 
 MAX_FIELDS = 64  # values of one document
+NOTHING = ("", "")  # an empty value, which counts: repeated by reference, such values have no end either
 MAX_NAME, MAX_VALUE = 60, 500  # characters
 MAX_DEPTH = 3  # of objects and lists in each other
 MOST_NUMBERS = 16  # in a list; a longer one is a vector or a curve, and is left out
@@ -38,11 +39,12 @@ def _texts(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict | list):
         is_long = isinstance(value, list) and len(value) > MOST_NUMBERS
         if depth == MAX_DEPTH or (is_long and isinstance(value[0], int | float)):
+            yield NOTHING
             return
         items = [(name, one) for one in value]
         if isinstance(value, dict):
             items = [(f"{name}.{key}", one) for key, one in value.items()]
-        yield from fields_of(items[: MAX_FIELDS + 1], depth + 1)
+        yield from fields_of(items[: MAX_FIELDS + 1], depth + 1) if items else [NOTHING]
     elif value is not None and not isinstance(value, bytes):
         yield name, str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from dataclasses import replace
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -10,6 +11,7 @@ from indexer.formats.fields import fields_of
 from indexer.formats.format import Document
 
 MAX_MATTER = 20_000  # characters
+MOST_VALUES = 10_000  # that are looked at for texts
 # What is searched and shown in a line at the start of the text, as are sentences. Other keys are only fields.
 TEXTS = frozenset({
     "subtitle", "description", "summary", "alias", "aliases", "tag", "tags", "keywords", "categories", "author",
@@ -70,7 +72,8 @@ def _yaml(matter: str) -> Any:
 def _texts(values: dict[str, Any]) -> dict[str, list[str]]:
     """What is searched, each once, by the keys that name it, or else by the last ones."""
     found: dict[str, list[str]] = {}
-    for path, value in (pair for one in values.items() for pair in fields_of([one])):
+    pairs = (pair for one in values.items() for pair in fields_of([one]))
+    for path, value in islice(pairs, MOST_VALUES):  # repeated by reference, they have no end
         names, text = path.split("."), _in_a_line(value)
         name = next((one for one in names if one.lower() in TEXTS), "")
         n_words = sum(any(map(str.isalpha, word)) for word in text.split()) + len(_UNSPACED.findall(text))

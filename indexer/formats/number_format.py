@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from math import isfinite
 from typing import NamedTuple
@@ -15,6 +15,7 @@ BUILT_IN = {
     1: "0", 2: "0.00", 9: "0%", 10: "0.00%",
     **dict.fromkeys((3, 5, 6, 37, 38, 41, 42), "#,##0"), **dict.fromkeys((4, 7, 8, 39, 40, 43, 44), "#,##0.00"),
 }  # fmt: skip
+LONGEST = 255  # characters of a code, as in Excel
 NEGATIVE = 1  # the section of a code for negative numbers, if there is one
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]?|\[(?P<condition>[^\]]*)\]?|[_*].'
@@ -40,8 +41,8 @@ def codes_of_styles(codes: dict[str, str], used: Iterable[str]) -> list[str]:
 
 def shown_number(number: float, code: str, epoch: datetime) -> str:
     """A number in the format of a code; `epoch` is the day from which dates are counted."""
-    is_date, is_duration, sections = _parsed(code)
-    with suppress(InvalidOperation, OverflowError, ValueError):  # too many digits, or a day that no calendar has
+    is_date, is_duration, sections = _parsed(code[:LONGEST])
+    with suppress(ArithmeticError, ValueError):  # too many digits, or a day that no calendar has
         if is_date:
             return _date(number, epoch, is_duration=is_duration)
         if sections and isfinite(number):

@@ -12,7 +12,8 @@ from indexer.formats.format import MAX_TITLE, Document, LeftOut
 from indexer.formats.front_matter import without_front_matter
 
 _PRIVATE_KEY = re.compile(
-    r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----(?:[^-]|-(?!----)){40,20000}-----END \1-----"
+    r"-{0,5}BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
+    r"(?:(?:[^-]|-(?!----)){40,50000}-----END \1-{0,5}|(?:\s*[A-Za-z0-9+/=]{16,100}(?![\w+/]))+)"  # or it is cut off
 )
 
 
@@ -38,6 +39,10 @@ def without_private_keys(document: Document, left_out: LeftOut) -> Document:
         left_out.add(f"in line {numbers[line]}" if document.has_lines else "in the text", "is not read", "private key")
         return "…" + "\n" * found[0].count("\n")
 
+    if any("PRIVATE KEY" in text for text in (document.title, *(value for _, value in document.fields))):
+        title = _PRIVATE_KEY.sub("…", document.title)
+        fields = tuple((name, _PRIVATE_KEY.sub("…", value)) for name, value in document.fields)
+        document = replace(document, title=title, fields=fields)
     if "PRIVATE KEY" not in document.text or _PRIVATE_KEY.search(document.text) is None:
         return document
     return _changed(document, lambda text: _PRIVATE_KEY.sub(left, text))

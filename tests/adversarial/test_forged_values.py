@@ -144,6 +144,10 @@ FORGED = {
         *(rows("chunks", place=text) for text in ("x", "[" * 100_000)),
     ],
     "not numbers": [rows("chunks", vector=lambda vector: [float("nan")] * len(vector))],
+    "tokens of an impossible size": [
+        rows("chunks", tokens=lambda tokens: tokens[:-1]),
+        rows("chunks", tokens=lambda _: bytes(50_000)),
+    ],
     r"context\.safetensors": [claims_more],
     ".": [manifest(dimension=385), *map(cut_manifest_of_lance, (0, 40))],
 }

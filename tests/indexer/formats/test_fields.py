@@ -102,3 +102,5 @@ def test_front_matter_that_repeats_its_values_by_reference_is_harmless():
     lists = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 60)}]\n" for n in range(1, 9))
     objects = "".join(f"b{n}: &b{n} {{{', '.join(f'k{i}: *b{n - 1}' for i in range(60))}}}\n" for n in range(1, 9))
     assert len(fields("a.md", f"---\na0: &a0 x\nb0: &b0 ''\n{lists}{objects}---\nbody\n")[0]) <= MAX_FIELDS
+    empty = lists.replace("a1: &a1 [", "a1: &a1 [[], ") + "".join(f"c{n}: *a8\n" for n in range(900))
+    assert fields("a.md", f"---\na0: &a0 []\n{empty}---\nbody\n")[0] == ()

@@ -95,6 +95,9 @@ PRIVATE = (
 )
 
 
+CUT = f"-----BEGIN PRIVATE KEY-----\n{'MIIEabc+' * 8}\n{'MIIEabc+' * 8}\n"  # without its end
+
+
 @pytest.mark.parametrize(
     ("name", "data", "text", "said"),
     [
@@ -102,6 +105,7 @@ PRIVATE = (
         ("a.md", f"---\ntags: b\n---\n{PRIVATE}after\n", "tags: b\n…\n\n\n\n\nafter\n", "in line 4"),
         ("a.csv", f'who,what\nAnn,"{PRIVATE}"\n', "who: Ann - what: …", "in line 2"),
         ("a.html", f"<p>before<pre>{PRIVATE}</pre>", "before\n\n```\n…\n\n\n\n\n```", "in the text"),
+        ("a.log", f"before\n{CUT}and more\n", "before\n…\n\n\nand more\n", "in line 2"),
         ("a.py", f'x = 1\ny = """{PRIVATE}"""\n', 'x = 1\ny = """…\n\n\n\n\n"""\n', "in line 2"),
     ],
 )
@@ -110,6 +114,12 @@ def test_a_private_key_within_a_text_is_left_out_and_said(name, data, text, said
     (document,) = read_bytes(name, data.encode(), left_out=left_out)
     assert (document.text, str(left_out)) == (text, f"1 private key left out: private key {said} is not read")
     assert "MIIE" in next(read_bytes(name, data.encode(), is_wanted=True)).text
+
+
+def test_a_private_key_in_a_title_or_a_field_is_left_out():
+    key = " ".join(PRIVATE.split("\n")).strip()
+    (document,) = read_bytes("a.md", f"---\ntitle: {key}\nsecret: {key}\n---\nbody\n".encode())
+    assert document.title == "…" and ("secret", "…") in document.fields
 
 
 def test_what_only_speaks_of_private_keys_is_read():
