@@ -6,20 +6,19 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-REST_CLIENT = "lance_namespace_urllib3_client"
-EMBEDDINGS = "lancedb.embeddings."
+REST_CLIENT, FUNCTIONS, EMBEDDINGS = "lance_namespace_urllib3_client", "lancedb.functions", "lancedb.embeddings."
 NEEDED = {f"{EMBEDDINGS}{name}" for name in ("base", "registry", "utils")}
 
 
 def shorten_cold_start() -> None:
-    """Leave out LanceDB's REST client and models, its checks of its own classes, and pandas."""
+    """Leave out LanceDB's REST client, embedding models and functions, its checks of its own classes, and pandas."""
     leave_out_rest_client()
     _leave_out_checks()
     leave_out_pandas()
 
 
 def leave_out_rest_client() -> None:
-    """Save the second that LanceDB takes to import its REST client and modules for embedding models.
+    """Save the second that LanceDB takes to import its REST client, embedding models and functions of users.
 
     Only the command line does this: a program that imports `cdesearch` may need the client itself.
     """
@@ -44,11 +43,11 @@ def allow_pandas() -> None:
 
 
 class _Empty(MetaPathFinder, Loader):
-    """Finds the modules of the REST client and of embedding models, and makes each of them empty."""
+    """Finds the modules that `leave_out_rest_client` names, and makes each of them empty."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
         is_model = fullname.startswith(EMBEDDINGS) and fullname not in NEEDED
-        is_empty = is_model or fullname.partition(".")[0] == REST_CLIENT
+        is_empty = is_model or fullname == FUNCTIONS or fullname.partition(".")[0] == REST_CLIENT
         return ModuleSpec(fullname, self, is_package=True) if is_empty else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
