@@ -21,8 +21,9 @@ from cdesearch.search.request import Filters, Globs, K, Searches, SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
+from cdesearch.store.changes import may_be_behind
 from cdesearch.store.index import Index, open_each
-from cdesearch.store.place import Place, parse_place
+from cdesearch.store.place import Place, on_disk, parse_place
 from cdesearch.store.vector_format import VectorKind
 
 ASYNCHRONOUS = 4  # searches of `asearch` that run at the same time; the others wait
@@ -143,9 +144,10 @@ class OpenIndex(_Opened):
 
     def _bring_up_to_date(self) -> None:
         self._searcher.reload()
-        if self._update_if_stale:
+        if self._update_if_stale and may_be_behind(self.index):
             with self._updating:
-                line = BUILDER.quick(self.index, **self._options, encoder=self._searcher.loaded_encoder)
+                encoder = self._searcher.loaded_encoder
+                line = BUILDER.quick(self.index, **self._options, encoder=encoder, in_background=False)
             if line:
                 warnings.warn(line, stacklevel=4)
             self._searcher.reload()
@@ -185,6 +187,8 @@ def open(
             )
         return OpenIndexes(Together.open(open_each(map(_place, folder)), device, named))
     index = Index.open(None if folder is None else _place(folder))
+    if update_if_stale:
+        on_disk(index.place, "open(update_if_stale=True)")
     return OpenIndex(Searcher(index, device=device, model=named), device, named, update_if_stale=update_if_stale)
 
 

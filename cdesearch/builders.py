@@ -55,6 +55,15 @@ class BuildReport:
         return int(Index(self.folder).documents.count_rows("n_chunks = 0"))
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a build of a folder that has no index would read."""
+
+    n_files: int
+    n_bytes: int
+    seconds: float  # an estimate of its time on two cores
+
+
 class Tools(Protocol):
     """A loaded model and a pool of processes, which all updates of `keep_up` use."""
 
@@ -75,6 +84,9 @@ class Builder(Protocol):
     ) -> BuildReport:
         """Build or update the index of files and folders without output; `options` are those of `cdesearch.build`."""
 
+    def survey(self, folder: "Path") -> Survey:
+        """What the first build of a folder would read, with the settings of a new index."""
+
     def changes(self, index: "Index") -> dict[str, int]:
         """How many files are `new`, `modified` and `deleted` since the last run."""
 
@@ -85,8 +97,13 @@ class Builder(Protocol):
         device: "Device" = "auto",
         model: "Model | None" = None,
         encoder: "Encoder | None" = None,
+        in_background: bool = True,
     ) -> str | None:
-        """Update the index if that takes less than a second; otherwise return a line about the pending changes."""
+        """Update the index if that takes about a second; otherwise return a line about what it lacks.
+
+        The line names the command for it, unless the update is started `in_background`. Never raises CdesearchError
+        for an update that fails, because the index answers nevertheless.
+        """
 
     def stale(self, manifest: "Manifest") -> str | None:
         """A sentence that says why the context no longer describes the corpus; None if it does."""

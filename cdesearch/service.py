@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from cdesearch import __version__
 from cdesearch.errors import CdesearchError
+from cdesearch.fresh import Check, UpToDate
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import Surroundings, surroundings_of
 from cdesearch.search.options import PARAMETERS
@@ -64,30 +65,42 @@ def root_of(service: SearchService, hit: Hit) -> Path:
 
 
 def open_service(
-    indexes: Mapping[str, Index], model: Model | None = None, *, asks_server: bool = True
+    indexes: Mapping[str, Index],
+    model: Model | None = None,
+    *,
+    asks_server: bool = True,
+    say: Callable[[str], None] | None = None,
 ) -> SearchService:
     """What searches these indexes: a running server of all of them if there is one, otherwise this process.
 
-    With `model`, or without `asks_server`, no server is asked. Nothing is loaded before the first search.
+    With `model`, or without `asks_server`, no server is asked. Nothing is loaded before the first search. With `say`,
+    this process takes changes of files into the indexes (see `UpToDate`); a server watches the files by itself.
     """
     if asks_server and model is None:
-        server = _find_server(indexes, lambda: _open_here(indexes, None))
+        server = _find_server(indexes, lambda: _open_here(indexes, None, say))
         if server is not None:
             return server
-    return _open_here(indexes, model)
+    return _open_here(indexes, model, say)
 
 
-def _open_here(indexes: Mapping[str, Index], model: Model | None) -> SearchService:
+def _open_here(indexes: Mapping[str, Index], model: Model | None, say: Callable[[str], None] | None) -> SearchService:
+    checks = [Check() for _ in indexes]
+    if say is not None:  # at once, so that the files are checked while libraries and the model are loaded
+        for check, index in zip(checks, indexes.values(), strict=True):
+            check.begin(index)
     from cdesearch.slim_imports import shorten_cold_start
 
     shorten_cold_start()
     if len(indexes) > 1:
         from cdesearch.search.together import Together
 
-        return Together.open(indexes, model=model)
+        together = Together.open(indexes, model=model)
+        members = [*zip(together.members.values(), checks, strict=True)]
+        return together if say is None else UpToDate(together, members, say)
     from cdesearch.search.searcher import Searcher
 
-    return Searcher(next(iter(indexes.values())), model=model)
+    searcher = Searcher(next(iter(indexes.values())), model=model)
+    return searcher if say is None else UpToDate(searcher, [(searcher, checks[0])], say)
 
 
 def _find_server(indexes: Mapping[str, Index], local: Callable[[], SearchService]) -> "RunningServer | None":

@@ -153,7 +153,9 @@ def index(
             " those that ignore files name, links, and files without text such as images.",
         ),
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait for another run on the same index, as a query may start one.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index files and folders, or update an index. Only new and changed files are read."""

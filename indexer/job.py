@@ -29,6 +29,7 @@ from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabu
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import Shares, main_language
 from indexer.description import BuildInputs
+from indexer.embedding.borrowed import LEAST_CHUNKS, borrow, record_built
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
@@ -100,6 +101,10 @@ class BuildJob(BuildInputs):
         tables = self._tables(building)
         with self.base.checks.reading_tables() if self.base else nullcontext():
             cache = EmbeddingCache(building, self.vectors.first_stage_schema(self.encoder.dimension), self.folder)
+        if self._may_borrow(building, n_chunks) and (lent := borrow(spool, cache, self.encoder, self.folder)):
+            self.progress.note(f"{lent.count:,} texts have vectors in {lent.place}, which are used here as well.")
+            drawn = (self.encoder, self.context_limit, self.settings.seed, lent.context, self.progress)
+            keep_part(building / SAMPLE, draw_sample(spool, *drawn))
         self._fill(building, tables, spool, cache, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
             remove([building])
@@ -119,7 +124,16 @@ class BuildJob(BuildInputs):
         if self.vectors.keeps_first_stage:
             cache.tidy(n_chunks, lambda: self._keys(building, tables))
         self._finish(building, replace(manifest, drift=drift), None if self.vectors.keeps_first_stage else cache)
+        if self.base is None and self.target.place == self.folder and n_chunks >= LEAST_CHUNKS:
+            record_built(self.folder)
         return cache.embedded
+
+    def _may_borrow(self, building: Path, n_chunks: int) -> bool:
+        """Whether a new index may use vectors of another one, which depend on the texts and the weights of tokens."""
+        encoder, is_new = self.encoder, self.base is None and not (self.folder / CURRENT).is_file()
+        is_alone = not (encoder.reads_context or encoder.joins_chunks or encoder.probes is not None)
+        is_large = n_chunks >= LEAST_CHUNKS and self.vectors.keeps_first_stage
+        return is_new and is_alone and is_large and not (building / SAMPLE).is_file()
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""

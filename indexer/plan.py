@@ -214,6 +214,12 @@ class Changes:
     modified: int
     deleted: int
     n_bytes: int  # of new and modified files
+    has_news: bool  # whether an update would record anything, such as other times of the same contents
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The new, modified and deleted files."""
+        return self.new, self.modified, self.deleted
 
 
 def find_changes(index: Index) -> Changes:
@@ -234,6 +240,7 @@ def find_changes(index: Index) -> Changes:
         modified=len(modified),
         deleted=sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
         n_bytes=sum(source.size for source in [*new, *modified]),
+        has_news=plan.has_news,
     )
 
 

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.cli.named_index import IndexOption
-from cdesearch.cli.query import note_outer_index
+from cdesearch.cli.named_index import IndexOption, UpdateOption
+from cdesearch.cli.query import folder_below, note_outer_index
 from cdesearch.errors import LanguageModelError
+from cdesearch.fresh import Check
+from cdesearch.search.options import FLAGS
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.terminal import counted, print_json
+from cdesearch.terminal import counted, print_json, printable
 
 if TYPE_CHECKING:
     from cdesearch.answer.answer import Answer
@@ -25,9 +27,11 @@ def ask(
     k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of hits from which passages are made.")] = 20,
     tokens: Annotated[int, typer.Option(min=50, help="Maximum number of tokens of all passages together.")] = 1500,
     index: IndexOption = None,
+    update: UpdateOption = True,
     path: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Use only files that match this glob, as in `query`.")
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help=FLAGS["--all"].help)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     llm: Annotated[
         str | None,
@@ -52,21 +56,31 @@ def ask(
 ) -> None:
     """Answer a question with citations."""
     from cdesearch.answer.endpoint import chosen_endpoint
+    from cdesearch.search.request import SearchRequest
     from cdesearch.store.index import Index
 
     started = time.perf_counter()
     text = " ".join(question)
     endpoint = chosen_endpoint(llm, llm_model)
     opened = Index.open(index)
+    here: tuple[str, ...] = ()
     if index is None:
         note_outer_index(opened)
+        below = None if every or path else folder_below(opened, SearchRequest(text))
+        here = () if below is None else (str(below),)
+    check = Check()
+    if update:
+        check.begin(opened)
     shorten_cold_start()
     from cdesearch.cli.answers import AnswerPrinter, answer_as_json, found_answer
-    from cdesearch.search.request import SearchRequest
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened)
-    asked = SearchRequest(text, k, path=tuple(path or ()), is_typed=True)
+    if update:
+        searcher.warm()  # while the files are checked
+        if line := check.end(searcher):
+            typer.echo(printable(line), err=True)
+    asked = SearchRequest(text, k, path=tuple(path or here), is_typed=True)
     passages, answer = found_answer(searcher, asked, tokens, is_written=endpoint is not None)
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
@@ -82,6 +96,8 @@ def ask(
     if failure:
         raise failure
     if not answer.is_answered:
+        if here:
+            typer.echo(printable(f"Only {here[0]} was searched: --all asks the whole index."), err=True)
         raise typer.Exit(NO_ANSWER)
 
 

@@ -19,6 +19,7 @@ from cdesearch.cli.command_names import (
 )
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.evaluate import evaluate
+from cdesearch.cli.indexes import indexes
 from cdesearch.cli.models import models
 from cdesearch.cli.named_index import FolderArgument, IndexOption, check_one_index, named_index
 from cdesearch.cli.pager import NoPagerOption, paged
@@ -145,6 +146,7 @@ app.command("models")(models)
 app.command("ask")(ask)
 app.command("eval")(evaluate)
 app.command("trust")(trust)
+app.command("indexes")(indexes)
 
 
 @app.command("open")

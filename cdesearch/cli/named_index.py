@@ -8,7 +8,7 @@ import typer
 
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.models.endpoint_model import parse_model
-from cdesearch.search.options import VALUED
+from cdesearch.search.options import FLAGS, VALUED
 from cdesearch.store.finding import chosen_place, find_index
 from cdesearch.store.guard import check_enterable
 from cdesearch.store.layout import CURRENT, GENERATIONS, MARKER
@@ -30,6 +30,8 @@ IndexesArgument = Annotated[
     ),
 ]
 IndexOption = Annotated[Any, typer.Option("--index", metavar="<path>", parser=parse_place, help=VALUED["--index"].help)]
+
+UpdateOption = Annotated[bool, typer.Option("--update/--no-update", help=FLAGS["--update"].help)]
 
 # The type is Any because typer knows no unions; `parse_model` returns a Path or an EndpointModel.
 ModelOption = Annotated[

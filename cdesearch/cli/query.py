@@ -3,10 +3,9 @@
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cdesearch.builders import BUILDER
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import UNLIKELY, HitGroup, group_hits, search_for_groups, without_unlikely
 from cdesearch.cli.hits.render import (
@@ -19,10 +18,13 @@ from cdesearch.cli.hits.render import (
     show_plain,
 )
 from cdesearch.cli.query_options import QueryOptions
+from cdesearch.errors import IndexNotFoundError
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index, open_each, outer_index
+from cdesearch.store.used import open_used, used_places
 from cdesearch.terminal import is_styled, print_json, printable
 
 LLM_TOKENS = 4_000  # the maximum number of tokens of all passages that are printed for a language model
@@ -42,14 +44,15 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
 
     `meant` is the command that the user may have intended instead of a query.
     """
-    indexes = open_each(options.index or (None,))
-    if not options.index:
-        note_outer_index(next(iter(indexes.values())))
+    indexes, is_nearest = _opened(options, may_build=meant is None)
+    here: Path | None = None
+    if is_nearest:
+        (nearest,) = indexes.values()
+        note_outer_index(nearest)
+        here = None if options.all else folder_below(nearest, options.request)
     if meant:
         _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
-    if options.update:
-        indexes = {name: _updated(index, name if len(indexes) > 1 else "") for name, index in indexes.items()}
-    answer = _answer(options, indexes)
+    answer = _answer(options, indexes, here)
     result, request = answer.result, options.request
     if result.truncated_to is not None:
         _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
@@ -58,19 +61,64 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if answer.matches_no_file:
         _note_filters(options, answer.service)
     kept = result.confident(request.min_confidence)
+    if here is not None and not kept.seems_answered:
+        _note_elsewhere(here, request, answer)
     if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
     is_explained = answer.matches_no_file or (bool(result.hits) and not kept.hits)
     return DONE if _show(options, kept, answer.service, is_explained=is_explained) else NO_HITS
 
 
-def _answer(options: QueryOptions, indexes: Mapping[str, Index]) -> _Answer:
-    """Search the indexes. Passages for a language model need the tokenizer, which a server does not hand out."""
-    service = open_service(indexes, options.model, asks_server=options.format != "llm")
+def _opened(options: QueryOptions, *, may_build: bool) -> tuple[dict[str, Index], bool]:
+    """The indexes of a query, and whether it is the nearest one upward.
+
+    If none is named and none is nearer, those of the user's list are opened, or that of the working directory is made.
+    """
+    if options.index:
+        return open_each(options.index), False
+    try:
+        return open_each((None,)), True
+    except IndexNotFoundError as missing:
+        if not options.yes and used_places():
+            return open_used(), False
+        if not may_build:
+            raise
+        from cdesearch.cli.first_index import build_first_index
+
+        build_first_index(missing, yes=options.yes)
+        return open_each((None,)), True
+
+
+def folder_below(nearest: Index, request: SearchRequest) -> Path | None:
+    """The working directory, if it is below the folder of the nearest index, and the request names no other path."""
+    here = Path.cwd()
+    is_named = request.path or request.query.path
+    is_below = here not in (nearest.folder.parent, nearest.root) and here.is_relative_to(nearest.root)
+    return here if is_below and not is_named else None
+
+
+def _answer(options: QueryOptions, indexes: Mapping[str, Index], here: Path | None) -> _Answer:
+    """Search the indexes, with `here` only the files in this folder.
+
+    Passages for a language model need the tokenizer, which a server does not hand out.
+    """
+    say = (lambda line: _note(printable(line))) if options.update else None
+    service = open_service(indexes, options.model, asks_server=options.format != "llm", say=say)
     request = options.request
+    asked = request if here is None else replace(request, path=(str(here),))
     search = search_for_groups if options.is_grouped else lambda find, k: find(k)
-    result = search(lambda k: service.search(request.for_hits(k)), request.k)
+    result = search(lambda k: service.search(asked.for_hits(k)), request.k)
     return _Answer(result, service, request.has_filter and not result.hits and not service.has_file(request))
+
+
+def _note_elsewhere(here: Path, request: SearchRequest, answer: _Answer) -> None:
+    """Print on stderr if the whole index has hits, or better ones, than the folder that was searched."""
+    whole = answer.service.search(request.for_hits(1))
+    if whole.seems_answered or (whole.hits and not answer.result.hits):
+        (index,) = answer.service.indexes.values()
+        folder, root = here.relative_to(index.root), shown_source(index.root)
+        found = "has better hits" if answer.result.hits else "has hits"
+        _note(printable(f"Only {folder}/ was searched. The rest of {root} {found}: add --all."))
 
 
 def _note_filters(options: QueryOptions, service: SearchService) -> None:
@@ -157,17 +205,6 @@ def _show_passages(query: str, result: SearchResult, service: SearchService) -> 
     words = query_words(query)
     passages = fit_passages(result.hits, LLM_TOKENS, service.tokenizer, lambda hit: best_row(hit, words))
     sys.stdout.write(passages_as_text(located(passages, result.hits), Fence()) + "\n")
-
-
-def _updated(index: Index, name: str) -> Index:
-    """Update the index if that is quick, and return it. Otherwise print on stderr how many changes are pending.
-
-    `name` precedes the line if it is not empty.
-    """
-    line = BUILDER.quick(index)
-    if line:
-        _note(printable(f"{name}: {line}" if name else line))
-    return Index(index.place)
 
 
 def note_outer_index(nearest: Index) -> None:

@@ -20,6 +20,7 @@ class QueryOptions:
 
     request: SearchRequest
     index: tuple[Place, ...] = ()  # none: the nearest index upward; several are searched as one
+    all: bool = False  # whether all of an index above the working directory is searched
     model: Model | None = None
     full: bool = False
     context: int = 0  # lines around each passage
@@ -27,7 +28,8 @@ class QueryOptions:
     group: bool | None = None  # None: only on a terminal
     no_pager: bool = False
     open: bool = False  # whether the best hit is opened instead of printing the hits
-    update: bool = False  # whether the index is brought up to date first, if that is quick
+    yes: bool = False  # whether a folder without an index is indexed without a question
+    update: bool = True  # whether changes of files are taken into the indexes
 
     @classmethod
     def of(cls, text: str, given: Mapping[str, Any]) -> "QueryOptions":

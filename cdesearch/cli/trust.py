@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.cli.usage import agrees
 from cdesearch.errors import IndexUntrustedError, StorageError
 from cdesearch.terminal import printable
 
@@ -46,7 +47,7 @@ def trust(
     if unconfirmed(opened.place, request).is_empty:
         typer.echo(f"This is already confirmed in {trust_file()}.")
         return
-    if not yes and not _agrees():
+    if not yes and not (sys.stdin.isatty() and agrees("Do you trust this index with all this?")):
         raise IndexUntrustedError("Nothing is confirmed.", "`cdesearch trust --yes` confirms without a question.")
     try:
         confirm(opened.place, request)
@@ -56,16 +57,3 @@ def trust(
             f"The confirmation cannot be stored ({error}).",
             "Name the model with --model, and the folders, in each command.",
         ) from None
-
-
-def _agrees() -> bool:
-    """Ask the user at the terminal. Returns False without a terminal or an answer; raises KeyboardInterrupt."""
-    if not sys.stdin.isatty():
-        return False
-    try:
-        return typer.confirm("Do you trust this index with all this?")
-    except typer.Abort as error:
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        typer.echo(err=True)  # the cursor is still in the line of the question
-        return False

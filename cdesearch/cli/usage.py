@@ -1,4 +1,4 @@
-"""Read what users type: errors of typer in one sentence with a remedy, and probabilities, which typer cannot read."""
+"""Read what users type: errors of typer in one sentence with a remedy, probabilities, and answers to questions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -52,3 +52,14 @@ def parse_probability(given: str | float) -> float:
     if not 0 <= value <= 1:
         raise typer.BadParameter(f"must be {PROBABILITY}, not {number[:40]}")
     return value
+
+
+def agrees(question: str, *, default: bool = False, err: bool = False) -> bool:
+    """Ask the user at the terminal, with `err` on stderr. Returns False without an answer; raises KeyboardInterrupt."""
+    try:
+        return typer.confirm(question, default=default, err=err)
+    except typer.Abort as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        typer.echo(err=True)  # the cursor is still in the line of the question
+        return False

@@ -30,7 +30,8 @@ class Candidates:
     dense: Scores  # (n,) cosines; NaN if the candidate has no vector yet
     text: Scores  # (n,) BM25 scores; NaN if full text did not find the candidate
     null: Scores  # (J,) the query's cosines with the context chunks
-    documents: Sequence[str] | None = None  # (n,) document ids if documents consist of records, otherwise None
+    documents: Sequence[str] | None = None  # (n,) document ids; None: not known
+    has_parts: bool = False  # whether documents consist of records
     blindness: float = 0.0  # the estimated probability that the model does not read the query's language
     vectors: Floats | None = None  # (n, d), zeros for a candidate without a vector; None: neighbours do not count
     is_exact: bool = False  # whether the query is one name or consists of quoted phrases
@@ -47,7 +48,7 @@ class Evidence:
     null_mean: float  # the mean of the null distribution
     null_spread: float  # the standard deviation of the null distribution
     own: Scores  # (n,) the z-scores of the BM25 scores
-    of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `documents`
+    of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `has_parts`
     text_weight: float = TEXT_WEIGHT
     dense_weight: float = 1.0  # of `dense`; lower if the model does not read the query's language
     near_z: Scores | None = None  # (n,) the mean `dense_z` of the candidate's neighbours; None without vectors
@@ -75,7 +76,7 @@ class EvidenceFusion:
     The mean and the standard deviation of the cosines are those of `null`, the query's cosines with the context chunks,
     which were sampled without regard to any query. Those of the BM25 scores are of the POOL best ones.
 
-    With `documents`, half of a chunk's lexical evidence is its own, and half is the best in its document.
+    With `has_parts`, half of a chunk's lexical evidence is its own, and half is the best in its document.
 
     The dense evidence of a candidate without a vector is estimated from its words: it is the same share of the best
     dense evidence as its lexical evidence is of the best lexical evidence. Such candidates are therefore ranked by
@@ -110,7 +111,8 @@ class EvidenceFusion:
         mean, spread = (float(null.mean()), float(null.std())) if len(null) else (0.0, 0.0)
         dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - mean) / spread
         own = _text_z(candidates.text)
-        best = None if candidates.documents is None else _best_of_document(own, candidates.documents)
+        parts = candidates.documents if candidates.has_parts else None
+        best = None if parts is None else _best_of_document(own, parts)
         text = own if best is None else (own + best) / 2
         most_dense, most_text = dense_z[known].max(initial=0.0), text.max(initial=1e-9)
         dense_z = np.where(known, dense_z, np.maximum(text, 0.0) * (most_dense / most_text))

@@ -1,6 +1,7 @@
-"""Compare the best candidates of a hybrid search with the query token by token, and change their scores by the result.
+"""Choose the best passages of a document: compare its chunks with the query token by token, and reorder them.
 
-The tokens of chunks are stored, see `cdesearch.encode.token_signs`, so a query costs hardly more.
+Which documents are hits, and at which ranks, does not change: between documents, the comparison gains nothing. The
+tokens of chunks are stored, see `cdesearch.encode.token_signs`, so a query costs hardly more.
 """
 
 import numpy as np
@@ -10,21 +11,23 @@ from cdesearch.search.fusion import Candidates
 from cdesearch.search.neighbours import Scores
 
 COMPARED = 20  # candidates with the highest scores; more do not change the first hits
-# Of a standard deviation of the interactions, relative to one of the scores. Chosen on half of the questions about
-# folders and on domains; see benchmarks/results/LOG.md.
-WEIGHT = 0.5
+# Of a standard deviation of the interactions, relative to one of the scores; see benchmarks/results/LOG.md.
+WEIGHT = 1.0
 
 
 def interaction_lifts(scores: Scores, candidates: Candidates) -> Scores:
-    """What is added to the scores (n,), which may be negative; 0 for candidates that are not compared."""
+    """What is added to the scores (n,) so that the best chunks of each document exchange their scores; mostly 0."""
     lifts = np.zeros(len(scores))
-    if candidates.query_tokens is None or candidates.tokens is None:
+    if candidates.query_tokens is None or candidates.tokens is None or candidates.documents is None:
         return lifts
     best = np.argsort(-scores, kind="stable")[:COMPARED]
     found = interactions(candidates.query_tokens, [candidates.tokens[at] for at in best]).astype(np.float64)
-    is_known = ~np.isnan(found)
-    known, spread = best[is_known], float(found[is_known].std()) if is_known.any() else 0.0
-    if spread > 1e-9:
-        centred = (found[is_known] - found[is_known].mean()) / spread
-        lifts[known] = WEIGHT * float(scores[known].std()) * centred
+    compared, found = best[~np.isnan(found)], found[~np.isnan(found)]
+    if len(found) and (spread := float(found.std())) > 1e-9:
+        wanted = scores[compared] + WEIGHT * float(scores[compared].std()) * (found - found.mean()) / spread
+        documents = np.array([candidates.documents[at] for at in compared])
+        for document in np.unique(documents):
+            own = np.flatnonzero(documents == document)
+            order = own[np.argsort(-wanted[own], kind="stable")]
+            lifts[compared[order]] = scores[compared[own]] - scores[compared[order]]  # `own` has the highest first
     return lifts

@@ -104,9 +104,11 @@ OPTIONS = (
     ),
     Option(
         "index", "--index", "place",
-        "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward.",
+        "Index folder, the folder that contains it, or s3://BUCKET/PREFIX. Default: the nearest index upward,"
+        " or else those of `cdesearch indexes`.",
         "Repeat it to search several indexes as one.", metavar="<path>", is_repeated=True,
     ),
+    Option("all", "--all", "flag", "Search the whole index, and not only the working directory if that is below it."),
     Option(
         "model", "--model", "model",
         "The model that built the index, if it is not the default model; or the URL of its server.", metavar="MODEL",
@@ -126,7 +128,13 @@ OPTIONS = (
     Option("group", "--group/--no-group", "flag", "Group the hits of one file.", "Default: only on a terminal."),
     Option("no_pager", "--no-pager", "flag", "Use no pager ($PAGER or less) for long output."),
     Option("open", "--open", "flag", "Open the best hit, as `cdesearch open` does, instead of printing hits."),
-    Option("update", "--update", "flag", "Bring the index up to date first if that takes less than a second."),
+    Option(
+        "yes", "--yes", "flag", "Without an index, index the working directory first, and ask no question about it."
+    ),
+    Option(
+        "update", "--update/--no-update", "flag",
+        "Whether the index is updated if files have changed: before the answer if that is quick. Default: --update.",
+    ),
 )  # fmt: skip
 PARAMETERS = tuple(option for option in OPTIONS if option.is_search)
 FILTERS = tuple(one for one in PARAMETERS if one.field in ("path", "type", "since", "before", "filter"))

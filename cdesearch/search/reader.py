@@ -171,8 +171,7 @@ class GenerationReader:
     def _columns(self) -> list[str]:
         """The columns that the fusion needs of every candidate."""
         tokens = [TOKENS] if self.index.vectors.keeps_first_stage else []
-        documents = ["document_id"] if self.index.manifest.has_parts else []
-        return [*self.index.vectors.columns, "path", *tokens, *documents]
+        return [*self.index.vectors.columns, "path", "document_id", *tokens]
 
     def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
@@ -253,7 +252,8 @@ class GenerationReader:
             dense,
             text,
             null,
-            documents=of_rows(rows, both, "documents") if self.index.manifest.has_parts else None,
+            documents=of_rows(rows, both, "documents"),
+            has_parts=self.index.manifest.has_parts,
             blindness=self._blindness(words, lexical_hits),
             vectors=vectors,
             is_exact=is_exact(words),

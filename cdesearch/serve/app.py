@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
-from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.messages import WholeBodies
 from cdesearch.serve.mcp.server import create_server
 from cdesearch.serve.problems import DESCRIBED, add_handlers
@@ -23,6 +23,7 @@ from cdesearch.serve.routes.parameters import ServerState
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.updates import UpdateRuns, Watcher
+from cdesearch.store.changes import is_updatable
 
 WEB = Path(__file__).parent / "web"
 PAGES = {"/": "index.html", "/api": "api.html"}
@@ -39,12 +40,11 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        watcher = Watcher(indexes) if settings.watch else None
+        watcher = Watcher(one for one in indexes if _is_watched(one, settings))
         async with agents.session_manager.run():
             yield
         admission.close()
-        if watcher is not None:
-            watcher.close()
+        watcher.close()
         runs.close()
 
     app = FastAPI(
@@ -65,6 +65,10 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
     app.router.routes.append(Route("/mcp", bodies, methods=["POST"]))
     _add_page(app)
     return Guard(app, settings)
+
+
+def _is_watched(served: ServedIndex, settings: ServeSettings) -> bool:
+    return is_updatable(served.index) if settings.watch is None else settings.watch
 
 
 def _add_page(app: FastAPI) -> None:

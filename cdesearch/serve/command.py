@@ -22,6 +22,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.place import Place, absolute, on_disk, parse_place
 from cdesearch.store.server_address import make_runtime_folder, socket_of
 from cdesearch.store.trust import require_own
+from cdesearch.store.used import default_places
 from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
@@ -51,7 +52,13 @@ def serve(
         Path | None, typer.Option(help="Unix socket to listen on. Default: the one that other commands look for.")
     ] = None,
     model: ModelOption = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
+    watch: Annotated[
+        bool | None,
+        typer.Option(
+            "--watch/--no-watch",
+            help="Update an index whenever its files change. Default: every index that a query would update.",
+        ),
+    ] = None,
     background: Annotated[bool, typer.Option("--background", help="Run the server in the background.")] = False,
     idle_exit: Annotated[
         str | None, typer.Option(metavar="TIME", help="Stop after this time without a request, such as 30m.")
@@ -80,12 +87,12 @@ def serve(
 
 
 def _named(context: typer.Context, arguments: list[Place], options: list[Place]) -> Sequence[Place | None]:
-    """The indexes that the command line names, or else those of --index in a configuration file, or else None.
+    """The indexes that the command line names, or else those of --index in a configuration file, or else the default.
 
     Raises InputError if the command line names some as arguments and others with --index.
     """
     if not arguments:
-        return options or [None]
+        return options or default_places()
     source = context.get_parameter_source("index") if options else None
     if source is not None and source.name == "COMMANDLINE":
         raise InputError("Indexes are named both with and without --index.", "Name all of them in one way.")
@@ -114,7 +121,9 @@ def _start(folders: Sequence[Place | None], settings: ServeSettings, options: Ma
     """Start this command in the background, and return a line with the address of the server."""
     found = [Index.open(folder).place for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
-    arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
+    arguments = [f"{name}={value}" for name, value in options.items()]
+    if settings.watch is not None:
+        arguments.append("--watch" if settings.watch else "--no-watch")
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
 
 

@@ -7,7 +7,10 @@ from typing import Any, Self
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, InputError
+from cdesearch.fresh import Check, UpToDate
 from cdesearch.models.endpoint_model import Model
+from cdesearch.search.request import SearchRequest
+from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.search.together import Together
 from cdesearch.store.index import Index, free_name
@@ -16,7 +19,6 @@ from cdesearch.store.trust import real
 
 REFRESH_SECONDS = 0.25  # the time between two readings of the file that names the newest generation
 Folders = Sequence[Place | None]
-ALL = "*"  # stands for all indexes where clients name one, unless a folder has this name
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +29,7 @@ class ServedIndex:
     def __init__(self, name: str, searcher: Searcher) -> None:
         self.name = name  # unique within a server; clients select the index by it
         self.searcher = searcher  # looks for newer generations only when it is told to
+        self.check = Check()
 
     @property
     def index(self) -> Index:
@@ -43,23 +46,42 @@ class ServedIndex:
 
 
 class Selection:
-    """One or several of the open indexes of a server, which are searched as one."""
+    """One or several of the open indexes of a server, which are searched as one.
 
-    def __init__(self, members: Sequence[ServedIndex]) -> None:
+    With `takes_changes`, a search takes changes of files into them.
+    """
+
+    def __init__(self, members: Sequence[ServedIndex], *, takes_changes: bool = False) -> None:
         self.members = tuple(members)
         self.name = ", ".join(member.name for member in members)
         self.service: Searcher | Together = members[0].searcher
         if len(members) > 1:
             self.service = Together({member.name: member.searcher for member in members})
+        self._takes_changes = takes_changes
+
+    def answer(self, request: SearchRequest) -> tuple[SearchResult, tuple[str, ...]]:
+        """The result of a search, and lines about changes of files that it lacks; raises CdesearchError."""
+        if not self._takes_changes:
+            return self.service.search(request), ()
+        members = [(member.searcher, member.check) for member in self.members]
+        return UpToDate(self.service, members).answer(request)
 
 
 class ServedIndexes:
     """Open indexes by name, in the order in which they were given. `close` or the end of a `with` block closes them.
 
     A thread looks for new generations and opens them. If no index is open yet, `missing` returns what to open later.
+    With `takes_changes`, searches take changes of files into the indexes; otherwise nothing or a `Watcher` does.
     """
 
-    def __init__(self, indexes: Sequence[ServedIndex], missing: Callable[[], Folders] | None = None) -> None:
+    def __init__(
+        self,
+        indexes: Sequence[ServedIndex],
+        missing: Callable[[], Folders] | None = None,
+        *,
+        takes_changes: bool = False,
+    ) -> None:
+        self._takes_changes = takes_changes
         self._indexes = {index.name: index for index in indexes}
         self._missing = missing
         self._opening = threading.Lock()
@@ -68,12 +90,14 @@ class ServedIndexes:
         self._watcher.start()
 
     @classmethod
-    def open(cls, folders: Folders, model: Model | None = None, *, warm: bool = True) -> Self:
+    def open(
+        cls, folders: Folders, model: Model | None = None, *, warm: bool = True, takes_changes: bool = False
+    ) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 
         With `warm`, the models are loaded now. Otherwise they are loaded when a search first needs them.
         """
-        return cls(cls._opened(folders, model, warm=warm))
+        return cls(cls._opened(folders, model, warm=warm), takes_changes=takes_changes)
 
     @staticmethod
     def _opened(folders: Folders, model: Model | None, *, warm: bool) -> list[ServedIndex]:
@@ -123,12 +147,8 @@ class ServedIndexes:
         return self._indexes[name]
 
     def together(self, names: Sequence[str]) -> Selection:
-        """The indexes with these names, to be searched as one; ALL stands for all, and no name for the first.
-
-        Raises InputError for an unknown name.
-        """
-        every = self.names if ALL in names and ALL not in self._indexes else tuple(dict.fromkeys(names))
-        return Selection([self[name] for name in every or (None,)])
+        """The indexes with these names, to be searched as one, or all without a name; raises InputError."""
+        return Selection([self[name] for name in dict.fromkeys(names or self.names)], takes_changes=self._takes_changes)
 
     def __iter__(self) -> Iterator[ServedIndex]:
         return iter(self._indexes.values())

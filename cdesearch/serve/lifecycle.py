@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdesearch import __version__
-from cdesearch.child_process import python_module, same_modules
+from cdesearch.child_process import python_module, same_modules, start_detached
 from cdesearch.cli.exits import print_error
 from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.service import running_server
@@ -34,9 +34,6 @@ TOKEN = "CDESEARCH_TOKEN"  # the environment variable that replaces the option -
 START_SECONDS = 120.0  # loading a large model from a slow disk takes tens of seconds
 STOP_SECONDS = 40.0  # must be longer than GRACE_SECONDS in server.py
 POLL_SECONDS = 0.05
-DETACHED = 0  # lets a process on Windows outlive its terminal
-if sys.platform == "win32":
-    DETACHED = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
 ERROR = "error: "  # the start of the line that a failing command prints
 
 
@@ -132,20 +129,10 @@ def _record(folder: Place, name: str, address: str, named: Path | None, token: s
 
 def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
     """Start the server as a process without a terminal, with its output in the file `log`."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC
     environment = same_modules()
     if token is not None:  # every user of the machine could see a command-line argument
         environment[TOKEN] = token
-    with os.fdopen(os.open(log, flags, 0o600), "ab") as stream:
-        return subprocess.Popen(
-            python_module("cdesearch", "serve", *arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            env=environment,
-            start_new_session=True,
-            creationflags=DETACHED,
-        )
+    return start_detached(python_module("cdesearch", "serve", *arguments), log, environment)
 
 
 def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Place) -> ServerRecord | None:

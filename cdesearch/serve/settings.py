@@ -24,7 +24,7 @@ class ServeSettings:
     running: int = 4  # the maximum number of searches that run at the same time
     waiting: int = 64  # the maximum number of searches that wait; further ones are refused
     search_seconds: float = 30.0  # the time limit of a search
-    watch: bool = False  # whether an index is updated when its files change
+    watch: bool | None = False  # whether indexes are updated when their files change; None: those that a query updates
     idle_seconds: float | None = None  # the server stops after this time without a request; None disables this
 
     @property

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +25,7 @@ from cdesearch.slim_imports import leave_out_rest_client
 from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
-    from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+    from cdesearch.serve.indexes import ServedIndex
 
 MAX_LINES = 12  # the number of lines that are kept of the output of an update
 MAX_LINE = 400  # characters of a line that are kept
@@ -97,7 +97,7 @@ class Watcher:
     The lines that a process prints are shown on stderr after the name of the index.
     """
 
-    def __init__(self, indexes: "ServedIndexes") -> None:
+    def __init__(self, indexes: "Iterable[ServedIndex]") -> None:
         self._closing = threading.Event()
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._starting = threading.Lock()  # so that no process starts after `close` has ended the others

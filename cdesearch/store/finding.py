@@ -68,15 +68,20 @@ def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> P
 
 def _other_index(folder: Path) -> str:
     """The remedy for a folder without an index: one that a folder in it has, or how to make one."""
-    try:
-        below = sorted(one for one in folder.iterdir() if os.path.lexists(one / FOLDER / CURRENT))
-    except OSError:
-        below = []
+    below = indexes_below(folder)
     if not below:
         typed = "." if folder == Path.cwd() else shlex.quote(str(folder))
         return f"Make one with `cdesearch index {typed}`."
     named = ", ".join(f"--index {shlex.quote(one.name)}" for one in below[:NAMED])
     return f"Name one in it: {named}{', and so on' if below[NAMED:] else ''}."
+
+
+def indexes_below(folder: Path) -> list[Path]:
+    """The folders in `folder` that have an index of their own."""
+    try:
+        return sorted(one for one in folder.iterdir() if os.path.lexists(one / FOLDER / CURRENT))
+    except OSError:
+        return []
 
 
 def _is_empty(folder: Path) -> bool:

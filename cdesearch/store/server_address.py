@@ -55,6 +55,11 @@ def log_of(index: Place) -> Path:
     return _beside(index, ".log")
 
 
+def update_log_of(index: Place) -> Path:
+    """The path of the log of a build or update in the background."""
+    return _beside(index, ".update.log")
+
+
 def runtime_folder() -> Path:
     """The folder of the sockets, which may not exist yet: in $XDG_RUNTIME_DIR, else in the temporary folder.
 

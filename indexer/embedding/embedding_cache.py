@@ -69,6 +69,18 @@ class EmbeddingCache:
         self._n_rows += len(made)
         self.embedded += len(made)
 
+    def take(self, rows: pa.Table) -> None:
+        """Store rows of the table of another index, none of which this one has."""
+        self._table.add(rows.select(self._schema.names).cast(self._schema))
+        self._rows |= {key: row for row, key in enumerate(rows["key"].to_pylist(), start=self._n_rows)}
+        self._n_rows += rows.num_rows
+
+    def clear(self) -> None:
+        """Remove all vectors."""
+        if self._n_rows:
+            self._table.delete("true")
+            self._rows, self._n_rows = self._numbered()
+
     def of(self, keys: Sequence[str]) -> tuple[Floats, list[bytes]]:
         """The vectors (n, d) and the tokens with these keys, which all are in the table; raises IndexDamagedError."""
         rows = sorted({self._rows[key] for key in keys})

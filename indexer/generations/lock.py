@@ -81,8 +81,21 @@ def open_target(
     """Lock the index in a folder for a run that names paths, or updates all sources; raises CdesearchError."""
     if has_paths and is_older(folder):
         progress.note(f"The index in {folder} has an older format, and is built again.")
+    if wait and (folder / "lock").exists() and is_locked(folder):
+        progress.note(f"Another run is indexing into {folder} ({_holder(folder)}). This one begins when it has ended.")
     with locked(folder, wait, renews=has_paths):
         yield Target(folder, folder, folder)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether another run is writing into an index at this moment; false if that cannot be found out."""
+    with suppress(OSError):
+        try:
+            with lock_of(folder / "lock", wait=False):
+                return False
+        except Timeout:
+            return True
+    return False
 
 
 @contextmanager

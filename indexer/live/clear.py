@@ -1,12 +1,15 @@
-"""The command `clear`: remove an index."""
+"""The command `clear`: remove an index, or all that this user's commands have stored outside the indexed folders."""
 
+import shutil
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, StorageError
 
 SHOWN = 3  # files that stay
 
@@ -14,9 +17,21 @@ SHOWN = 3  # files that stay
 def clear(
     folder: FolderArgument = None,
     index: IndexOption = None,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--everything",
+            help="Remove the indexes of `cdesearch indexes`, this list, and your confirmations, caches and logs.",
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove an index. The indexed files stay as they are."""
+    if everything:
+        if folder is not None or index is not None:
+            raise InputError("--everything names no index.", "Leave the index or --everything out.")
+        _forget(yes=yes)
+        return
     from cdesearch.store.finding import opened_place
     from cdesearch.store.folder import check_marker, is_older
     from cdesearch.store.place import on_disk
@@ -28,11 +43,7 @@ def clear(
     if not is_older(found):
         check_marker(found)
     shown = printable(str(found))
-    if not yes:
-        if not sys.stdin.isatty():
-            raise InputError(f"{shown} was not removed, because only a terminal can be asked.", "Add --yes.")
-        if not typer.confirm(f"Remove the index {shown}? The indexed files stay."):
-            raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")
+    _ask(f"Remove the index {shown}? The indexed files stay.", shown, yes=yes)
     left = remove_index(found)
     if left:
         names = ", ".join(printable(str(path.relative_to(found))) for path in left[:SHOWN])
@@ -43,3 +54,49 @@ def clear(
         )
     else:
         typer.echo(f"Removed the index {shown}.")
+
+
+def _ask(question: str, what: str, *, yes: bool) -> None:
+    """Raise InputError unless the user agrees to the removal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError(f"{what} was not removed, because only a terminal can be asked.", "Add --yes.")
+    if not typer.confirm(question):
+        raise InputError(f"{what} was not removed.", "Answer y, or add --yes.")
+
+
+def _forget(*, yes: bool) -> None:
+    """Remove the user's own indexes of the list, and then all that other folders of the user hold.
+
+    An index that does not exist or belongs to another user is only dropped from the list. Raises CdesearchError.
+    """
+    from cdesearch.cli.hits.opening import state_folder
+    from cdesearch.errors import IndexNotFoundError, IndexUntrustedError
+    from cdesearch.store.copies import user_cache
+    from cdesearch.store.server_address import is_private, runtime_folder
+    from cdesearch.store.trust import trust_file
+    from cdesearch.store.used import list_file, used_places
+    from cdesearch.terminal import printable
+    from indexer.generations.lock import remove_index
+
+    places = [place for place in used_places() if isinstance(place, Path)]
+    cache, state, run = user_cache(), state_folder(), runtime_folder()
+    kept = f"the list of them, your confirmations, {cache} and {state}"
+    what = f"the indexes of `cdesearch indexes` ({len(places):,}), {kept}"
+    _ask(f"Remove {printable(what)}? The indexed files and your settings stay.", "Nothing", yes=yes)
+    for place in places:
+        with suppress(IndexNotFoundError, IndexUntrustedError):
+            remove_index(place)
+    try:
+        for folder in (cache, state):
+            if folder.is_dir() and not folder.is_symlink():
+                shutil.rmtree(folder)
+        for log in run.glob("*.log") if is_private(run) else ():
+            log.unlink(missing_ok=True)
+        for file in (trust_file(), list_file()):
+            for one in (file, file.with_suffix(".lock")):
+                one.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{error.filename} cannot be removed ({error.strerror}).", "Remove it by hand.") from None
+    typer.echo(f"Removed {printable(what)}. `cdesearch clear FOLDER` removes other indexes.")

@@ -1,21 +1,22 @@
-"""Bring an index up to date before a query, if that is quick."""
+"""Bring an index up to date before a query if that is quick, and otherwise in the background."""
 
 import shlex
-from dataclasses import astuple
+from contextlib import suppress
 
+from cdesearch.child_process import python_module, same_modules, start_detached
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
-from cdesearch.errors import IndexBusyError, StorageError
+from cdesearch.errors import CdesearchError, IndexBusyError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
-from cdesearch.store.filesystem import foreign_owner
-from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.place import on_disk
-from cdesearch.terminal import printable
+from cdesearch.store.server_address import make_runtime_folder, update_log_of
 from indexer.build import build
+from indexer.generations.lock import is_locked
 from indexer.plan import Changes, find_changes
 from indexer.settings import Options
+from indexer.staleness import staleness
 from indexer.warm import Fresh
 
 MOST_SECONDS = 1.0
@@ -27,48 +28,64 @@ BYTES_PER_SECOND = 20_000
 
 
 def update_if_quick(
-    index: Index, model: Model | None = None, device: Device = "auto", encoder: Encoder | None = None
+    index: Index,
+    *,
+    device: Device = "auto",
+    model: Model | None = None,
+    encoder: Encoder | None = None,
+    in_background: bool = True,
 ) -> str | None:
-    """Update the index if that takes less than MOST_SECONDS, and return a line about what is still out of date, if any.
+    """Update the index if that takes about MOST_SECONDS; otherwise start an update, or return the command for it.
 
-    The line says how far behind the index is, and names the sources that do not exist.
-
-    `model` is the model that the user has named. `encoder` is the model of the index if it is loaded already.
-    Raises CdesearchError.
+    Returns a line about what the index lacks; None if it lacks nothing. `model` is the model that the user has named,
+    and `encoder` that of the index if it is loaded already. An update that fails is a part of the line.
     """
-    on_disk(index.place, "query --update")
-    index.require_trust(model=model is None)
-    if foreign_owner(index.folder, as_caller=False) is not None:
-        return f"The index {printable(str(index.place))} belongs to another user, so it is not updated."
-    if not index.manifest.is_complete:  # an update would complete the build; the answer shows its progress
-        return None
-    with index.checks.reporting_damage():
-        changes = find_changes(index)
-    sources = index.sources
-    lines = [still_answering(source, sources, index.place, index.manifest) for source in index.missing_sources]
-    lines += filter(
-        None,
-        [_update(index, changes, Options(index=index.place, model=model, device=device, keeps_context=True), encoder)],
-    )
-    return " ".join(lines) or None
-
-
-def _update(index: Index, changes: Changes, options: Options, encoder: Encoder | None) -> str | None:
-    """Update the index if that is quick; otherwise return a line that says how far behind it is."""
-    *counts, _ = astuple(changes)
-    if not any(counts):
-        return None
-    new, modified, deleted = counts
-    behind = f"The index is behind by {new:,} new, {modified:,} modified and {deleted:,} deleted files"
-    command = f"cdesearch index --index {shlex.quote(str(index.place))}"
-    n_files = sum(index.manifest.files.values())
-    size = index.manifest.n_chunks * SECONDS_PER_CHUNK + n_files * SECONDS_PER_FILE
-    if SECONDS + size + changes.n_bytes / BYTES_PER_SECOND > MOST_SECONDS:
-        return f"{behind}: run `{command}`."
+    changes: Changes | None = None
     try:
-        build([], options, Silent(), Fresh(encoder))
+        with index.checks.reporting_damage():
+            changes = find_changes(index)
+        if not changes.has_news:
+            return None
+        if not _is_quick(index, changes):
+            return _lacks(changes, _started(index) if in_background else _advice(index))
+        build([], Options(index=index.place, model=model, device=device, keeps_context=True), Silent(), Fresh(encoder))
     except IndexBusyError:
-        return f"{behind}; another run is updating it."
-    except StorageError as error:  # the index answers nevertheless
-        return f"{behind}, and cannot be updated: {error}"
+        return _lacks(changes, "another run is indexing them")
+    except (CdesearchError, OSError) as error:
+        return _lacks(changes, f"the index cannot be updated: {str(error).removesuffix('.')}")
+    if in_background:
+        _renew(Index(index.place))
     return None
+
+
+def _renew(index: Index) -> None:
+    """Start a run that samples a new context, if the old one no longer fits and no text must be embedded for it."""
+    if staleness(index.manifest) and not index.manifest.embeds_on_refresh:
+        with suppress(CdesearchError, OSError):  # the next update tries again
+            _started(index)
+
+
+def _is_quick(index: Index, changes: Changes) -> bool:
+    size = index.manifest.n_chunks * SECONDS_PER_CHUNK + sum(index.manifest.files.values()) * SECONDS_PER_FILE
+    return SECONDS + size + changes.n_bytes / BYTES_PER_SECOND <= MOST_SECONDS
+
+
+def _lacks(changes: Changes | None, what_happens: str) -> str | None:
+    if changes is None or not any(changes.counts):  # an answer lacks nothing that is known
+        return None
+    new, modified, deleted = changes.counts
+    return f"This answer lacks {new:,} new, {modified:,} modified and {deleted:,} deleted files: {what_happens}."
+
+
+def _advice(index: Index) -> str:
+    return f"run `cdesearch index --index {shlex.quote(str(index.place))}`"
+
+
+def _started(index: Index) -> str:
+    """Start an update in the background unless one is running, and say so."""
+    folder = on_disk(index.place, "index")
+    if is_locked(folder):
+        raise IndexBusyError("Another run is indexing.", "Wait for it to end.")
+    make_runtime_folder()
+    start_detached(python_module("cdesearch", "index", "--index", str(folder)), update_log_of(folder), same_modules())
+    return "they are being indexed in the background"

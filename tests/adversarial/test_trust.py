@@ -220,7 +220,7 @@ def test_an_index_of_somebody_else_contacts_its_server_only_after_trust(docs, se
     copy = shutil.copytree(docs, tmp_path / "cloned")
     server.requests.clear()
     monkeypatch.setenv(KEY, SECRET)
-    for arguments in (["query", "the cat"], ["query", "the cat", "--update"], ["eval"], ["index"]):
+    for arguments in (["query", "the cat"], ["eval"], ["index"]):
         failed = cdesearch(*arguments, cwd=copy, code=2).stderr
         assert "a model at http://127.0.0.1" in failed and "to which texts and queries are sent" in failed
         assert "cdesearch trust" in failed

@@ -189,7 +189,9 @@ def test_a_stale_index_is_updated_before_a_search_if_that_is_quick(opened, docs,
         (docs / "new.md").unlink()
         assert not index.search_many(["quokka"], mode="text")[0]
         (docs / "new.md").write_text("quokka " * 100_000)
-        with pytest.warns(UserWarning, match="The index is behind by 1 new, 0 modified and 0 deleted files"):
+        with pytest.warns(
+            UserWarning, match="This answer lacks 1 new, 0 modified and 0 deleted files: run `cdesearch index"
+        ):
             assert not index.search("quokka", mode="text")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

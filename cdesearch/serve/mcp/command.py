@@ -7,17 +7,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cdesearch.cli.exits import INTERRUPTED
-from cdesearch.cli.named_index import IndexesArgument, named_index
+from cdesearch.cli.named_index import IndexesArgument, UpdateOption, named_index
 from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.serve.settings import ServeSettings, require_libraries
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.store.place import BucketAddress, Place
+from cdesearch.store.used import default_places
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
 
-def mcp(indexes: IndexesArgument = None) -> None:
+def mcp(indexes: IndexesArgument = None, update: UpdateOption = True) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
     require_libraries()
     shorten_cold_start()
@@ -26,14 +27,15 @@ def mcp(indexes: IndexesArgument = None) -> None:
     from cdesearch.serve.indexes import ServedIndexes
 
     def named() -> list[Place | None]:
-        return [named_index(folder, None) for folder in indexes or ()] or [None]
+        return [named_index(folder, None) for folder in indexes or ()] or default_places()
 
     try:
-        served = ServedIndexes.open(named(), warm=False)
+        served = ServedIndexes.open(named(), warm=False, takes_changes=update)
     except IndexNotFoundError:
         if not all(isinstance(folder, BucketAddress) or folder.exists() for folder in indexes or ()):
             raise
-        served = ServedIndexes([], named)  # every tool tells the agent which command makes the index
+        # Every tool tells the agent which command makes the index.
+        served = ServedIndexes([], named, takes_changes=update)
     with served as opened:
         # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

@@ -23,14 +23,15 @@ def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, pa
     """The passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
     chosen = indexes.together([] if index is None else [index])
     service, end = chosen.service, part.offset + request.k
-    result = service.search(replace(request, k=end + 1))
+    result, lacking = chosen.answer(replace(request, k=end + 1))
     hits = result.hits[part.offset : end]
     if not hits and not part.offset and request.has_filter and not service.has_file(request):
         raise InputError(
             f"No indexed file matches {_filters(request)}.",
             f"Paths and globs are relative to {_roots(chosen)}. The tool `outline` lists folders and files.",
         )
-    notes = tuple(_notes(result, request, part.offset))
+    stale = (f"{line} So it may be out of date." for line in lacking)
+    notes = (*stale, *_notes(result, request, part.offset))
     page = _Page(chosen, part.offset, hits, len(result.hits) > end, notes)
     budget, words = Budget(part.max_tokens, service.tokenizer), query_words(request.text)
     room = budget.max_tokens

@@ -18,7 +18,7 @@ from cdesearch.errors import CdesearchError
 from cdesearch.search.options import with_options
 from cdesearch.search.request import request_of
 from cdesearch.serve.admission import Admission
-from cdesearch.serve.indexes import ALL, ServedIndexes
+from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp import outline_tool, read_tool, search_tool
 from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, Answer, Part
 from cdesearch.serve.mcp.documents import Unit
@@ -84,7 +84,7 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> MCPServer[Any
     names = indexes.names or ("the first one",)  # before `cdesearch index`, the names are not known
     several = f" Indexes: {', '.join(names)}." if len(names) > 1 else ""
     one_index = f"The name of the index. Default: {names[0]}."
-    any_index = f"The name of the index, or {ALL} to search all of them as one. Default: {names[0]}."
+    any_index = "The name of the index to search alone. Default: all of them, as one."
 
     async def answer(find: Callable[[], Answer]) -> CallToolResult:
         def find_when_open() -> Answer:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from cdesearch.serve.indexes import Selection
-from cdesearch.serve.routes.parameters import IndexName, State
+from cdesearch.serve.routes.parameters import AnyIndexName, IndexName, State
 from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import FileRecord, Outcome
 from cdesearch.store.index import Index
@@ -51,10 +51,10 @@ async def files(
 
 
 @router.get("/facets")
-async def facets(state: State, index: IndexName = None) -> JSONResponse:
+async def facets(state: State, index: AnyIndexName = None) -> JSONResponse:
     """The names of all indexes, and the folders (two levels deep) and types of the indexed files.
 
-    `*` stands for all indexes. They have types in common, but no folders.
+    Without a name, those of all indexes: they have types in common, but no folders.
     """
     chosen = state.indexes.together([] if index is None else [index])
     found = await state.admission.run(lambda: _facets_of(chosen))

@@ -8,7 +8,7 @@ from fastapi import Depends, Query, Request
 from cdesearch.search.options import with_options
 from cdesearch.search.request import SearchRequest, request_of
 from cdesearch.serve.admission import Admission
-from cdesearch.serve.indexes import ALL, ServedIndexes
+from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.options import parameters_of
 from cdesearch.serve.updates import UpdateRuns
 
@@ -37,12 +37,12 @@ PathGlobs = Annotated[
     Query(description="Search only files that match this glob. Repeat it to allow several globs.", max_length=100),
 ]
 IndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: the first one.")]
+AnyIndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: all indexes.")]
 IndexNames = Annotated[
     list[str] | None,
     Query(
         alias="index",
-        description=f"The name of an index. Repeat it to search several as one; {ALL} stands for all."
-        " Default: the first one.",
+        description="The name of an index. Repeat it to search several as one. Default: all indexes.",
         max_length=100,
     ),
 ]

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from cdesearch import __version__
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem
-from cdesearch.serve.routes.parameters import IndexName, State
+from cdesearch.serve.routes.parameters import AnyIndexName, IndexName, State
 from cdesearch.serve.updates import UpdateRuns
 from cdesearch.store.trust import require_own
 
@@ -25,7 +25,7 @@ async def healthz() -> dict[str, str | int]:
 
 
 @router.get("/status")
-async def status(state: State, index: IndexName = None) -> JSONResponse:
+async def status(state: State, index: AnyIndexName = None) -> JSONResponse:
     """The status of the named index, or of every index, as `cdesearch status` shows it."""
     wanted = list(state.indexes) if index is None else [state.indexes[index]]
     facts = await state.admission.run(lambda: [_facts(served) for served in wanted])

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 
 const known = new Map();
 
-/** Returns a promise of the folders, types and sizes of an index. The name "" selects the first index. */
+/** Returns a promise of the folders, types and sizes of an index. The name "" stands for all indexes. */
 export function corpusOf(index) {
   if (!known.has(index)) {
     const asked = get("facets", { index });

@@ -5,7 +5,7 @@ import { corpusOf } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
-import { href, inPage, onChange, oneIndex, state } from "./route.js";
+import { href, inPage, onChange, state } from "./route.js";
 import { indented, marked, wordsOf } from "./words.js";
 
 const AROUND = 3;
@@ -39,7 +39,7 @@ async function show({ isFirst = false, keep = null } = {}) {
   sequence += 1;
   const own = sequence;
   const { document: name, chunk } = state;
-  const index = state.of || oneIndex();
+  const index = state.of || state.index;
   const path = name.split("/").map(encodeURIComponent).join("/");
   try {
     const [part, corpus] = await Promise.all([

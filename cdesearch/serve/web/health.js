@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { corpusOf, forgetCorpora } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
 import { clearProblem, showProblem } from "./problem.js";
-import { onChange, oneIndex, state } from "./route.js";
+import { onChange, state } from "./route.js";
 import { searchAgain } from "./search.js";
 
 const POLL = 1000; // milliseconds between two requests for the state of a running update
@@ -27,17 +27,17 @@ function update() {
     shown = null;
     return;
   }
-  if (shown === oneIndex()) return;
-  shown = oneIndex();
+  if (shown === state.index) return;
+  shown = state.index;
   show();
 }
 
 async function show() {
-  const index = oneIndex();
+  const index = state.index;
   const view = byId("view-index");
   view.replaceChildren(el("p", { class: "note" }, "Checking the files for changes …"));
   try {
-    const name = index || (await corpusOf("")).index;
+    const name = index || (await corpusOf("")).indexes[0];
     const [status, run] = await Promise.all([get("status", { index: name }), get("updates", { index: name })]);
     if (shown !== index) return;
     clearProblem();
@@ -106,7 +106,7 @@ function age(hours) {
 async function startUpdate() {
   try {
     clearProblem();
-    showRun(await post("updates", { index: oneIndex() }));
+    showRun(await post("updates", { index: state.index }));
     announce("The update has started.");
   } catch (error) {
     showProblem(error);
@@ -130,7 +130,7 @@ function showRun(run) {
 
 async function poll() {
   try {
-    const run = await get("updates", { index: oneIndex() });
+    const run = await get("updates", { index: state.index });
     if (state.view !== "index") return;
     if (run.state === "running") {
       showRun(run);
@@ -152,7 +152,7 @@ async function list(outcome, offset) {
   const own = listed;
   const contains = byId("contains").value;
   try {
-    const found = await get("files", { index: oneIndex(), outcome, contains, offset, limit: PAGE });
+    const found = await get("files", { index: state.index, outcome, contains, offset, limit: PAGE });
     if (own !== listed || !byId("files")) return;
     byId("files").replaceChildren(...files(found, outcome, contains));
   } catch (error) {

@@ -1,7 +1,6 @@
 // The state of the page is stored in its address, so that the back button, bookmarks and new tabs work.
 
 const DEFAULTS = { view: "search", q: "", mode: "hybrid", path: "", type: "", index: "", document: "", chunk: "", of: "" };
-export const ALL = "*"; // the value of `index` that stands for all indexes
 const VIEWS = ["search", "document", "index"];
 const MODES = ["hybrid", "dense", "text"];
 const listeners = [];
@@ -43,9 +42,6 @@ export function follow() {
   state = read();
   for (const listener of listeners) listener(state, before);
 }
-
-/** Returns the name of the index that views of one index show: for all indexes, "", which is the first one. */
-export const oneIndex = () => (state.index === ALL ? "" : state.index);
 
 /** Returns the parameters of a search with the names that the HTTP API uses. */
 export const searched = ({ q, mode, path, type, index } = state) => ({ q, mode, path, type, index });

@@ -5,7 +5,7 @@ import { corpusOf } from "./corpus.js";
 import { byId, counted, el, fixed, number } from "./dom.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
 import { clearProblem, showProblem } from "./problem.js";
-import { ALL, go, href, inPage, onChange, searched, state } from "./route.js";
+import { go, href, inPage, onChange, searched, state } from "./route.js";
 import { whyButton } from "./why.js";
 import { excerpt, marked, wordsOf } from "./words.js";
 
@@ -198,9 +198,9 @@ async function fillFilters() {
   fill("folder", corpus.folders.map(({ path, files }) => [path, `${name(path)} (${number(files)})`]), state.path);
   fill("type", corpus.types.map(({ type, files }) => [`.${type}`, `${type} (${number(files)})`]), state.type);
   byId("index-choice").hidden = corpus.indexes.length < 2;
-  byId("index").replaceChildren(...corpus.indexes.map((one) => el("option", { value: one }, one)),
-    el("option", { value: ALL }, "All"));
-  byId("index").value = index || corpus.index;
+  byId("index").replaceChildren(el("option", { value: "" }, "All"),
+    ...corpus.indexes.map((one) => el("option", { value: one }, one)));
+  byId("index").value = index;
 }
 
 function fill(id, options, chosen) {

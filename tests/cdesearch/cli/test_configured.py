@@ -41,7 +41,7 @@ def user(tmp_path, monkeypatch):
 
 
 def n_hits(indexed, *arguments):
-    run = cdesearch("query", "cat", "--json", "--mode", "text", *arguments, cwd=indexed)
+    run = cdesearch("query", "cat", "--json", "--all", "--mode", "text", *arguments, cwd=indexed)
     return len(json.loads(run.stdout)["hits"])
 
 
@@ -251,7 +251,7 @@ def test_a_file_of_another_user_is_not_used_and_is_reported(indexed, project, wh
     given = indexed / ".cdesearch.toml" if what == "file" else indexed
     os.chown(given, 12345, 12345)
     try:
-        run = cdesearch("query", "cat", "--mode", "text", "--json", cwd=indexed / "sub")
+        run = cdesearch("query", "cat", "--mode", "text", "--json", "--all", cwd=indexed / "sub")
     finally:
         os.chown(given, 0, 0)
     assert len(json.loads(run.stdout)["hits"]) == 3

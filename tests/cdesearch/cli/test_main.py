@@ -23,7 +23,7 @@ def indexed(tmp_path_factory):
 
 
 def test_a_hit_shows_location_and_passage(indexed):
-    run = cdesearch("query", "purring", "cat", "-k", "1", cwd=indexed / "sub")
+    run = cdesearch("query", "purring", "cat", "-k", "1", "--all", cwd=indexed / "sub")
     assert "../pets.md:3 " in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
 
 
@@ -51,7 +51,7 @@ def test_one_json_object_for_each_hit(indexed):
 def test_lines_as_those_of_grep_have_the_line_of_the_passage(indexed):
     run = cdesearch("query", "dog barks", "--format", "grep", "-k", "1", cwd=indexed)
     assert run.stdout == "pets.md:7:A dog barks.\n"
-    run = cdesearch("query", "dog barks", "--format", "grep", "-k", "1", "-C", "1", cwd=indexed / "sub")
+    run = cdesearch("query", "dog barks", "--format", "grep", "-k", "1", "-C", "1", "--all", cwd=indexed / "sub")
     assert run.stdout == "../pets.md-5-# Dogs\n../pets.md:7:A dog barks.\n"
 
 
@@ -65,7 +65,7 @@ def test_options_that_contradict_each_other_are_refused_in_one_line(indexed, arg
 
 @pytest.mark.slow
 def test_a_shell_completes_commands_options_and_types(indexed):
-    asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "index"}
+    asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "indexes index"}
     for typed, expected in asked.items():
         words = f"cdesearch {typed}"
         environment = {"_CDESEARCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}

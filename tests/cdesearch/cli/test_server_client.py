@@ -130,7 +130,7 @@ def test_errors_and_hints_are_the_same_with_a_server(ask, arguments):
 
 
 def test_hits_are_shown_relative_to_the_working_directory(ask, served):
-    direct, through = ask("query", "cat", "-k", "1", cwd=served / "sub")
+    direct, through = ask("query", "cat", "-k", "1", "--all", cwd=served / "sub")
     assert through.stdout.startswith(" 1 ../pets.md:3") and without_time(direct) == without_time(through)
 
 

@@ -24,7 +24,7 @@ from cdesearch.search.fusion import (
 
 
 def fuse(dense, text, null, documents=None):
-    return FUSION.scores(Candidates(dense, text, null, documents))
+    return FUSION.scores(Candidates(dense, text, null, documents, has_parts=documents is not None))
 
 
 NULL = np.linspace(-0.1, 0.1, 21)

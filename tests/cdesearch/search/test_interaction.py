@@ -3,33 +3,40 @@ import pytest
 
 from cdesearch.encode.token_signs import N_BYTES, SIGNS, QueryTokens
 from cdesearch.search.fusion import Candidates
-from cdesearch.search.interaction import COMPARED, WEIGHT, interaction_lifts
+from cdesearch.search.interaction import COMPARED, interaction_lifts
 
 SIGN = np.ones((1, SIGNS), np.float32) / SIGNS**0.5  # a token whose projections are all positive
 QUERY = QueryTokens(SIGN, np.ones(1, np.float32))
 ALIKE, OPPOSITE = b"\xff" * N_BYTES, bytes(N_BYTES)
 
 
-def candidates(tokens):
-    n = len(tokens)
-    return Candidates(np.zeros(n), np.zeros(n), np.zeros(3), tokens=tokens, query_tokens=QUERY)
+def lifted(scores, tokens, documents, query=QUERY):
+    scores = np.array(scores, float)
+    zeros = np.zeros(len(scores))
+    found = Candidates(zeros, zeros, np.zeros(3), documents=documents, tokens=tokens, query_tokens=query)
+    return (scores + interaction_lifts(scores, found)).tolist()
 
 
-def test_a_chunk_with_a_token_like_that_of_the_query_is_raised_by_half_a_deviation():
-    scores = np.array([3.0, 2.0, 1.0])
-    lifts = interaction_lifts(scores, candidates([OPPOSITE, b"", OPPOSITE + ALIKE]))
-    assert lifts == pytest.approx([-WEIGHT, 0, WEIGHT])
+@pytest.mark.parametrize(
+    ("scores", "tokens", "documents", "expected"),
+    [
+        ([3, 2.5, 1], [OPPOSITE, ALIKE, OPPOSITE], "aab", [2.5, 3, 1]),
+        ([3, 2.5, 1], [OPPOSITE, ALIKE, OPPOSITE], "abb", [3, 2.5, 1]),  # no document takes the rank of another
+        ([3, 2.5, 2.4, 1], [OPPOSITE + OPPOSITE, b"", OPPOSITE + ALIKE, OPPOSITE], "aaab", [2.4, 2.5, 3, 1]),
+    ],
+)
+def test_chunks_of_a_document_exchange_their_scores_by_their_tokens(scores, tokens, documents, expected):
+    assert lifted(scores, tokens, documents) == pytest.approx(expected)
 
 
 def test_only_the_best_candidates_are_compared():
-    scores = -np.arange(COMPARED + 5.0)
-    lifts = interaction_lifts(scores, candidates([ALIKE, *[OPPOSITE] * (COMPARED + 4)]))
-    assert lifts[0] > 0 > lifts[COMPARED - 1] and not lifts[COMPARED:].any()
+    n = COMPARED + 1
+    scores = [*np.arange(2.0, 1.0, -1 / n)[:n]]
+    assert lifted(scores, [OPPOSITE] * COMPARED + [ALIKE], "a" * n) == scores
 
 
 @pytest.mark.parametrize(
     ("tokens", "query"), [(None, QUERY), ([ALIKE, OPPOSITE], None), ([b"", b""], QUERY), ([ALIKE, ALIKE], QUERY)]
 )
-def test_nothing_is_added_where_nothing_can_be_compared(tokens, query):
-    found = Candidates(np.zeros(2), np.zeros(2), np.zeros(3), tokens=tokens, query_tokens=query)
-    assert not interaction_lifts(np.array([2.0, 1.0]), found).any()
+def test_nothing_changes_where_nothing_can_be_compared(tokens, query):
+    assert lifted([1.0, 2.0], tokens, "aa", query) == [1.0, 2.0]

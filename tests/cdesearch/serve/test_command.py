@@ -51,6 +51,27 @@ def test_a_server_finishes_running_requests_and_exits_with_the_code_of_the_signa
         assert not path.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--no-watch"]])
+def test_a_server_watches_unless_it_is_told_not_to(own_pages, options):
+    with runtime_folder() as runtime, serving(own_pages, runtime, *options) as (_, url):
+
+        def paths(words):
+            return [
+                hit["path"] for hit in httpx.get(f"{url}api/v1/search?q={words}&mode=text", timeout=60).json()["hits"]
+            ]
+
+        assert paths("moon") == ["space/moon.txt"]
+        (own_pages / "new.md").write_text("xylophone")
+        if options:
+            cdesearch(
+                "moon", cwd=own_pages, XDG_RUNTIME_DIR=str(runtime)
+            )  # the user's wish counts for the server alone
+            assert not paths("xylophone")
+        else:
+            wait_until(lambda: paths("xylophone") == ["new.md"])
+
+
 def answers(url):
     try:
         httpx.get(f"{url}api/v1/healthz")

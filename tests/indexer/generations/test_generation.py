@@ -3,10 +3,13 @@
 import errno
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from command import cdesearch
 
 from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.store.checksums import MANIFEST
@@ -300,3 +303,14 @@ def test_a_second_writer_learns_which_process_has_the_lock(folder):
         assert "--wait" in raised.value.remedy
     with locked(folder, wait=False):
         pass
+
+
+@pytest.mark.slow
+def test_the_command_waits_for_a_run_that_a_query_may_have_started(folder):
+    (folder.parent / "a.md").write_text("The owl hoots.")
+    command = [sys.executable, "-m", "cdesearch", "index", "."]
+    with locked(folder, wait=False):
+        run = subprocess.Popen(command, cwd=folder.parent, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        assert run.stderr.readline().endswith(b"This one begins when it has ended.\n") and run.poll() is None
+    run.communicate(timeout=60)
+    assert run.returncode == 0 and cdesearch("owl", "-k", "1", cwd=folder.parent).stdout

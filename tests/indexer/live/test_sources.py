@@ -126,8 +126,9 @@ def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_th
     two, tiny_checkpoint, monkeypatch, capsys, arguments
 ):
     inner, outer = two / "one" / ".cdesearch", two / ".cdesearch"
-    make_index([two / "one"], model=tiny_checkpoint)
     (two / "one" / "deep").mkdir()
+    (two / "one" / "deep" / "cat.md").write_text("the deep cat")
+    make_index([two / "one"], model=tiny_checkpoint)
     monkeypatch.chdir(two / "one" / "deep")
     command(monkeypatch, *arguments)
     line = f"{inner} answers here. {outer} covers this folder as well: --index {outer} chooses it."

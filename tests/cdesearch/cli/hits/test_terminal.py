@@ -91,8 +91,7 @@ def on_terminal(docs, tmp_path, monkeypatch):
     return run
 
 
-# A tiny model with random weights has little confidence.
-HITS = "Nothing here seems to answer that; the nearest passages are:\r\n\x1b[1m 1 "
+HITS = "\x1b[1m 1 "
 
 
 def plain(text):
@@ -101,7 +100,7 @@ def plain(text):
 
 @pytest.mark.slow
 def test_a_terminal_of_45_lines_shows_five_hits_without_a_pager(on_terminal, docs):
-    shown = on_terminal("query", "owl hoots at part")
+    shown = on_terminal("query", "owl")
     assert "\x1b[1;31mowl\x1b[0m" in shown and "\x1b]8;" in shown
     lines = plain(shown).splitlines()
     ranks = [line.split()[0] for line in lines if re.match(r" ?\d+ \S+:\d+  ", line)]
@@ -129,7 +128,7 @@ def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_pa
     pager = script(tmp_path / "my pager", "print('PAGED', sys.argv[1:], len(sys.stdin.read().splitlines()))")
     monkeypatch.setenv("PAGER", f"'{pager}' -x")
     assert on_terminal("query", "owl", "-k", "1").startswith(HITS)
-    assert re.search(r"\nPAGED \['-x'\] \d\d\r\n$", on_terminal("query", "owl", columns=80, rows=24))
+    assert re.search(r"^PAGED \['-x'\] \d\d\r\n$", on_terminal("query", "owl", columns=80, rows=24))
     assert on_terminal("query", "owl", "--no-pager", columns=80, rows=24).startswith(HITS)
     for other in ("cat", "", "/nowhere/pager", "'"):
         monkeypatch.setenv("PAGER", other)

@@ -14,6 +14,7 @@ from mcp_calls import call, command_with, in_session, text_of, with_token
 from running_server import running_server
 
 import cdesearch
+from cdesearch.fresh import AGAIN_SECONDS
 from cdesearch.serve.mcp.messages import without_lone_surrogates
 from cdesearch.serve.settings import ServeSettings
 
@@ -139,6 +140,26 @@ def test_before_there_is_an_index_tools_say_how_to_make_one_and_find_it_afterwar
     for result in before:
         assert result.is_error and f"There is no index in {tmp_path}" in text_of(result)
         assert "`cdesearch index " in text_of(result)
+
+
+@pytest.mark.slow
+def test_an_agent_finds_what_it_has_just_written_and_hears_what_an_answer_lacks(tmp_path):
+    (tmp_path / "a.md").write_text("The zither is missing a string.")
+    cdesearch.build(tmp_path).close()
+
+    async def ask(client):
+        answers = []
+        for name, text in (("b.md", "The marimba is new."), ("c.md", "The xylophone is long. " * 10_000)):
+            (tmp_path / name).write_text(text)
+            await asyncio.sleep(AGAIN_SECONDS)
+            answers.append(await client.call_tool("search", {"query": text[:15]}))
+        return answers
+
+    found, stale = in_session(command_with(cwd=tmp_path), ask)
+    assert "b.md" in text_of(found) and "out of date" not in text_of(found)
+    lacks = "This answer lacks 1 new, 0 modified and 0 deleted files: they are being indexed in the background."
+    assert f"{lacks} So it may be out of date." in text_of(stale)
+    assert any("may be out of date" in note for note in stale.structured_content["notes"])
 
 
 def test_a_folder_that_does_not_exist_is_an_error_of_one_line(tmp_path):

@@ -1,0 +1,111 @@
+"""Make the index of the working directory when a query finds none: after a question, or without one if it is small."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from cdesearch.builders import BUILDER, Survey
+from cdesearch.child_process import NO_CONFIG, python_module, same_modules, start_detached
+from cdesearch.errors import IndexNotFoundError
+from cdesearch.store.filesystem import is_mount, is_own
+from cdesearch.store.finding import indexes_below
+from cdesearch.store.index import Index
+from cdesearch.store.layout import CURRENT, FOLDER
+from cdesearch.store.server_address import make_runtime_folder, update_log_of
+from cdesearch.store.trust import real
+from cdesearch.terminal import counted, printable
+
+# So much is indexed without a question where nobody can be asked.
+MOST_FILES = 1_000
+MOST_MB = 5
+POLL_SECONDS = 0.05
+HINT = "Next: "  # the start of the line in which `index` advises a query
+
+
+def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
+    """Index the working directory, and return as soon as its words can be searched; the rest goes on by itself.
+
+    The build is shown on stderr, and ends with this process if Ctrl-C stops it. Raises `missing` if the folder is not
+    one to be indexed by itself, or the user declines; SystemExit with the exit code of a build that has failed.
+    """
+    folder = Path.cwd()
+    if not _is_suitable(folder) or (indexes_below(folder) and not yes):
+        raise missing
+    found = BUILDER.survey(folder)
+    if not found.n_files or not (yes or _agrees(missing, folder, found)):
+        raise missing
+    current = folder / FOLDER / CURRENT
+    make_runtime_folder()
+    log = update_log_of(current.parent)
+    environment = same_modules()
+    if NO_CONFIG not in os.environ:  # a first build has the settings that the user has for builds
+        del environment[NO_CONFIG]
+    process = start_detached(python_module("cdesearch", "index", "."), log, environment)
+    with log.open(encoding="utf-8", errors="replace") as output:
+        try:
+            while process.poll() is None and not current.exists():
+                _relay(output)
+                time.sleep(POLL_SECONDS)
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+        finally:
+            _relay(output)
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    if current.exists() and Index(current.parent).manifest.is_complete:
+        process.wait()  # it is about to end
+    elif process.returncode is None:
+        _say(f"The index is completed in the background (process {process.pid}). This answer is by words.")
+
+
+def _is_suitable(folder: Path) -> bool:
+    """Whether this is a folder of the user that is neither the root of a file system nor contains the home folder."""
+    home = real(Path(os.path.expanduser("~")))  # noqa: PTH111 (Path.home fails without a home folder)
+    is_root = is_mount(folder) or home.is_relative_to(real(folder))
+    return not is_root and is_own(folder.stat()) and os.access(folder, os.W_OK)
+
+
+def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
+    """Whether to index the folder: the user says so, or it is small and nobody can be asked.
+
+    Raises IndexNotFoundError with the limit if it is not small.
+    """
+    amount = f"{counted(found.n_files, 'file')} ({found.n_bytes / 1e6:,.1f} MB)"
+    work = f"{amount} in {printable(str(folder))}"
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        from cdesearch.cli.usage import agrees  # imports typer
+
+        question = f"There is no index here yet. Index {work}, which takes {_about(found.seconds)}?"
+        return agrees(question, default=True, err=True)
+    if found.n_files > MOST_FILES or found.n_bytes > 1e6 * MOST_MB:
+        limit = f"without it, at most {MOST_FILES:,} files and {MOST_MB} MB are, and here are {amount}"
+        remedy = f"Make one with `cdesearch index .`, or add --yes, and the folder is indexed first ({limit})."
+        raise IndexNotFoundError(missing.cause, remedy)
+    _say(f"There is no index here yet. Indexing {work}, which takes {_about(found.seconds)}.")
+    return True
+
+
+def _about(seconds: float) -> str:
+    """A time in words, rounded up."""
+    if seconds < 100:
+        return f"about {5 * (int(seconds) // 5 + 1)} seconds"
+    if seconds < 6000:
+        return f"about {int(seconds) // 60 + 1} minutes"
+    return f"about {int(seconds) // 3600 + 1} hours"
+
+
+def _relay(output: TextIO) -> None:
+    """Print the lines that the build has written since the last call."""
+    for line in output:
+        if not line.startswith(HINT):
+            sys.stderr.write(line)
+    sys.stderr.flush()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

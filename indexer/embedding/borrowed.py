@@ -1,0 +1,88 @@
+"""First-stage vectors that another index of this user has, such as that of another checkout of a repository.
+
+They depend on the text and on the weights of tokens alone, so an index that borrows vectors has the weights as well.
+The places of indexes that this user's builds have made are in one file of the user's cache; no text or vector is there.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from cdesearch.context.context import Context
+from cdesearch.encode.encoder import Encoder
+from cdesearch.errors import CdesearchError, IndexStateError
+from cdesearch.store.copies import user_cache
+from cdesearch.store.filesystem import foreign_owner
+from cdesearch.store.folder import replace_file
+from cdesearch.store.index import Index
+from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.spool import KEY, Spool
+
+FILE = "built.json"
+MOST_PLACES = 50  # the latest ones
+LEAST_CHUNKS = 1_000  # two cores embed fewer in less than 20 s
+LEAST_SHARE = 0.5  # of the texts, so that the weights of tokens are those of a similar corpus
+ROWS = 10_000  # that are in memory at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """Vectors that an index has got from another one."""
+
+    place: Path  # of the other index
+    context: Context  # of the other index, whose weights of tokens the vectors have
+    count: int
+
+
+def borrow(spool: Spool, cache: EmbeddingCache, encoder: Encoder, own: Path) -> Lent | None:
+    """Take the vectors of the texts in `spool` from the index of the same model that has most of them.
+
+    Returns None if no index has enough, or if it is removed meanwhile. `own` is the folder of the new index.
+    """
+    cache.clear()  # what a stopped run has taken, perhaps from another index
+    keys = {key for (key,) in spool.rows(KEY)}
+    index, rows = max(_lenders(keys, encoder.fingerprint, own), key=lambda one: len(one[1]), default=(None, []))
+    if index is None or len(rows) < LEAST_SHARE * len(keys):
+        return None
+    try:
+        context = index.context_for(encoder)
+        with index.checks.reading_tables():
+            for start in range(0, len(rows), ROWS):
+                cache.take(index.first_stage.take_offsets(rows[start : start + ROWS]).to_arrow())
+    except IndexStateError:
+        cache.clear()
+        return None
+    return Lent(index.folder, context, len(rows))
+
+
+def _lenders(keys: set[str], fingerprint: str, own: Path) -> Iterator[tuple[Index, list[int]]]:
+    """Yield each other index of the same model, with the rows of its vectors of these texts."""
+    for place in _built():
+        with suppress(CdesearchError, OSError):  # it was removed, or cannot be read
+            index = Index(place)
+            is_alike = index.manifest.is_complete and index.manifest.model_fingerprint == fingerprint
+            if place == own or not is_alike or not index.vectors.keeps_first_stage or foreign_owner(place) is not None:
+                continue
+            with index.checks.reading_tables():
+                n_rows = index.first_stage.count_rows()
+                found = index.first_stage.search().select(["key"]).limit(n_rows).to_arrow()["key"].to_pylist()
+            yield index, [row for row, key in enumerate(found) if key in keys]
+
+
+def record_built(place: Path) -> None:
+    """Remember a new index, whose vectors later ones may borrow. If the cache cannot be written, nothing is stored."""
+    with suppress(CdesearchError, OSError):
+        folder = user_cache()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        places = [str(place), *(str(one) for one in _built() if one != place)]
+        replace_file(folder / FILE, json.dumps(places[:MOST_PLACES], indent=2) + "\n")
+
+
+def _built() -> list[Path]:
+    with suppress(CdesearchError, OSError, ValueError, msgspec.MsgspecError):
+        return [Path(text) for text in msgspec.json.decode((user_cache() / FILE).read_bytes(), type=list[str])]
+    return []
