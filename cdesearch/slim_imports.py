@@ -11,25 +11,21 @@ NEEDED = {f"{EMBEDDINGS}{name}" for name in ("base", "registry", "utils")}
 
 
 def shorten_cold_start() -> None:
-    """Leave out LanceDB's REST client, embedding models and functions, its checks of its own classes, and pandas."""
+    """Leave out pandas and what `leave_out_rest_client` leaves out."""
     leave_out_rest_client()
-    _leave_out_checks()
     leave_out_pandas()
 
 
 def leave_out_rest_client() -> None:
     """Save the second that LanceDB takes to import its REST client, embedding models and functions of users.
 
-    Only the command line does this: a program that imports `cdesearch` may need the client itself.
+    Only the command line does this: a program that imports `cdesearch` may need the client itself. The check of
+    LanceDB's own methods against those that they override, which takes a tenth of a second, would find empty classes.
     """
     sys.meta_path.insert(0, _Empty())
-
-
-def _leave_out_checks() -> None:
-    """Save the tenth of a second in which LanceDB compares the code of its methods with those that they override."""
     unchecked = ModuleType("overrides")
     unchecked.__dict__.update(override=lambda method: method, EnforceOverrides=object)
-    sys.modules.setdefault("overrides", unchecked)
+    sys.modules["overrides"] = unchecked
 
 
 def leave_out_pandas() -> None:

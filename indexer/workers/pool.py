@@ -95,9 +95,14 @@ class Pool:
         self._closed = False
         self._failure: BaseException | None = None
         self._checked_at = 0.0  # when workers were last checked, on the clock of time.monotonic
-        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(n_workers)]
-        for thread in self._threads:
-            thread.start()
+        self._threads: list[threading.Thread] = []
+        self.grow(n_workers)
+
+    def grow(self, n_workers: int) -> None:
+        """Start processes until there are `n_workers`."""
+        while len(self._threads) < n_workers:
+            self._threads.append(threading.Thread(target=self._serve, daemon=True))
+            self._threads[-1].start()
 
     def __enter__(self) -> "Pool":
         return self
@@ -302,7 +307,8 @@ def _read_message(message: Message, sources: Sequence[Source]) -> Read:
         pa.ipc.read_record_batch(pa.py_buffer(part), schema) if part else pa.RecordBatch.from_pylist([], schema=schema)
         for part, schema in ((message.chunks, CHUNKS), (message.documents, DOCUMENTS))
     )
-    rows, parts = iter(documents.to_pylist()), []
+    rows = iter(documents.to_pylist())
+    parts: list[Part] = []
     for part in message.header["files"]:
         source, ended = sources[sum(one.ended is not None for one in parts)], part["ended"]
         end = None if ended is None else Ended(**(ended | {"columns": tuple(ended.get("columns", ()))}))

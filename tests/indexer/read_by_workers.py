@@ -20,7 +20,8 @@ def reading(tokenizer, limits=None):
 
 
 def outcomes(sources, tokenizer, n_workers=2, limits=None):
-    with Pool(n_workers) as workers:
+    with Pool(1) as workers:
+        workers.grow(n_workers)
         read = list(workers.read(sources, reading(tokenizer, limits)))
     parts = [part for message in read for part in message.parts]
     return {part.source.path: part.ended.reason for part in parts if part.ended}, read
