@@ -6,21 +6,26 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-REST_CLIENT = "lance_namespace_urllib3_client"
+REST_CLIENT, FUNCTIONS, EMBEDDINGS = "lance_namespace_urllib3_client", "lancedb.functions", "lancedb.embeddings."
+NEEDED = {f"{EMBEDDINGS}{name}" for name in ("base", "registry", "utils")}
 
 
 def shorten_cold_start() -> None:
-    """Leave out LanceDB's REST client and pandas."""
+    """Leave out pandas and what `leave_out_rest_client` leaves out."""
     leave_out_rest_client()
     leave_out_pandas()
 
 
 def leave_out_rest_client() -> None:
-    """Save the second that LanceDB takes to import its REST client.
+    """Save the second that LanceDB takes to import its REST client, embedding models and functions of users.
 
-    Only the command line does this: a program that imports `cdesearch` may need the client itself.
+    Only the command line does this: a program that imports `cdesearch` may need the client itself. The check of
+    LanceDB's own methods against those that they override, which takes a tenth of a second, would find empty classes.
     """
-    sys.meta_path.insert(0, _EmptyRestClient())
+    sys.meta_path.insert(0, _Empty())
+    unchecked = ModuleType("overrides")
+    unchecked.__dict__.update(override=lambda method: method, EnforceOverrides=object)
+    sys.modules["overrides"] = unchecked
 
 
 def leave_out_pandas() -> None:
@@ -33,11 +38,13 @@ def allow_pandas() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _NoPandas)]
 
 
-class _EmptyRestClient(MetaPathFinder, Loader):
-    """Finds the modules of the REST client and makes each of them empty."""
+class _Empty(MetaPathFinder, Loader):
+    """Finds the modules that `leave_out_rest_client` names, and makes each of them empty."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self, is_package=True) if fullname.partition(".")[0] == REST_CLIENT else None
+        is_model = fullname.startswith(EMBEDDINGS) and fullname not in NEEDED
+        is_empty = is_model or fullname == FUNCTIONS or fullname.partition(".")[0] == REST_CLIENT
+        return ModuleSpec(fullname, self, is_package=True) if is_empty else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _EmptyModule(spec.name)

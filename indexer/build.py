@@ -92,21 +92,21 @@ class _Run:
             base.checks.require_all_changed()
         new_context = base is None or self.options.refresh_context
         keeps_chunks = base is not None and not (new_context and base.manifest.embeds_on_refresh)
-        with base.checks.reporting_damage() if base else nullcontext():
+        # A process starts while files are looked for, and others while the model loads.
+        with base.checks.reporting_damage() if base else nullcontext(), self.tools.pool(1) as pool:
             plan = plan_build(settings, base if keeps_chunks else None, self.progress, rewrites=new_context)
-            # The processes start while the model loads.
-            with self.tools.pool(worker_count(plan.to_read)) as pool:
-                with self._offering_default():
-                    encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
-                if new_context and encoder.remark:
-                    self.progress.note(encoder.remark)
-                check_model_fits(encoder, self.options.model, settings.model_name, settings.dimension, base)
-                if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
-                    return plan, None
-                with self._engine(encoder, pool, new_context=new_context) as engine:
-                    inputs = self.target, base, new_context, settings, plan, encoder, self.started
-                    job = BuildJob(*inputs, engine, self.progress)
-                    return plan, job.run()
+            pool.grow(worker_count(plan.to_read))
+            with self._offering_default():
+                encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
+            if new_context and encoder.remark:
+                self.progress.note(encoder.remark)
+            check_model_fits(encoder, self.options.model, settings.model_name, settings.dimension, base)
+            if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
+                return plan, None
+            with self._engine(encoder, pool, new_context=new_context) as engine:
+                inputs = self.target, base, new_context, settings, plan, encoder, self.started
+                job = BuildJob(*inputs, engine, self.progress)
+                return plan, job.run()
 
     def renew_context(self) -> tuple[str, int | None] | None:
         """Sample a new context if that of the updated index no longer fits it, and no text must be embedded for that.

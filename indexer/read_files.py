@@ -18,7 +18,7 @@ from indexer.formats.format import Columns
 from indexer.plan import Plan, Record
 from indexer.settings import Settings
 from indexer.workers.limits import Reading
-from indexer.workers.pool import Begun, Pool, ReadChunks
+from indexer.workers.pool import Pool
 
 SHOWN = 3  # skipped files that an error names
 Advance = Callable[[int], None]
@@ -48,26 +48,27 @@ def read_files(
 ) -> FilesRead:
     """Read and chunk files into `spool`, which is closed; `advance` is called with 1 after each file."""
     read = FilesRead()
-    first, file_hash, paths = 0, None, set[str]()  # those of the chunks of a file
-    for event in pool.read(sources, reading):
-        source = event.source
-        if isinstance(event, Begun):
-            file_hash = event.file_hash
-        elif isinstance(event, ReadChunks):
-            spool.add(event.chunks)
-            paths.update(event.chunks["path"].unique().to_pylist())
+    first, paths = 0, set[str]()  # the first document of a file, and the paths of its chunks that have come
+    for message in pool.read(sources, reading):
+        spool.add(message.chunks)
+        start = 0
+        for part in message.parts:
+            source, ended = part.source, part.ended
             # Size and time are from before the file was read, so that the next run finds a change since then.
-            stamp = {"size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}
-            read.records += [document | stamp for document in event.documents]
-        else:
-            read.columns.update(event.columns)
-            if event.reason is not None:
+            stamp = {"size": source.size, "mtime_ns": source.mtime_ns, "file_hash": part.file_hash}
+            read.records += [document | stamp for document in part.documents]
+            if ended is None:
+                paths.update(message.chunks["path"].slice(start, part.n_chunks).to_pylist())
+                start += part.n_chunks
+                continue
+            start += part.n_chunks
+            read.columns.update(ended.columns)
+            if ended.reason is not None:
                 spool.drop(paths)
                 del read.records[first:]
-            reason = event.reason or event.note
-            stamps = source.size, source.mtime_ns, file_hash, source.ctime_ns
-            read.files.append(FileRecord(source.path, event.outcome, reason, *stamps))
-            first, file_hash, paths = len(read.records), None, set()
+            stamps = source.size, source.mtime_ns, part.file_hash, source.ctime_ns
+            read.files.append(FileRecord(source.path, ended.outcome, ended.reason or ended.note, *stamps))
+            first, paths = len(read.records), set()
             advance(1)
     spool.close()
     return read

@@ -1,6 +1,7 @@
 """Find out which command the arguments of a command line name."""
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from cdesearch.search.options import VALUED
@@ -12,9 +13,10 @@ ABOUT = ("--help", "-h", "--version")  # options without a command
 HELP = ("help", "--help", "-h")
 
 
-def registered_commands() -> list[EntryPoint]:
+@cache  # each search reads files of all installed packages
+def registered_commands() -> tuple[EntryPoint, ...]:
     """The commands that other packages register, without importing them."""
-    return list(entry_points(group="cdesearch.commands"))
+    return tuple(entry_points(group="cdesearch.commands"))
 
 
 def command_names() -> set[str]:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 
 from cdesearch.words.known import ENGLISH, HAN, KANA, LATIN, SCRIPTS, Script, names_of
 from cdesearch.words.stop_words import STOP_WORDS
@@ -24,35 +25,34 @@ LEAST_SHARE = 0.01  # of the chunks; fewer may be tables or programs that were t
 Shares = Mapping[str, float]  # of the chunks of a corpus, by the code of their language; the others have no language
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_LANGUAGES_OF: dict[str, tuple[str, ...]] = {}  # of each function word with two letters or more
-for _code, _words in STOP_WORDS.items():
-    for _word in _words:
-        if len(_word) > 1:
-            _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _code)
+_ASCII = re.compile(r"[\x00-\x7f]+")
 
 
 def language_of(text: str) -> str | None:
     """The code of the language in which most of a text is written; None if there are too few words of any."""
-    words = words_by_script(text)
-    script, amount = max(words.items(), key=lambda item: item[1], default=(LATIN, 0.0))
+    by_script = words_by_script(text)
+    script, amount = max(by_script.items(), key=lambda item: item[1], default=(LATIN, 0.0))
     if amount < MIN_WORDS:
         return None
     if script in (HAN, KANA):
-        kana = words.get(KANA, 0.0)
-        return "ja" if kana > KANA_SHARE * (words.get(HAN, 0.0) + kana) else "zh"
+        kana = by_script.get(KANA, 0.0)
+        return "ja" if kana > KANA_SHARE * (by_script.get(HAN, 0.0) + kana) else "zh"
     if len(script.languages) == 1:
         return script.languages[0]
-    code, evidence = max(function_words(text, script.languages).items(), key=lambda item: item[1], default=(None, 0.0))
+    words = _count_words(text)
+    evidence = _evidence(words, frozenset(script.languages))
+    code, most = max(evidence.items(), key=lambda item: item[1], default=(None, 0.0))
     if script is LATIN:
-        is_clear = code is not None and (amount < LONGER or _n_different(text, code) >= MIN_DIFFERENT)
-        return code if is_clear and evidence >= max(MIN_EVIDENCE, MIN_SHARE * amount) else None
+        is_clear = code is not None and (amount < LONGER or len(words.keys() & STOP_WORDS[code]) >= MIN_DIFFERENT)
+        return code if is_clear and most >= max(MIN_EVIDENCE, MIN_SHARE * amount) else None
     return code or script.languages[0]
 
 
 def words_by_script(text: str) -> dict[Script, float]:
     """How many words a text has in each script, estimated from its letters."""
-    scripts = (LATIN,) if text.isascii() else SCRIPTS
-    return {one: n / one.word_letters for one in scripts if (n := len(one.letters.findall(text)))}
+    other = _ASCII.sub("", text)
+    parts = [(LATIN, text), *((script, other) for script in SCRIPTS if other and script is not LATIN)]
+    return {one: n / one.word_letters for one, part in parts if (n := len("".join(one.letters.findall(part))))}
 
 
 def function_words(text: str, among: Iterable[str]) -> dict[str, float]:
@@ -60,19 +60,31 @@ def function_words(text: str, among: Iterable[str]) -> dict[str, float]:
 
     A word that several of these languages share counts in equal parts for each.
     """
-    chosen = frozenset(among)
-    found: dict[str, float] = {}
-    for word in _WORD.findall(unicodedata.normalize("NFC", text.lower())):
-        languages = [code for code in _LANGUAGES_OF.get(word, ()) if code in chosen]
+    return _evidence(_count_words(text), frozenset(among))
+
+
+def _count_words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(unicodedata.normalize("NFC", text.lower())))
+
+
+def _evidence(words: Mapping[str, int], among: frozenset[str]) -> dict[str, float]:
+    languages_of, found = _languages_among(among), dict[str, float]()
+    for word, count in words.items():
+        languages = languages_of.get(word, ())
         for code in languages:
-            found[code] = found.get(code, 0.0) + 1 / len(languages)
+            found[code] = found.get(code, 0.0) + count / len(languages)
     return found
 
 
-def _n_different(text: str, language: str) -> int:
-    """How many different function words of a language a text has."""
-    words = frozenset(_WORD.findall(unicodedata.normalize("NFC", text.lower())))
-    return len(words & STOP_WORDS[language])
+@lru_cache(maxsize=16)
+def _languages_among(among: frozenset[str]) -> dict[str, list[str]]:
+    """The languages of each function word, of two letters or more, of the languages `among`."""
+    found: dict[str, list[str]] = {}
+    for code, words in STOP_WORDS.items():
+        for word in words if code in among else ():
+            if len(word) > 1:
+                found.setdefault(word, []).append(code)
+    return found
 
 
 def language_shares(texts: Iterable[str]) -> dict[str, float]:

@@ -63,13 +63,13 @@ LANGUAGES: dict[str, Language] = {
 class Script:
     """A script, with the languages that are written in it, the most frequent one first."""
 
-    letters: re.Pattern[str]  # one letter of it
+    letters: re.Pattern[str]  # a run of its letters
     languages: tuple[str, ...]
     word_letters: float  # the number of letters of an average word
 
 
 def _script(letters: str, languages: str, word_letters: float = 5) -> Script:
-    return Script(re.compile(f"[{letters}]"), tuple(languages.split()), word_letters)
+    return Script(re.compile(f"[{letters}]+"), tuple(languages.split()), word_letters)
 
 
 LATIN = _script(

@@ -1,7 +1,7 @@
 """Split text into chunks along its structure, sized in the model's tokens."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 from tokenizers import Tokenizer
@@ -10,6 +10,7 @@ from cdesearch.store.schema import Chunk, text_hash
 from indexer.documents.openings import licence_end, opening_start
 from indexer.documents.parsing import SplitterOf, splitter_for, with_definitions
 from indexer.documents.places import Places, Trails
+from indexer.documents.token_counts import TokenCounts
 from indexer.formats.format import Document, UnreadableError
 
 CHUNK_TOKENS = 256  # at most so many tokens in a chunk of a document that does not stay whole
@@ -37,6 +38,7 @@ class Chunker:
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
+        self._count = TokenCounts(tokenizer).of
         self._max_tokens = min(max_tokens, WHOLE_TOKENS)
 
     def split(self, document: Document) -> Iterator[Chunk]:
@@ -147,9 +149,6 @@ class Chunker:
         if len(encoding.ids) > limit:
             header = header[: encoding.offsets[limit - 1][1]]
         return header + "\n"
-
-    def _count(self, texts: Sequence[str]) -> list[int]:
-        return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
 
 def _merge_small(pieces: list[SizedPiece], text: str, budget: int) -> list[Piece]:

@@ -3,9 +3,10 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -19,32 +20,15 @@ from indexer.workers.process import START_SECONDS, Worker, cannot_start
 
 BYTES_PER_WORKER = 500_000  # a process takes a third of a second to start: fewer files need fewer of them
 MOST_WAITING_BYTES = 64_000_000  # of messages about files after the current one
-MOST_FILES_AHEAD = 1000
+TASK_FILES, TASK_BYTES = 32, 64_000
+MOST_TASKS_AHEAD = 100
 CHECK_EVERY = 0.25  # seconds between two checks for workers that hang
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A file was opened and hashed."""
-
-    source: Source
-    file_hash: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReadChunks:
-    """Some chunks of a file, as rows of the chunk schema; and the documents that are complete with them."""
-
-    source: Source
-    chunks: pa.RecordBatch
-    documents: list[dict[str, Any]]  # id, title, n_chunks, n_records
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A file has been read to its end, or cannot be read, or is not worth reading."""
 
-    source: Source
     reason: str | None  # why it was not read; None if it was
     note: str = ""  # describes what was left out of a file that was read
     columns: tuple[str, ...] = ()  # the columns named by options that the file has, even if it cannot be read
@@ -58,7 +42,36 @@ class Ended:
         return "ignored" if self.is_ignored else "skipped"
 
 
-Event = Begun | ReadChunks | Ended
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The next chunks of a file, the documents that are complete with them, and how the file ended, if it did."""
+
+    source: Source
+    file_hash: str | None  # None if the file could not be opened
+    n_chunks: int
+    documents: list[dict[str, Any]]  # id, path, title, n_chunks, n_records
+    ended: Ended | None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Some chunks, as rows of the chunk schema, and the parts of files in which they are, one after another."""
+
+    chunks: pa.RecordBatch
+    parts: list[Part]
+
+
+def tasks_of(sources: Iterable[Source]) -> list[list[Source]]:
+    """The files in the tasks of workers, in their order: small files together, because a message takes its time."""
+    tasks: list[list[Source]] = []
+    n_bytes = TASK_BYTES
+    for source in sources:
+        if n_bytes + source.size > TASK_BYTES or len(tasks[-1]) == TASK_FILES:
+            tasks.append([])
+            n_bytes = 0
+        tasks[-1].append(source)
+        n_bytes += source.size
+    return tasks
 
 
 def worker_count(sources: Sequence[Source]) -> int:
@@ -73,18 +86,23 @@ class Pool:
     def __init__(self, n_workers: int) -> None:
         self._turn = threading.Condition()
         self._reading: Reading | None = None
-        self._sources: Sequence[Source] = ()
-        self._next = 0  # the first file that no worker has taken
-        self._head = 0  # the file whose messages are being returned
+        self._tasks: Sequence[Sequence[Source]] = ()
+        self._next = 0  # the first task that no worker has taken
+        self._head = 0  # the task whose messages are being returned
         self._waiting: dict[int, deque[Message]] = {}
         self._waiting_bytes = 0
         self._workers: set[Worker] = set()
         self._closed = False
         self._failure: BaseException | None = None
         self._checked_at = 0.0  # when workers were last checked, on the clock of time.monotonic
-        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(n_workers)]
-        for thread in self._threads:
-            thread.start()
+        self._threads: list[threading.Thread] = []
+        self.grow(n_workers)
+
+    def grow(self, n_workers: int) -> None:
+        """Start processes until there are `n_workers`."""
+        while len(self._threads) < n_workers:
+            self._threads.append(threading.Thread(target=self._serve, daemon=True))
+            self._threads[-1].start()
 
     def __enter__(self) -> "Pool":
         return self
@@ -107,42 +125,30 @@ class Pool:
         for thread in self._threads:
             thread.join()
 
-    def read(self, sources: Sequence[Source], reading: Reading) -> Iterator[Event]:
-        """Events of the files, in their order; raises CdesearchError if no worker can be started."""
+    def read(self, sources: Sequence[Source], reading: Reading) -> Iterator[Read]:
+        """What the files contain, in their order; raises CdesearchError if no worker can be started."""
         with self._turn:
-            self._sources, self._reading = sources, reading
+            self._tasks, self._reading = tasks_of(sources), reading
             self._turn.notify_all()
-        for number, source in enumerate(sources):
+        for number, task in enumerate(self._tasks):
             with self._turn:
                 self._head = number
                 self._turn.notify_all()
-            while True:
-                message = self._take(number)
-                kind = message.header["kind"]
-                if kind == "begun":
-                    yield Begun(source, str(message.header["hash"]))
-                elif kind == "batch":
-                    chunks = pa.ipc.read_record_batch(pa.py_buffer(message.chunks), CHUNKS)
-                    documents = pa.ipc.read_record_batch(pa.py_buffer(message.documents), DOCUMENTS)
-                    yield ReadChunks(source, chunks, documents.to_pylist())
-                elif kind == "done":
-                    header = message.header
-                    columns, is_ignored = tuple(header.get("columns", ())), bool(header.get("is_ignored"))
-                    yield Ended(source, header["reason"], header.get("note", ""), columns, is_ignored)
-                    break
+            ended = 0
+            while ended < len(task):
+                read = _read_message(self._take(number), task[ended:])
+                ended += sum(part.ended is not None for part in read.parts)
+                yield read
 
     def _take(self, number: int) -> Message:
-        """Wait for the next message about a file; meanwhile, workers that hang are killed."""
+        """Wait for the next message about a task; meanwhile, workers that hang are killed."""
         with self._turn:
             while True:
                 if self._failure is not None:
                     raise self._failure
-                waiting = self._waiting.get(number)
-                if waiting:
+                if waiting := self._waiting.get(number):
                     message = waiting.popleft()
                     self._waiting_bytes -= message.size
-                    if message.header["kind"] == "done":
-                        del self._waiting[number]
                     self._turn.notify_all()
                     return message
                 self._turn.wait(CHECK_EVERY)
@@ -164,7 +170,7 @@ class Pool:
                 worker.kill(f"took longer than {limit:g} s")
 
     def _serve(self) -> None:
-        """Start a worker and send it file after file, as the work of one thread. A worker ends with its thread."""
+        """Start a worker and send it task after task, as the work of one thread. A worker ends with its thread."""
         worker: Worker | None = None
         try:
             worker = self._started()
@@ -172,10 +178,7 @@ class Pool:
                 number = self._claim()
                 if number is None:
                     break
-                worker = worker or self._started()
-                if not self._read_one(worker, number):
-                    self._collect(worker)
-                    worker = None
+                worker = self._read(worker, number)
         except BaseException as error:
             with self._turn:
                 self._failure = None if self._closed else error
@@ -202,33 +205,65 @@ class Pool:
         return self._reading.limits if self._reading else Limits()
 
     def _claim(self) -> int | None:
-        """The next file to read; None if there is none."""
+        """The next task; None if there is none."""
         with self._turn:
             while not self._closed:
                 if self._reading is not None:
-                    if self._next == len(self._sources):
+                    if self._next == len(self._tasks):
                         return None
-                    if self._next - self._head < MOST_FILES_AHEAD:
+                    if self._next - self._head < MOST_TASKS_AHEAD:
                         self._next += 1
                         return self._next - 1
                 self._turn.wait()
         return None
 
-    def _read_one(self, worker: Worker, number: int) -> bool:
-        """Have a worker read one file; returns whether it can read another."""
-        reading = self._reading
-        if reading is None or not (worker.is_ready or self._set_up(worker, reading)):
-            return self._failed(worker, number)
-        source = self._sources[number]
-        worker.send(_task(source))
-        is_done = False
+    def _read(self, worker: Worker | None, number: int) -> Worker | None:
+        """Have a worker read the files of a task, and each alone if it fails; returns a worker that can read more."""
+        task = self._tasks[number]
+        if len(task) > 1:
+            worker = worker or self._started()
+            messages: list[Message] = []
+            is_whole = self._answers(worker, task, messages.append)
+            if is_whole and sum(map(_n_ended, messages)) == len(task):
+                for message in messages:
+                    self._put(number, message)
+                return worker
+            self._fail(worker)
+            worker = None
+        for source in task:
+            worker = self._read_alone(worker or self._started(), source, number)
+        return worker
+
+    def _read_alone(self, worker: Worker, source: Source, number: int) -> Worker | None:
+        has_ended, file_hash = False, None
+
+        def put(message: Message) -> None:
+            nonlocal has_ended, file_hash
+            if not has_ended and _n_ended(message) <= 1:  # else the worker is not what it was
+                has_ended, file_hash = _n_ended(message) == 1, message.header["files"][-1]["hash"]
+                self._put(number, message)
+
+        if self._answers(worker, [source], put):
+            return worker
+        reason = self._fail(worker)
+        if not has_ended:
+            ended = {"reason": f"could not be read: {reason}"}
+            file = {"hash": file_hash, "n_chunks": 0, "n_documents": 0, "ended": ended}
+            self._put(number, Message({"files": [file]}))
+        return None
+
+    def _answers(self, worker: Worker, task: Sequence[Source], put: Callable[[Message], None]) -> bool:
+        """Pass on what a worker reads in some files; returns whether it has read them and can read more."""
+        if self._reading is None or not (worker.is_ready or self._set_up(worker, self._reading)):
+            return False
+        worker.send(Message({"files": [_described(source) for source in task]}))
         while (message := worker.receive()) is not None:
             kind = message.header.get("kind")
             if kind in ("free", "retired"):
                 return bool(kind == "free")
-            is_done = kind == "done"
-            self._put(number, message)
-        return False if is_done else self._failed(worker, number)
+            if kind == "read":
+                put(message)
+        return False
 
     def _set_up(self, worker: Worker, reading: Reading) -> bool:
         ready = worker.receive()
@@ -238,15 +273,15 @@ class Pool:
         worker.is_ready = worker.receive() is not None
         return worker.is_ready
 
-    def _failed(self, worker: Worker, number: int) -> bool:
+    def _fail(self, worker: Worker) -> str:
+        """End a worker that has failed, and return why; raises CdesearchError if it could not even start."""
         reason = self._collect(worker)
         if not worker.is_ready:
             raise cannot_start(reason)
-        self._put(number, Message({"kind": "done", "reason": f"could not be read: {reason}"}))
-        return False
+        return reason
 
     def _put(self, number: int, message: Message) -> None:
-        """Pass a message on; one about a later file has to wait while too many are waiting."""
+        """Pass a message on; one about a later task has to wait while too many are waiting."""
         with self._turn:
             while not self._closed and number != self._head and self._waiting_bytes > MOST_WAITING_BYTES:
                 self._turn.wait()
@@ -255,7 +290,27 @@ class Pool:
             self._turn.notify_all()
 
 
-def _task(source: Source) -> Message:
+def _described(source: Source) -> dict[str, Any]:
+    """A file in a task."""
     top = str(source.top) if source.top is not None else None
     task = {"file": source.location, "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
-    return Message(task | {"top": top, "is_wanted": source.is_wanted})
+    return task | {"top": top, "is_wanted": source.is_wanted}
+
+
+def _n_ended(message: Message) -> int:
+    return sum(part["ended"] is not None for part in message.header["files"])
+
+
+def _read_message(message: Message, sources: Sequence[Source]) -> Read:
+    """What a message says about the next files of a task."""
+    chunks, documents = (
+        pa.ipc.read_record_batch(pa.py_buffer(part), schema) if part else pa.RecordBatch.from_pylist([], schema=schema)
+        for part, schema in ((message.chunks, CHUNKS), (message.documents, DOCUMENTS))
+    )
+    rows = iter(documents.to_pylist())
+    parts: list[Part] = []
+    for part in message.header["files"]:
+        source, ended = sources[sum(one.ended is not None for one in parts)], part["ended"]
+        end = None if ended is None else Ended(**(ended | {"columns": tuple(ended.get("columns", ()))}))
+        parts.append(Part(source, part["hash"], part["n_chunks"], list(islice(rows, part["n_documents"])), end))
+    return Read(chunks, parts)

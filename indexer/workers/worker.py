@@ -52,7 +52,7 @@ def main() -> None:
     send(answers, Message({"kind": "set"}))
     has_models = False
     while True:
-        retire = reader.answer(tasks.get().header)
+        retire = reader.answer(tasks.get().header["files"])
         if is_loaded() and not has_models:  # the models of text recognition stay in memory, which is not a leak
             has_models, bytes_at_start = True, data_bytes() or 0
         if retire or (data_bytes() or 0) > bytes_at_start + reader.limits.memory_bytes // RETIRE_AT:
@@ -81,7 +81,7 @@ def _listen(stream: BinaryIO, tasks: "queue.SimpleQueue[Message]") -> None:
 
 
 class Reader:
-    """Answers tasks. The answer to a task is the documents and chunks of one file."""
+    """Answers tasks. The answer to a task is the documents and chunks of its files."""
 
     def __init__(self, reading: Reading, answers: BinaryIO) -> None:
         self.limits = reading.limits
@@ -89,17 +89,25 @@ class Reader:
         self._chunker = Chunker(Tokenizer.from_str(reading.tokenizer), reading.max_tokens)
         self._answers = answers
 
-    def answer(self, task: dict[str, Any]) -> bool:
-        """Read one file, send its contents and its outcome; returns whether this process must end afterwards."""
-        top = Path(task["top"]) if task["top"] is not None else None
-        source = Source(task["file"], task["path"], task["size"], task["mtime_ns"], top, bool(task["is_wanted"]))
-        outbox = _Outbox(self._answers)
+    def answer(self, files: list[dict[str, Any]]) -> bool:
+        """Read files, send their contents and their outcomes; returns whether this process must end at once."""
+        outbox, retire = _Outbox(self._answers, is_alone=len(files) == 1), False
+        for file in files:
+            if retire := self._answer(file, outbox):
+                break
+            outbox.progress()
+        outbox.flush()
+        return retire
+
+    def _answer(self, file: dict[str, Any], outbox: "_Outbox") -> bool:
+        top = Path(file["top"]) if file["top"] is not None else None
+        source = Source(file["file"], file["path"], file["size"], file["mtime_ns"], top, bool(file["is_wanted"]))
         reason: str | None = None
         left_out, chosen = LeftOut(), set[str]()
         retire = is_ignored = False
+        outbox.begin(None)
         try:
             self._read(source, outbox, left_out, chosen)
-            outbox.flush()
         except UnreadableError as error:
             reason = str(error)
             is_ignored = isinstance(error, GeneratedError)
@@ -112,9 +120,7 @@ class Reader:
             reason = f"could not be read: {(error.strerror or type(error).__name__).lower()}"
         except BaseException as error:
             reason = f"could not be read: its parser failed ({type(error).__name__})"
-        # What is left in the outbox belongs to a file that failed, and is not sent.
-        done = {"kind": "done", "reason": reason, "is_ignored": is_ignored, "note": str(left_out)}
-        send(self._answers, Message(done | {"columns": sorted(chosen)}))
+        outbox.end({"reason": reason, "is_ignored": is_ignored, "note": str(left_out), "columns": sorted(chosen)})
         return retire
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
@@ -156,19 +162,34 @@ class Reader:
 
 
 class _Outbox:
-    """Collects the chunks and documents of one file and sends them in messages of bounded size."""
+    """Collects the chunks and documents of files and sends them in messages of bounded size."""
 
-    def __init__(self, answers: BinaryIO) -> None:
+    def __init__(self, answers: BinaryIO, *, is_alone: bool) -> None:
         self._answers = answers
+        self._is_alone = is_alone
         self._chunks: list[dict[str, Any]] = []
         self._documents: list[dict[str, Any]] = []
+        self._files: list[dict[str, Any]] = []  # those whose chunks and documents are collected, without the open one
+        self._first_chunk, self._first_document = 0, 0  # of the open file
+        self._hash: str | None = None
         self._characters = 0
         self._document, self._language = "", ENGLISH
         self._last_sent = time.monotonic()
 
-    def begin(self, file_hash: str) -> None:
-        """Send the hash of the contents."""
-        send(self._answers, Message({"kind": "begun", "hash": file_hash}))
+    def begin(self, file_hash: str | None) -> None:
+        """Note the hash of the open file; None until its contents are known.
+
+        That of a file alone is sent, so that it is known even if the file ends this process.
+        """
+        self._hash = file_hash
+        if self._is_alone and file_hash is not None:
+            self._send_begun()
+
+    def end(self, outcome: dict[str, Any]) -> None:
+        """Close the open file; what is left of one that failed is not sent."""
+        if outcome["reason"] is not None:
+            del self._chunks[self._first_chunk :], self._documents[self._first_document :]
+        self._close(len(self._documents), outcome)
 
     def progress(self) -> None:
         """Tell the parent that this process is still working, at most once a second."""
@@ -183,33 +204,45 @@ class _Outbox:
             self._document, self._language = chunk.document_id, own or ENGLISH
         self._chunks.append(chunk_to_row(chunk, self._language))
         self._characters += len(chunk.text)
-        if len(self._chunks) == BATCH or self._characters > BATCH_CHARACTERS:
-            self._send(self._documents[:-1])
+        if len(self._chunks) >= BATCH or self._characters > BATCH_CHARACTERS:
+            self._send_begun()
 
     def close_document(self, document: Document, n_chunks: int) -> None:
         """Note that all chunks of a record or file were added; the next record may belong to the same document."""
-        if self._documents and self._documents[-1]["id"] == document.id:
-            self._documents[-1]["n_chunks"] += n_chunks
-            self._documents[-1]["n_records"] += 1
+        own = self._documents[-1] if len(self._documents) > self._first_document else None
+        if own and own["id"] == document.id:
+            own["n_chunks"] += n_chunks
+            own["n_records"] += 1
         else:
             row = {"id": document.id, "path": document.path, "title": document.title}
             self._documents.append({**row, "n_chunks": n_chunks, "n_records": 1})
         if len(self._documents) > BATCH:
-            self._send(self._documents[:-1])
+            self._send_begun()
 
     def flush(self) -> None:
         """Send everything that has not been sent yet."""
-        self._send(self._documents)
+        if self._files:
+            self._send(len(self._documents))
 
-    def _send(self, documents: list[dict[str, Any]]) -> None:
-        if not self._chunks and not documents:
-            return
+    def _send_begun(self) -> None:
+        """Send what has been collected, but not the last document of the open file, which may get more records."""
+        n_documents = max(self._first_document, len(self._documents) - 1)
+        self._close(n_documents, None)
+        self._send(n_documents)
+
+    def _close(self, n_documents: int, outcome: dict[str, Any] | None) -> None:
+        n_chunks = len(self._chunks) - self._first_chunk
+        file = {"hash": self._hash, "n_chunks": n_chunks, "n_documents": n_documents - self._first_document}
+        self._files.append(file | {"ended": outcome})
+        self._first_chunk, self._first_document = len(self._chunks), n_documents
+
+    def _send(self, n_documents: int) -> None:
         chunks = _serialised(self._chunks, CHUNKS)
-        sent = _serialised(documents, DOCUMENTS)
-        send(self._answers, Message({"kind": "batch"}, chunks, sent))
-        self._documents = self._documents[len(documents) :]
-        self._chunks.clear()
-        self._characters = 0
+        documents = _serialised(self._documents[:n_documents], DOCUMENTS)
+        send(self._answers, Message({"kind": "read", "files": self._files}, chunks, documents))
+        del self._documents[:n_documents]
+        self._chunks, self._files = [], []
+        self._first_chunk = self._first_document = self._characters = 0
         self._last_sent = time.monotonic()
 
 

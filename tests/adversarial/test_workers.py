@@ -22,7 +22,6 @@ from indexer.files.outcome import Source
 from indexer.settings import Options
 from indexer.workers import process
 from indexer.workers.limits import Limits
-from indexer.workers.pool import ReadChunks
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
 LIMITS = Limits(seconds=4, memory_bytes=600_000_000)
@@ -57,7 +56,7 @@ def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path,
     assert {path for path, reason in reasons.items() if reason is None} == {"000.txt", "002.txt", "003.txt"}
     assert BAD[word] in reasons["001.txt"]
     assert reasons["001.txt"].startswith("could not be read: ") or word == "REFUSE"
-    read = [event.source.path for event in events if isinstance(event, ReadChunks)]
+    read = [path for message in events for path in message.chunks["path"].to_pylist()]
     assert read == ["000.txt", "002.txt", "003.txt"]
 
 
@@ -94,7 +93,7 @@ def test_a_small_file_that_unpacks_to_very_many_equal_records_is_refused_early(t
     refused["g.parquet"] = f"unpacks to more than {files[-1].stat().st_size:,} records"
     assert reasons == {file.name: refused.get(file.name) for file in files}
     most = 3000 + 3000 + 2000 + 900 + files[-1].stat().st_size
-    assert sum(len(event.documents) for event in events if isinstance(event, ReadChunks)) <= most
+    assert sum(len(part.documents) for message in events for part in message.parts) <= most
 
 
 def test_what_a_parser_prints_reaches_neither_the_answers_nor_the_terminal(tmp_path, hostile, tiny_tokenizer, capfd):

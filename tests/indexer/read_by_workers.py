@@ -3,7 +3,7 @@
 from indexer.files.outcome import Source
 from indexer.formats.format import Columns
 from indexer.workers.limits import Limits, Reading
-from indexer.workers.pool import Ended, Pool
+from indexer.workers.pool import Pool
 
 
 def sources_of(folder, texts):
@@ -20,6 +20,8 @@ def reading(tokenizer, limits=None):
 
 
 def outcomes(sources, tokenizer, n_workers=2, limits=None):
-    with Pool(n_workers) as workers:
-        events = list(workers.read(sources, reading(tokenizer, limits)))
-    return {event.source.path: event.reason for event in events if isinstance(event, Ended)}, events
+    with Pool(1) as workers:
+        workers.grow(n_workers)
+        read = list(workers.read(sources, reading(tokenizer, limits)))
+    parts = [part for message in read for part in message.parts]
+    return {part.source.path: part.ended.reason for part in parts if part.ended}, read

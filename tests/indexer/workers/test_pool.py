@@ -1,4 +1,5 @@
 import sys
+from collections import Counter
 
 import pytest
 from read_by_workers import outcomes, reading, sources_of
@@ -6,7 +7,7 @@ from read_by_workers import outcomes, reading, sources_of
 from cdesearch.errors import CdesearchError
 from indexer.workers import process
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Ended, Pool, ReadChunks
+from indexer.workers.pool import TASK_BYTES, TASK_FILES, Pool, tasks_of
 
 
 def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_there_are(tmp_path, tiny_tokenizer):
@@ -14,12 +15,20 @@ def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_the
     sources = sources_of(tmp_path, texts)
     found = []
     for n_workers in (1, 3):
-        _, events = outcomes(sources, tiny_tokenizer, n_workers, Limits())
-        places = [sources.index(event.source) for event in events]
-        assert places == sorted(places)
-        assert len([event for event in events if isinstance(event, Ended)]) == 60
-        found.append([row for event in events if isinstance(event, ReadChunks) for row in event.chunks.to_pylist()])
+        _, read = outcomes(sources, tiny_tokenizer, n_workers, Limits())
+        parts = [part for message in read for part in message.parts]
+        assert [part.source for part in parts if part.ended] == sources
+        paths = [part.source.path for part in parts for _ in range(part.n_chunks)]
+        found.append([row for message in read for row in message.chunks.to_pylist()])
+        assert [row["path"] for row in found[-1]] == paths
+        assert {row["path"]: row["n_chunks"] for part in parts for row in part.documents} == Counter(paths)
     assert found[0] == found[1]
+
+
+def test_small_files_come_together_in_tasks_of_bounded_size(tmp_path):
+    sources = sources_of(tmp_path, ["a"] * (TASK_FILES + 1) + ["b" * (TASK_BYTES - 1), "c", "d" * 2 * TASK_BYTES, "e"])
+    assert [len(task) for task in tasks_of(sources)] == [TASK_FILES, 2, 1, 1, 1]
+    assert [source for task in tasks_of(sources) for source in task] == sources
 
 
 def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path, monkeypatch, tiny_tokenizer):
