@@ -303,9 +303,10 @@ def _output(output: dict[str, Any]) -> tuple[str, bool]:
     plain = _joined(output.get("text", kinds.get("text/plain"))).strip("\n")
     if markdown := _joined(kinds.get("text/markdown")):
         return markdown, False
-    page = _joined(kinds.get("text/html"))
-    if plain.startswith("<") or (page and "\n" not in plain):  # the name of an object, such as a chart, or of HTML
-        return to_markdown(page[:MAX_HTML]).text, False
+    if "\n" not in plain or plain.startswith("<"):  # perhaps the name of an object, such as a chart, or of HTML
+        shown = to_markdown(_joined(kinds.get("text/html"))[:MAX_HTML]).text
+        if plain.startswith("<") or not {*shown.split()} <= {*plain.split()}:
+            return shown, False
     # Of a bar of progress, the last state is read.
     lines = [line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n")]
     return "\n".join(filter(None, ["\n".join(lines), _joined(kinds.get("text/latex"))])), True

@@ -25,7 +25,7 @@ NAMING = {"name", "title", "label", "key", "alt", "summary"}  # attributes of do
 LOOKS = {"class", "style", "rend", "role", "transform", "font-family"}  # those that are not, although they have words
 PROSE = {"FictionBook", "svg"}  # the outermost elements of other documents
 DRAWN = ("title", "desc", "text", "foreignObject")  # elements of drawings that have text
-SPACED = {"br", "p", "para", "li", "item"}  # in text, they separate words
+SPACED = {"br", "p", "para", "li", "item", "tab", "line-break"}  # in text, they separate words
 NOT_SHOWN = ("{http://www.w3.org/XML/1998/namespace}", "{http://www.w3.org/2001/XMLSchema-instance}")
 NOT_CLOSED = 1_000_000
 
