@@ -1,12 +1,16 @@
 """Convert Word documents to Markdown."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from indexer.formats.drawing import alternative_text, texts_beside
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import Document, Format, OpenFile, documents_inside, suffix_of
+from indexer.formats.html import Html
+from indexer.formats.mail import Mail
 from indexer.formats.markdown import converted_document
 from indexer.formats.package import Package, attribute, local_name, main_part, relations, title_of
+from indexer.formats.rtf import Rtf
 
 KIND = "DOCX"
 NOTES = {"footnote": "", "endnote": "", "comment": "Comment: "}  # and what is written before each
@@ -16,6 +20,8 @@ ANCHORED = ["{*}txbxContent", "{*}docPr", "{*}shape", *(f"{{*}}{name}Reference" 
 SIGNS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-"}
 # Deleted and moved text, the guide to a pronunciation, and the copy of a drawing for old programs
 LEFT_OUT = {"del", "moveFrom", "rt", "Fallback", "pPr", "rPr", "sectPr"}
+# Parts that Word shows as if their text stood in the document; programs write pages of HTML so
+IMPORTED: dict[str, Format] = {".mht": Mail(lambda _: None), ".html": Html(), ".htm": Html(), ".rtf": Rtf()}
 
 Notes = dict[tuple[str, str], str]  # the texts of footnotes, endnotes and comments by their kind and id
 
@@ -42,6 +48,10 @@ class Docx(Format):
         texts += dict.fromkeys(text for margin in margins for text in _texts(margin, styles, notes))
         texts += (text for (kind, _), text in notes.items() if kind == "comment")  # to which no sign in the text refers
         texts += texts_beside(package, targets)
+        for kind, name in targets:
+            if kind == "aFChunk" and (found := IMPORTED.get(suffix_of(name))):
+                documents = documents_inside(file, name, partial(package.read, name), found.read)
+                texts += (document.text for document in documents)
         yield converted_document(file.path, title_of(package, "docProps/core.xml", file), "\n\n".join(texts))
 
 

@@ -65,6 +65,11 @@ _WRAPPED = re.compile(
 _LETTER = r"[A-Za-z0-9+/_=\\-]"  # and the backslash, which JSON may write before a slash
 _HALF_ENCODED = re.compile(rf"{_LETTER}{{{ENCODED // 2}}}")
 _ENCODED = re.compile(rf"(?<!{_LETTER}){_LETTER}{{{ENCODED - 1},}}[\w+/=-]")
+# Data in lines, as mails and `base64` write it. Its first line has letters of all kinds, which sequences do not have.
+_HALF_IN_LINES = re.compile(r"[A-Za-z0-9+/]{0,76}\n(?:[A-Za-z0-9+/]{60,76}\n){4}")
+_IN_LINES = re.compile(
+    r"\n(?=[^\n]*[a-z])(?=[^\n]*[A-Z])(?=[^\n]*\d)(?:[A-Za-z0-9+/]{60,76}\n){12,}[A-Za-z0-9+/]{0,76}={0,2}(?=\n|\Z)"
+)
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([-\w.:]{1,40})", re.IGNORECASE)
 _XML = re.compile(rb"\s{0,99}<\?xml[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([-\w.:]{1,40})|@charset \"([-\w.]{1,40})\"")
@@ -139,7 +144,10 @@ def without_data(text: str) -> str:
         text = _without_drawings(_PICTURE.sub("…", text))
         text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
     # An expression that looks at each letter would take as long as the rest of reading.
-    if any(_HALF_ENCODED.match(text, start) for start in range(0, len(text), ENCODED // 2)):
+    sampled = range(0, len(text), ENCODED // 2)
+    if any(_HALF_IN_LINES.match(text, start) for start in sampled):
+        text = _IN_LINES.sub(lambda found: "\n…" + "\n" * (found[0].count("\n") - 1), f"\n{text}")[1:]
+    if any(_HALF_ENCODED.match(text, start) for start in sampled):
         return _ENCODED.sub("…", text)
     return text
 

@@ -124,12 +124,13 @@ def _within_book(chapter: Page, part: str, start: int) -> Iterator[Anchor]:
 
 
 def _chapter(data: bytes, title: str) -> Page:
-    """The Markdown of a chapter, which begins with its heading, or else its title in the table of contents."""
+    """The Markdown of a chapter, which begins with its title in the table of contents unless its heading says so."""
     opened = _CLOSED_AT_ONCE.sub(
         lambda tag: tag[0] if tag[1].lower() in VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>", decode(data, is_markup=True)
     )
     page = to_markdown(opened)
-    if title and page.text and not page.text.startswith("# "):
+    is_said = page.text.startswith("# ") and {*title.split()} <= {*page.text[:MAX_TITLE].split()}
+    if title and page.text and not is_said:
         heading = f"# {title}\n\n"
         moved = tuple(Anchor(len(heading) + anchor.offset, anchor.name) for anchor in page.anchors)
         return Page(title, heading + page.text, moved)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 NAVIGATION = (
-    "script, style, noscript, template, nav, iframe, svg, button, select, datalist, "
+    "script, style, noscript, template, nav, iframe, button, select option:not([selected]), datalist, "
+    "svg title, svg desc, svg defs, svg metadata, "  # the names of icons, and what others refer to
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .linenos, "
     ".navheader, .navfooter, .nav-panel, .docnav, .breadcrumb, .breadcrumbs"  # DocBook, Texinfo, Publican
 )
@@ -37,12 +38,14 @@ VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
+APART = {"option", "text", "tspan"}  # the texts of a choice and of a drawing, which blanks separate
 TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
 NEAR = 20  # at most so many elements are between code and the table row that holds it
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check all open elements at each
 
 # Their ids do not replace that of the block around them.
 _INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
+_NAMES = re.compile(r"\s[-\u2013\u2014|·•»:/]+\s|:\s")  # between the name of a page and that of its site
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 
 
@@ -71,7 +74,7 @@ def to_markdown(markup: str) -> Page:
 
     _check_depth(markup)
     tree = LexborHTMLParser(markup)
-    title_node = tree.css_first("title")
+    title_node = tree.css_first("head > title, body > title")
     title = _in_a_line(title_node.text()) if title_node else ""
     if tree.body is None:
         return Page(title, "", ())
@@ -89,7 +92,9 @@ def to_markdown(markup: str) -> Page:
         writer = _Writer(left_out, layout)
         writer.write(tree.body, set())
     text = writer.text()
-    return Page(writer.heading or title, text, writer.anchors(text))
+    heading = writer.heading
+    has_heading = {*_NAMES.split(heading.casefold())} <= {*_NAMES.split(title.casefold())}  # beside that of the site
+    return Page(heading if not title or (heading and has_heading) else title, text, writer.anchors(text))
 
 
 def _above(node: "LexborNode") -> "Iterator[LexborNode]":
@@ -201,8 +206,10 @@ class _Writer:
             self._put("\n")
         elif tag in BLOCKS or tag in ("tr", "td", "th"):
             self._put("\n\n")
-        if tag == "input" and node.attributes.get("type") in TYPED:
-            self._text(f" {node.attributes.get('value') or ''} ")
+        if tag == "textarea" or (tag == "input" and node.attributes.get("type") in TYPED):
+            self._text(f" {node.attributes.get('value') or node.attributes.get('placeholder') or ''} ")
+        if tag in APART:
+            self._text(" ")
         if tag in ("img", "figure"):
             says = dict.fromkeys(node.attributes.get(name) for name in ("alt", "title"))
             self._text("".join(f" {text} " for text in says if text))

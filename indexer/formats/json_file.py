@@ -303,7 +303,10 @@ def _output(output: dict[str, Any]) -> tuple[str, bool]:
     plain = _joined(output.get("text", kinds.get("text/plain"))).strip("\n")
     if markdown := _joined(kinds.get("text/markdown")):
         return markdown, False
-    if plain.startswith("<"):  # the name of an object, such as a chart, or of HTML
-        return to_markdown(_joined(kinds.get("text/html"))[:MAX_HTML]).text, False
+    if "\n" not in plain or plain.startswith("<"):  # perhaps the name of an object, such as a chart, or of HTML
+        shown = to_markdown(_joined(kinds.get("text/html"))[:MAX_HTML]).text
+        if plain.startswith("<") or not {*shown.split()} <= {*plain.split()}:
+            return shown, False
     # Of a bar of progress, the last state is read.
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n")), True
+    lines = [line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n")]
+    return "\n".join(filter(None, ["\n".join(lines), _joined(kinds.get("text/latex"))])), True

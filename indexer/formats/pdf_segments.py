@@ -15,6 +15,8 @@ N_SAMPLED, MIN_GAPS = 8, 3  # lines of a page are divided at wide gaps if so man
 
 _LINE = re.compile(rf"[^\s{HYPHEN}](?:[^\r\n{HYPHEN}]*[^\s{HYPHEN}])?{HYPHEN}?")
 _MARK = re.compile(r"\d{1,3}(?=[^\W\d_])")  # of a footnote
+# After a word, with or without a sign, and not after a unit such as km
+_MARK_AFTER = re.compile(r"(?:(?<=[^\W\d_]{3})|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"]))\d{1,3}(?!\w)")
 _BLANKS = re.compile(r"\s+")
 
 # Also the names that the fonts of TeX and the free versions of Times and Palatino have.
@@ -127,9 +129,22 @@ class _Places:
         edges = *self._edges(first), *self._edges(last)
         is_bold = self._is_bold(first) and self._is_bold(last)
         text = self._text[slice(*span)]
-        if (mark := _MARK.match(text)) and self._font_size(first) < self._font_size(first + mark.end()):
-            text = f"{mark[0]} {text[mark.end() :]}"  # a raised number would be a part of the first word
+        # A raised number would be a part of the word before it, or of the first word of the note.
+        text = _MARK_AFTER.sub(
+            lambda mark: " " * self._is_raised(first + mark.start(), first + mark.start() - 1) + mark[0], text
+        )
+        if (mark := _MARK.match(text)) and self._is_raised(first, first + mark.end()):
+            text = f"{mark[0]} {text[mark.end() :]}"
         return Segment(text, min(edges), max(edges), self._y, self._size, is_bold)
+
+    def _is_raised(self, mark: int, letter: int) -> bool:
+        """Whether a number has a smaller font than a letter beside it, and is not below it as in a formula."""
+        return self._font_size(mark) < self._font_size(letter) and self._height(mark) >= self._height(letter)
+
+    def _height(self, offset: int) -> float:
+        self._raw.FPDFText_GetCharOrigin(self._page, self._index(offset), *self._references[:2])
+        x, y = self._numbers[0].value, self._numbers[1].value
+        return (y, x, -y, -x)[self._turns]
 
     def _font_size(self, offset: int) -> float:
         return float(self._raw.FPDFText_GetFontSize(self._page, self._index(offset)))

@@ -16,6 +16,7 @@ from indexer.formats.format import Document, Fields, OpenFile, UnreadableError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
+METADATA = "metadata"
 PART = "::"  # a record whose id is `document::chunk` is a chunk of that document
 MAX_ID = 1000  # characters
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -61,6 +62,8 @@ Row = tuple[int, int, FoundColumns, Sequence[tuple[str, Any]]]  # its number, it
 def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
     """The document of each row. Without a column of text, all columns are the text of a row, which has its line.
 
+    The other columns follow a column of text that the user did not choose, except the metadata of test collections.
+
     Each row is a chunk. Rows that share chunks take as much time to embed, and their questions find half as many.
     """
     n_without_words = 0
@@ -69,11 +72,14 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
         used = (found.text, found.id, found.title, found.document, "")
         fields = tuple(fields_of((name, value) for name, value in columns if name not in used))
         record = record_document(file.path, row, found, number, fields)
-        if found.text is not None:
-            yield replace(record, line_numbers=(line,))
-            continue
-        values = [(name, " ".join(_text(value).split())) for name, value in _flat(columns)]
+        is_all = found.text is None
+        others = [column for column in columns if is_all or column[0] not in (*used[:-1], METADATA)]
+        values = [(name, " ".join(_text(value).split())) for name, value in _flat(others)]
         text = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)
+        if not is_all:
+            texts = [record.text, "" if file.columns.text else text]
+            yield replace(record, text="\n\n".join(filter(None, texts)), line_numbers=(line,))
+            continue
         has_words = any(_WORD.search(value) for _, value in values)
         n_without_words += not has_words
         if n_without_words > MOST_WITHOUT_WORDS and not has_words:

@@ -18,7 +18,7 @@ LEFT_OUT = {
 ASIDE = dict.fromkeys(
     ["footnote", "shptxt", *(f"{name}{page}" for name in ("header", "footer") for page in ("", "l", "r", "f"))], ""
 ) | {"annotation": "Comment: "}
-READ_THOUGH_MARKED = {"shpinst", "annotation"}
+READ_THOUGH_MARKED = {"shpinst", "annotation", "footnote"}
 HIDDEN = {"deleted", "v"}  # properties of characters that are not shown
 SIGNS = {
     "line": "\n", "tab": "\t", "emdash": "\u2014", "endash": "\u2013", "emspace": " ", "enspace": " ", "qmspace": " ",

@@ -21,14 +21,17 @@ MAX_ATTRIBUTES, MAX_NAME = 300, 100  # characters
 SPACED_DEPTH = 2  # parents up to this depth are separated by a blank line
 VERBATIM = {"programlisting", "screen", "pre", "literallayout", "code", "codeblock", "eg", "synopsis"}
 LEFT_OUT = {"indexterm", "remark", "binary", "document-info"}  # elements of documents whose text is not shown
+NAMING = {"name", "title", "label", "key", "alt", "summary"}  # attributes of documents that are read
+LOOKS = {"class", "style", "rend", "role", "transform", "font-family"}  # those that are not, although they have words
 PROSE = {"FictionBook", "svg"}  # the outermost elements of other documents
 DRAWN = ("title", "desc", "text", "foreignObject")  # elements of drawings that have text
-SPACED = {"br", "p", "para", "li", "item"}  # in text, they separate words
+SPACED = {"br", "p", "para", "li", "item", "tab", "line-break"}  # in text, they separate words
 NOT_SHOWN = ("{http://www.w3.org/XML/1998/namespace}", "{http://www.w3.org/2001/XMLSchema-instance}")
 NOT_CLOSED = 1_000_000
 
 _DECLARED = re.compile(r"<!ENTITY\s+([\w.-]+)\s+[\"']")
 _PREFIX = re.compile(r"(</?)[\w.-]+:(?=\w)|(\s)(?!xml)[\w.-]+:(?=[\w.-]+=[\"'])")  # of a namespace
+_WORDS = re.compile(r"[^\W\d_]{2}\S* \W?[^\W\d_]{2}")
 _ENTITY = re.compile(r"&([A-Za-z][\w.-]*);")
 
 
@@ -103,7 +106,8 @@ class _Writer:
         sizes = [(_own_characters(element), len(element)) for element in root.iter()]
         n_mixed = sum(size for size, n_inner in sizes if n_inner)
         n_characters = sum(size for size, _ in sizes)
-        self._is_prose = n_mixed * PROSE_SHARE > n_characters or local_name(root) in PROSE  # rather than data
+        self._is_known = local_name(root) in PROSE
+        self._is_prose = self._is_known or n_mixed * PROSE_SHARE > n_characters  # rather than data
         self._closed = NOT_CLOSED  # the least depth of the elements that were closed since the last heading
 
     def write(self, element: Any, depth: int) -> None:
@@ -130,6 +134,7 @@ class _Writer:
         if self._is_prose and text:
             self._end_headings()
             self.outline.blank(line)
+            self._write_names(element)
             self.outline.line(text, line, is_spread=True)
         elif not self._is_prose and (text or " " in label):
             self._end_headings()
@@ -148,6 +153,7 @@ class _Writer:
             if title:
                 self.outline.blank(element.sourceline)
                 self._begin_heading(title, depth)
+            self._write_names(element)
         else:
             if depth <= SPACED_DEPTH:
                 self.outline.blank(element.sourceline)
@@ -155,6 +161,11 @@ class _Writer:
             self._begin_heading(title or f"{name} {named}".strip()[:MAX_NAME], depth)
             self.outline.line(f"{name} {shown}".rstrip(), element.sourceline, depth - 1)
         return bool(depth and (title or not self._is_prose))
+
+    def _write_names(self, element: Any) -> None:
+        """Write the attributes of an element of prose that are names or words."""
+        if not self._is_known and (names := _shown(element, is_prose=True)):
+            self.outline.line(names, element.sourceline)
 
     def _begin_heading(self, title: str, depth: int) -> None:
         if self._closed < depth:
@@ -175,7 +186,9 @@ def _pieces(element: Any, before: str = " ") -> Iterator[str]:
         yield (before := element.text)
     for child in element:
         name = local_name(child)
-        if name in SPACED and not before[-1].isspace():
+        previous = child.getprevious()
+        is_beside = previous is not None and not previous.tail and local_name(element) not in VERBATIM
+        if (name in SPACED or is_beside) and not before[-1].isspace():
             yield (before := " ")
         if name not in LEFT_OUT:
             for piece in _pieces(child, before):
@@ -184,11 +197,13 @@ def _pieces(element: Any, before: str = " ") -> Iterator[str]:
             yield (before := child.tail)
 
 
-def _shown(element: Any) -> str:
-    """The attributes that say something, on one line."""
+def _shown(element: Any, *, is_prose: bool = False) -> str:
+    """The attributes that say something, on one line; of prose those that are names or words, and not its looks."""
     shown = (
-        f"{name.rpartition('}')[2]}={' '.join(value.split())}"
+        f"{last}={' '.join(value.split())}"
         for name, value in element.attrib.items()
         if value.strip() and not name.startswith(NOT_SHOWN)
+        if (last := name.rpartition("}")[2])
+        if not is_prose or (last not in LOOKS and (last in NAMING or _WORDS.search(value)))
     )
     return " ".join(shown)[:MAX_ATTRIBUTES]

@@ -3,9 +3,10 @@ import importlib.util
 import marshal
 import pathlib
 import random
+import re
 import sys
 import zlib
-from base64 import b64encode
+from base64 import b64encode, encodebytes
 
 import pytest
 from read_bytes import read_bytes
@@ -160,6 +161,7 @@ def test_a_binary_file_is_not_text(data):
 
 
 PIXELS = b64encode(random.Random(0).randbytes(15_000)).decode()
+IN_LINES = encodebytes(random.Random(0).randbytes(1_100)).decode()
 IMAGE = f"data:image/png;base64,{PIXELS}"
 
 
@@ -174,6 +176,7 @@ IMAGE = f"data:image/png;base64,{PIXELS}"
         ("a.jsonl", f'{{"text": "see {IMAGE} there"}}', "see … there"),
         ("a.csv", f"text\nsee {IMAGE} there\n", "see … there"),
         ("a.txt", f"key {PIXELS[:1000]}\nend {PIXELS[:900]}", f"key …\nend {PIXELS[:900]}"),
+        ("a.txt", f"before\n{IN_LINES}after", f"before\n…{re.sub('.', '', IN_LINES)}after"),
         ("a.txt", "data:text/plain;base64,aG9uZXk=", "data:text/plain;base64,aG9uZXk="),
         (
             "a.md",

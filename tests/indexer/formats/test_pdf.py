@@ -105,7 +105,9 @@ def test_a_page_from_right_to_left_has_the_order_of_reading(printed, read):
     assert lines_of([[*mixed(printed), *others]])[0] == mixed_text(read)
 
 
-def test_the_raised_number_of_a_footnote_is_no_part_of_its_first_word():
+def test_the_raised_number_of_a_footnote_is_no_part_of_a_word():
+    marked = [Line(50, 400, "the cat", 10), Line(80, 404, "12", 5), Line(50, 380, "the gas", 10), Line(83, 378, "2", 5)]
+    assert lines_of([[*column(50, 700, LINES), *marked]])[-2:] == ["the cat 12", "the gas2"]
     footnote = [Line(50, 103, "12", 5), Line(55.6, 100, "Kittens too", 8), Line(50, 80, "3rd cat", 8)]
     assert lines_of([[*column(50, 700, LINES), *footnote]])[-2:] == ["12 Kittens too", "3rd cat"]
 

@@ -76,6 +76,13 @@ def beside(kind: str, template: str, inside: str = "") -> Callable[[str], bytes]
     return build
 
 
+def imported(sentence: str) -> bytes:
+    """A Word document that imports the HTML in another part."""
+    page = f"MIME-Version: 1.0\nContent-Type: text/html\n\n<p>{sentence}"
+    extra = {"word/_rels/document.xml.rels": relations(("aFChunk", "a.mht")), "word/a.mht": page.encode()}
+    return docx('<w:altChunk r:id="a" xmlns:r="urn:r"/>', extra)
+
+
 def note(kind: str, *, is_referred_to: bool = True) -> Callable[[str], bytes]:
     """A Word document with a footnote, endnote or comment."""
     template = f'<w:{kind}s {WORD}><w:{kind} w:id="2"><w:p>{{}}</w:p></w:{kind}></w:{kind}s>'
@@ -119,6 +126,7 @@ WORD_PARTS = parts(
         "equations": paragraph('<m:oMath xmlns:m="urn:m"><m:r><m:t>[]</m:t></m:r></m:oMath>'),
         "charts": beside("chart", CHART),
         "SmartArt": beside("diagramData", DIAGRAM),
+        "imported HTML": imported,
     },
     {
         "deleted text": paragraph('<w:del w:id="1"><w:r><w:delText>[]</w:delText></w:r></w:del>'),
@@ -301,6 +309,7 @@ RICH_PARTS = parts(
         "headers": rich(r"{\headerf\pard [] \par}"),
         "footers": rich(r"{\footer\pard [] \par}"),
         "footnotes": rich(r"{\footnote\pard []}"),
+        "footnotes of LibreOffice": rich(r"{\super\chftn{\*\footnote\chftn\pard\plain {[]}}}"),
         "comments": rich(r"{\*\atnid A}{\*\atnauthor Ann}\chatn{\*\annotation{\*\atndate 1}\pard []}"),
         "text boxes": rich(r"{\shp{\*\shpinst{\sp{\sn x}{\sv 1}}{\shptxt\pard [] \par}}}"),
         "inserted text": rich(r"{\revised\revauth1 []}"),
