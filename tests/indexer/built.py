@@ -32,7 +32,15 @@ def long_text(words):
 def contents(docs):
     index = Index.open(docs)
     table = index.chunks.to_arrow().sort_by("id")
-    return table.drop_columns(index.vectors.columns), index.vectors_in(table)
+    # Which tokens are stored depends on their weights, so on the context, like the vectors.
+    others = [name for name in (*index.vectors.columns, "tokens") if name in table.column_names]
+    return table.drop_columns(others), index.vectors_in(table)
+
+
+def stored_tokens(folder):
+    """The tokens of chunks for late interaction, by chunk id."""
+    rows = Index.open(folder).chunks.to_arrow()
+    return dict(zip(rows["id"].to_pylist(), rows["tokens"].to_pylist(), strict=True))
 
 
 def stored_vectors(folder):

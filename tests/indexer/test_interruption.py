@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from built import assert_same, contents, make_index
+from built import assert_same, contents, make_index, stored_tokens
 
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
@@ -21,7 +21,7 @@ from indexer.workers import process
 
 def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, monkeypatch):
     run(context_size=1)
-    undisturbed = contents(docs)
+    undisturbed, tokens = contents(docs), stored_tokens(docs)
     shutil.rmtree(docs / ".cdesearch")
     monkeypatch.setattr(OnnxRuntime, "tokens_per_batch", 128)
     real, embedded = Encoder.stream, 0
@@ -43,6 +43,7 @@ def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, mon
     assert report.embedded == report.chunks - before
     assert embedded == report.chunks, "nothing was embedded twice"
     assert_same(undisturbed, contents(docs))
+    assert stored_tokens(docs) == tokens and all(tokens.values())
 
 
 class Stopped(Silent):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import psutil
 import pytest
-from built import WORDS, assert_same, contents, make_index
+from built import WORDS, assert_same, contents, make_index, stored_tokens
 
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -56,7 +56,7 @@ def records(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(records, tiny_checkpoint):
     make_index([records], model=tiny_checkpoint)
-    found = contents(records), hits(records)
+    found = contents(records), hits(records), stored_tokens(records)
     shutil.rmtree(records / ".cdesearch")
     return found
 
@@ -124,7 +124,7 @@ def test_a_cluster_on_this_machine_builds_the_same_index_and_leaves_nothing(docs
         report = finished(process)
     assert report["embedded"] == len(set(expected[0][0]["content_hash"].to_pylist()))
     assert_same(expected[0], contents(docs))
-    assert hits(docs) == expected[1]
+    assert hits(docs) == expected[1] and stored_tokens(docs) == expected[2]
     names = {path.name for path in Index.open(docs).generation.iterdir()}
     assert names - {VOCABULARY} == {"checksums.json", "context.safetensors", "files.jsonl", "manifest.json", "tables"}
 
