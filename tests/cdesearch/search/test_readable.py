@@ -29,7 +29,13 @@ def passage(body, query, title="", trail=(), path="a.md"):
         ("| Oven | 230 \\| 250 °C | `a` |", "Oven · 230 | 250 °C · a"),
         ("|---|:-:|", ""),
         ("ls | wc and a|b", "ls | wc and a|b"),
-        ("1\\. not \\*marked\\*", "1. not *marked*"),
+        ("1\\. not \\*marked\\* &amp; `&amp;` Tom \\& Jerry&nbsp;&lt;b&gt;", "1. not *marked* & &amp; Tom & Jerry <b>"),
+        ('<kbd>Esc</kbd> <b>bold</b> <span style="a">red</span> List<T> <a@b.org>', "Esc bold red List<T> a@b.org"),
+        ("un**believ**able <!-- a comment --> and %%another%%", "unbelievable  a comment  and another"),
+        ("> [!warning]- Hot oven ^block-1", "Hot oven"),
+        ("[^1]: The fee.", "The fee."),
+        (": A definition", "A definition"),
+        ("see :ref:`the link <x>` and `text <https://a.org>`_, `List <T>`", "see the link and text, List <T>"),
     ],
 )  # fmt: skip
 def test_markdown_is_shown_as_text(line, text):
