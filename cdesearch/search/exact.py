@@ -15,6 +15,7 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.search.readable import without_markup
 from cdesearch.words.analyzer import runs_of
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.stop_words import EVERY_STOP_WORD
@@ -22,14 +23,19 @@ from cdesearch.words.stop_words import EVERY_STOP_WORD
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
 MAX_SEARCH_WORDS = 12  # of a query whose quotation marks demand a phrase; in a longer text they quote or emphasise
-_APOSTROPHES, _HYPHENS = "'\u2019\u02bc", "\u2010\u2011"  # which people type as ' and -
+_APOSTROPHES, _HYPHENS = "'\u2019\u02bc", "-\u2010\u2011"  # which people type as ' and -
 MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
-# Markup before and after the words of a phrase, which is shown without it: emphasis, code, links and notes
-_OPENS, _CLOSES = r"[*_`~!\[]*", r"(?:\]\([^()\s]*\)|\[\^[^\s\]]+\]|[*_`~\]])*"
-_PIECES = re.compile(r"\w+|\s+|[^\w\s]+")
+# What may be between two characters of a phrase that is shown as text. It ends in one way only, to be fast.
+_IN_WORD = r"(?:[\\*_~`=]|<[^<>]*>)*"
+_BETWEEN = (
+    r"(?:[\\*_~`=+/!%|\[\]\s·]|<[^<>]*>|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|\]\[[0-9A-Za-z][^\[\]]*\]"
+    r"|\[\^[^\[\]\s]+\]|\[\[[^\[\]|]*\||:[0-9A-Za-z:.+-]+:`|&nbsp;)*"
+)
+_KEPT = re.compile(r"([\\*_~`=+/!%|\[\]\s·]*)([^\\*_~`=+/!%|\[\]\s·])")
+_EMPHASIS = "[/=+]?"  # of Org, where words in Markdown have none
 _WORDS = re.compile(r"[^\W_]+")
 # The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|„([^„“”\n]+)[“”]|“([^“”\n]+)”|«([^«»\n]+)»|「([^「」\n]+)」")
@@ -97,7 +103,7 @@ class ExactTerm:
     @property
     def condition(self) -> str:
         """The SQL condition on the column `text` for the chunks that may contain the term."""
-        expression = ("(?i)" if self._flags else "") + self._words
+        expression = ("(?i)" if self._flags else "") + (self._loose if self.is_phrase else self._words)
         return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
 
     def is_name_of(self, path: str) -> bool:
@@ -106,8 +112,13 @@ class ExactTerm:
         return not self.is_phrase and self.text.casefold() in (name, name.rpartition(".")[0])
 
     def count(self, text: str) -> int:
-        """How often a text contains the term."""
-        return sum(1 for _ in self.pattern.finditer(text))
+        """How often a text contains the term. A phrase is also found in the text as it is shown, without markup."""
+        if self.is_phrase and not self._marked_up.search(text):
+            return 0
+        found = sum(1 for _ in self.pattern.finditer(text))
+        if found or not self.is_phrase:
+            return found
+        return sum(1 for _ in self.pattern.finditer("\n".join(map(without_markup, text.split("\n")))))
 
     def is_defined_in(self, body: str) -> bool:
         """Whether a text defines the name, or describes the option. Phrases are not defined."""
@@ -145,22 +156,35 @@ class ExactTerm:
 
     @property
     def _words(self) -> str:
-        """The words with any white space between them. A phrase may have other apostrophes and hyphens, and markup."""
+        """The words with any white space between them. A phrase may have other apostrophes and hyphens."""
         if not self.is_phrase:
             return r"\s+".join(map(re.escape, self.text.split()))
-        pieces = _PIECES.findall(self.text)
-        words = ""
-        for number, piece in enumerate(pieces):
-            is_word = piece[0].isalnum()
-            text = re.sub(f"[{_APOSTROPHES}]", f"[{_APOSTROPHES}]", re.escape(piece))
-            text = r"\s+" if piece.isspace() else re.sub(rf"\\-|[{_HYPHENS}]", f"[-{_HYPHENS}]", text)
-            words += _OPENS * (is_word and number > 0) + text + _CLOSES * (is_word and number < len(pieces) - 1)
-        return words
+        return rf"{_EMPHASIS}\s+{_EMPHASIS}".join("".join(map(_spellings, word)) for word in self.text.split())
+
+    @cached_property
+    def _marked_up(self) -> re.Pattern[str]:
+        return re.compile(self._loose, self._flags)
+
+    @property
+    def _loose(self) -> str:
+        """The characters of a phrase with any markup between them, which `without_markup` may remove."""
+        expression, last = "", ""
+        for gap, one in _KEPT.findall(self.text):
+            between = _IN_WORD if not gap and last.isalnum() and one.isalnum() else _BETWEEN
+            written = one if one.isascii() and one.isalnum() else rf"(?:{_spellings(one)}|&[^;&]{{1,9}};)"
+            expression, last = f"{expression}{between * bool(last)}{written}", one
+        return expression or self._words
 
     @property
     def _flags(self) -> re.RegexFlag:
         is_capital = not self.is_phrase and self.text != self.text.lower()
         return re.RegexFlag(0) if is_capital else re.IGNORECASE
+
+
+def _spellings(character: str) -> str:
+    """What matches a character of a phrase: people type apostrophes and hyphens in several forms."""
+    alike = next((signs for signs in (_APOSTROPHES, _HYPHENS) if character in signs), None)
+    return f"[{alike}]" if alike else re.escape(character)
 
 
 def exact_terms(query: str) -> tuple[ExactTerm, ...]:

@@ -111,7 +111,9 @@ def source_lines(
         own = matching[:PASSAGE_LINES]
     elif not full:
         own = [n for n in own if _may_answer(lines[n].text, words, chunk)] or own
-    passage = range(len(own)) if full else _passage([lines[n].text for n in own], words)
+    texts = lines_as_text(chunk.path, [line.text for line in lines])
+    found = [_contained(f"{lines[n].text}\n{texts[n]}", words) for n in own]
+    passage = range(len(own)) if full else _passage([lines[n].text for n in own], found)
     if not passage:
         return []
     start, stop = own[passage[0]], own[passage[-1]]
@@ -120,13 +122,22 @@ def source_lines(
     before = [n for n in kept if n < start][-context:] if context else []
     after = [n for n in kept if n > stop][:context]
     inside = [n for n in kept if start <= n <= stop and (n in chosen or full or context or blank)]
-    texts = lines_as_text(chunk.path, [line.text for line in lines])
+    if not (full or context or blank or hit.matches):
+        inside = _below_headings([lines[n] for n in inside], inside, words, chunk)
     if not any(texts[n] for n in inside):
         texts = [line.text for line in lines]
     return [
         replace(lines[n], text=texts[n], source=lines[n].text, is_context=n not in inside)
         for n in (*before, *inside, *after)
     ]
+
+
+def _below_headings(lines: Sequence[Line], places: list[int], words: Sequence[str], chunk: Chunk) -> list[int]:
+    """The places of lines without headings that are shown above the passage, unless these are all of it."""
+    above = chunk.trail_at(best_line(lines, words).row)
+    kept = {n: line for n, line in zip(places, lines, strict=True) if heading_of(line.text) not in above}
+    is_same = bool(kept) and chunk.trail_at(best_line([*kept.values()], words).row) == above
+    return [*kept] if is_same else places
 
 
 def _may_answer(line: str, words: Sequence[str], chunk: Chunk) -> bool:
@@ -174,20 +185,19 @@ def best_row(hit: Hit, words: Sequence[str]) -> int:
     return best_line(shown_lines(hit, words, full=False), words).row
 
 
-def _passage(lines: Sequence[str], words: Sequence[str]) -> range:
-    """The positions of the PASSAGE_LINES lines that contain most of the words."""
+def _passage(lines: Sequence[str], found: Sequence[frozenset[str]]) -> range:
+    """The positions of at most PASSAGE_LINES lines that contain most of the words, without lines before the first."""
     if len(lines) <= PASSAGE_LINES:
         return range(len(lines))
-    starts = range(len(lines) - PASSAGE_LINES + 1)
-    found = [_contained(line, words) for line in lines]
 
-    def quality(start: int) -> tuple[int, int, int]:
+    def quality(start: int) -> tuple[int, int, int, int]:
         # A line with all words is better than several lines that repeat one of them.
         inside = found[start : start + PASSAGE_LINES]
-        return len(frozenset().union(*inside)), sum(map(len, inside)), -start
+        n_before = next((at for at, words in enumerate(inside) if words), PASSAGE_LINES)
+        return len(frozenset().union(*inside)), sum(map(len, inside)), -n_before, -start
 
-    best = max(starts, key=quality)
-    shown = range(best, best + PASSAGE_LINES)
+    best = max(range(len(lines)), key=quality)
+    shown = range(best, min(len(lines), best + PASSAGE_LINES))
     for at in shown[1:]:
         if heading_of(lines[at]) is not None and at + 1 < len(lines):  # what follows a heading belongs to it
             below = range(at, min(len(lines), at + PASSAGE_LINES))

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import PurePath
 
 from cdesearch.store.schema import Chunk
+from cdesearch.words.characters import unescaped
 
 # Formats that are Markdown, or that are converted to it, in whole or in part
 _MARKED_UP = frozenset(
@@ -23,12 +24,21 @@ _FRONT_MATTER = re.compile(
 )
 _ROW = re.compile(r"\s*\|(.*)\|\s*")
 _CELL = re.compile(r"(?<!\\)\|")
-# Code, and characters after a backslash, in which nothing else is markup. They are replaced while the rest is changed.
-_LITERAL = re.compile(r"(?<!`)(`+)(?!`)(?P<code>.+?)(?<!`)\1(?!`)|\\(?P<escaped>[\\`*_{}\[\]()#+.!|~<>-])")
+# Roles and links of reStructuredText, code, and characters after a backslash, in which nothing else is markup.
+# They are replaced while the rest is changed.
+_LITERAL = re.compile(
+    r":[A-Za-z][\w:.+-]{0,40}:`(?P<role>[^`<>]+?)(?:\s*<[^<>`]*>)?`|`(?P<link>[^`<>]+?)\s*<[^<>`]*>`__?(?!\w)"
+    r"|(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)|\\(?P<escaped>[\\`*_{}\[\]()#+.!|~<>&=^%-])"
+)
 _FIRST, _MOST = 0xF0000, 60_000  # characters that stand for them, which no text has
 _LITERALS = re.compile(rf"[{chr(_FIRST)}-{chr(_FIRST + _MOST - 1)}]")
 _TARGET = r"\((?:<[^<>]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)"
+_TAGS = "a|abbr|b|big|center|cite|code|del|details|div|em|font|i|ins|kbd|mark|p|q|s|small|span|strong|su[bp]|summary|u"
 _MARKUP = (
+    (re.compile(r"<!--(.{0,2000}?)-->|^\s*<!--\s*|^\s*-->\s*$"), r"\1"),
+    (re.compile(r"%%\s*(\S.*?)\s*%%"), r"\1"),  # a comment of Obsidian
+    (re.compile(r"^\s*(?:>\s*)+\[!\w+\][+-]?\s*|^\s*\[\^[^\[\]\s]+\]:\s*|^:\s+|\s\^[A-Za-z][\w-]+$"), ""),
+    (re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE), ""),
     (re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+\[ \]\s"), "\\1\N{BALLOT BOX} "),
     (re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+\[[xX]\]\s"), "\\1\N{BALLOT BOX WITH CHECK} "),
     (re.compile(r"!?\[\[(?:[^\]|]*\|)?([^\]|]+)\]\]"), r"\1"),  # [[page]] and [[page|its name]]
@@ -88,12 +98,13 @@ def without_markup(line: str) -> str:
     literals: list[str] = []
 
     def set_aside(found: re.Match[str]) -> str:
-        literals.append(found["escaped"] or found["code"].strip())
+        literals.append((found["escaped"] or found["code"] or found["role"] or found["link"]).strip())
         return chr(_FIRST + len(literals) - 1)
 
     text = _LITERAL.sub(set_aside, text, count=_MOST)
     for pattern, kept in _MARKUP:
         text = pattern.sub(kept, text)
+    text = unescaped(text)
     return _LITERALS.sub(lambda found: literals[at] if (at := ord(found[0]) - _FIRST) < len(literals) else "", text)
 
 

@@ -8,6 +8,7 @@ splits the result at spaces, and compares the pieces as they are.
 | `Houses` | `hous`: the stem; function words of the language of the text are left out |
 | `Häuser` | `haus`, `hauser`: the stem, and outside English also the word, so that no query has to know the language |
 | `cancelShipment`, `cancel_shipment` | `cancelship`, `cancel`, `shipment`: the whole, and its parts |
+| `cancel\\_shipment`, `can**cel**` | those of `cancel_shipment`; also those of `cancel` |
 | `os.path.join`, `a@b.org` | the whole, each name, and its parts |
 | `1,428.00`, `1 428` | `1428` |
 | `2024-05-17`, `17.05.2024` | `2024-05-17`, `2024-05`, `2024` |
@@ -29,6 +30,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
+from cdesearch.words.characters import unescaped
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.numbers import ACCOUNT, GROUPS, PHONE, TIMESTAMP, amount, hash_prefixes, number_words
 from cdesearch.words.scripts import (
@@ -65,6 +67,8 @@ def _runs(letter: str) -> re.Pattern[str]:
 
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
+_ESCAPE = re.compile(r"(?<=\w)\\(?=[-_.&@]+\w)")  # of Markdown, within a name
+_EMPHASIS = re.compile(r"(?<!\w)(\w*)(\*{1,3})([^\W\d_]+)\2(\w*)")
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # beside a digit: GHz, OAuth
 _OTHER_PARTS = re.compile(r"\d+|\D+")
@@ -122,7 +126,16 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
 
 
 def runs_of(text: str) -> list[str]:
-    """The runs of letters, digits and what joins them, each of which has words of its own."""
+    """The runs of letters, digits and what joins them, each of which has words of its own.
+
+    Names have no escapes of Markdown or HTML. A word of which a part is emphasised is also a word without the marks.
+    """
+    text = unescaped(text)
+    if "\\" in text:
+        text = _ESCAPE.sub("", text)
+    if "*" in text:
+        whole = ["".join(found[::2]) + found[3] for found in _EMPHASIS.findall(text) if found[0] or found[3]]
+        text = " ".join([text, *whole])
     if text.isascii():
         return _ASCII.findall(text)
     return _OTHER.findall(unicodedata.normalize("NFKC", text))

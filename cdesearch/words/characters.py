@@ -4,6 +4,7 @@ Accents and their letters become one character (NFC), ligatures, half-width and 
 and invisible characters and the control sequences of terminals are left out.
 """
 
+import html
 import re
 import unicodedata
 
@@ -19,6 +20,7 @@ _JOINED = (
 )
 _CONTROLS = re.compile(rf"[{_CONTROL}]+")
 _OTHER = re.compile(rf"[{_FORM}{_INVISIBLE}{_CONTROL}\u200c\u200d\ufe0f]")  # what no ordinary text contains
+_ENTITY = re.compile(r"&#?[0-9A-Za-z]{2,31};")
 _CHANGES = (
     (re.compile(r"\x1b\[\d{0,4}C"), " "),  # some programs move the cursor instead of writing a blank
     (
@@ -43,6 +45,13 @@ def normal(text: str) -> str:
         for pattern, replacement in _CHANGES:
             text = pattern.sub(replacement, text)
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+
+def unescaped(text: str) -> str:
+    """A text with the characters that the entities of HTML stand for, such as `&amp;`. It keeps its lines."""
+    if "&" not in text:
+        return text
+    return _ENTITY.sub(lambda found: one if (one := html.unescape(found[0])).isprintable() else " ", text)
 
 
 def spellings(character: str) -> list[str]:

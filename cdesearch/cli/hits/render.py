@@ -254,15 +254,24 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
 def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
     """Print the lines of hits that match, as `path:line:text`, which editors understand; False if none does.
 
+    Of a hit without such lines, the title and headings are printed if they match, with the place of its passage.
     The line is 1 if the format has no lines. A record, a sheet, a page or an anchor is in brackets before the text.
     Lines of context have `-` instead of `:`, as those of grep do.
     """
+    from cdesearch.search.exact import is_quoted
+    from cdesearch.search.query_syntax import parse_query
+
     has_printed = False
     for hit in hits:
         around = shown.around(hit) if shown.context else NOTHING
         found = source_lines(hit, [], full=True, context=shown.context, around=around)
         lines = [replace(line, text=line.source) for line in found]
         matching = matching_lines(lines, hit, shown.query)
+        if not matching or is_quoted(parse_query(shown.query).words):
+            place, row = shown.place(hit), shown.row(hit)
+            above = [Line(text, place.line, row=row) for text in trail(shown, hit)]
+            if above and matching_lines([*above, *lines], hit, shown.query) == {0}:
+                lines, matching = above, frozenset([0])
         last = -2
         for at in range(len(lines)):
             near = range(at - shown.context, at + shown.context + 1)
@@ -271,8 +280,8 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
             if shown.context and has_printed and last != at - 1:
                 sys.stdout.write("--\n")
             mark = ":" if at in matching else "-"
-            place = _grep_place(hit.chunk, lines[at], shown.root_of(hit), mark)
-            sys.stdout.write(f"{place}{printable(shortened(lines[at].text, shown).rstrip())}\n")
+            start = _grep_place(hit.chunk, lines[at], shown.root_of(hit), mark)
+            sys.stdout.write(f"{start}{printable(shortened(lines[at].text, shown).rstrip())}\n")
             has_printed, last = True, at
     return has_printed
 

@@ -103,6 +103,16 @@ def test_quotation_marks_that_are_not_closed_take_no_time_of_their_square():
     assert time.thread_time() - started < 2
 
 
+@pytest.mark.parametrize(
+    "piece", ["](", "](a)", "][a]", "[[a|", "<a", "<a>", "*", "* ", "a*", "[^a]", ":a:`", "&a", "_ _"]
+)
+def test_markup_that_repeats_takes_no_time_of_its_square_in_a_phrase(piece):
+    started = time.thread_time()
+    for phrase in ("a b c d", "aaaa", "__ _ _ __", "a, b"):
+        ExactTerm(phrase, is_phrase=True).count("a" + piece * 3000)
+    assert time.thread_time() - started < 2
+
+
 def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
     assert [term.text for term in exact_terms(f"{'x' * 100_000} get_item {'A' + 'a' * 100_000}")] == ["get_item"]
 
@@ -119,6 +129,19 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
         ("the link text here", "the [link text](http://x/a_b) here"),
         ("fee and the page now", "fee[^1] and the [[page]] _now_"),
         ("very hot", "_very hot_ oven"),
+        ("max_connections", r"set max\_connections to 9"),
+        ("Tom & Jerry", r"Tom \& Jerry"),
+        ("*star* and [draft]", r"\*star\* and \[draft\]"),
+        ("unbelievable", "un**believ**able"),
+        ("of AT&T here", "of AT&amp;T here"),
+        ("caf\u00e9 now", "caf&eacute;&nbsp;now"),
+        ("press Esc now", "press <kbd>Esc</kbd> now"),
+        ("red text", 'a <span style="color: red">red</span> text'),
+        ("marked words", "==marked== words"),
+        ("code text it is", "=code= text /it/ is"),
+        ("see link text", "see :ref:`link <x>` text"),
+        ("Oven \u00b7 230 \u00b0C", "| Oven | 230 \u00b0C |"),
+        ("ask Ann about the (long) link", "ask [[people/Ann|Ann]] about the [(long) link](<a b> 'c')"),
     ],
 )
 def test_a_phrase_is_found_with_other_apostrophes_hyphens_and_markup_and_within_unspaced_text(phrase, text):
@@ -126,6 +149,10 @@ def test_a_phrase_is_found_with_other_apostrophes_hyphens_and_markup_and_within_
     assert term.count(text) == 1
 
 
-@pytest.mark.parametrize(("phrase", "text"), [("foo", "foo_bar"), ("foo bar", "a foo_bar"), ("init it", "__init__ it")])
-def test_a_phrase_is_no_part_of_a_name(phrase, text):
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [("foo", "foo_bar"), ("foo bar", "a foo_bar"), ("init it", "__init__ it"),
+     ("foobar", "foo_bar"), ("foobar", "foo bar"), ("a b", "a | b"), ("and more", "<and> more")],
+)  # fmt: skip
+def test_a_phrase_is_no_part_of_a_name_or_of_other_text(phrase, text):
     assert ExactTerm(phrase, is_phrase=True).count(text) == 0

@@ -6,6 +6,7 @@ import pytest
 
 from cdesearch.search.documents import Surroundings, surroundings_of
 from cdesearch.search.passage_lines import best_line, best_position, query_words, shown_lines, word_spans
+from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Hit
 
 FILE = [f"line {n}" if n % 7 else "" for n in range(1, 41)]  # lines 7, 14, ... are blank
@@ -31,7 +32,7 @@ def numbered(lines):
 
 def test_the_passage_is_the_lines_with_most_words():
     lines = shown_lines(hit_of(CHUNK), ["owl"], full=False)
-    assert [line.number for line in lines] == [16, 17, 18, 19, 20][1:]  # the first window that contains line 20
+    assert [line.number for line in lines] == [20, 22, 23, 24], "no line before it has a word"
     assert best_line(lines, ["owl"]).number == 20
 
 
@@ -40,9 +41,9 @@ def test_context_comes_from_the_neighbouring_chunks_with_the_numbers_of_the_file
     around = surroundings_of(CHUNKS, CHUNK.id, context)
     lines = shown_lines(hit_of(CHUNK), ["owl"], full=False, context=context, around=around)
     filled = [n for n in range(1, 41) if FILE[n - 1]]
-    before = [n for n in filled if n < 17][-context:]
-    after = [n for n in filled if n > 20][:context]
-    expected = [(n, FILE[n - 1], n not in range(17, 21)) for n in filled if n in {*before, *range(17, 21), *after}]
+    before = [n for n in filled if n < 20][-context:]
+    after = [n for n in filled if n > 24][:context]
+    expected = [(n, FILE[n - 1], n not in range(20, 25)) for n in filled if n in {*before, *range(20, 25), *after}]
     assert numbered(lines) == expected
 
 
@@ -65,6 +66,17 @@ def test_a_line_that_is_divided_between_chunks_is_shown_whole():
 def test_stop_words_choose_no_passage_if_there_are_other_words():
     assert query_words("how does the owl hoot") == ["owl", "hoot"]
     assert query_words("how does the") == ["how", "does", "the"]
+
+
+def test_a_heading_that_is_shown_above_the_passage_is_no_part_of_it():
+    text = "## Watering\nRoses need water.\n## Notes\nNothing."
+    places = LinePlaces(trails=((0, ("Watering",)), (2, ("Notes",))))
+    chunk = Chunk("1", "a", None, 0, "a.md", "Garden", (), text, 0, 1, 4, None, places=places)
+    for query, shown in (("watering roses", ["Roses need water.", "Notes", "Nothing."]),
+                         ("notes nothing", ["Watering", "Roses need water.", "Nothing."])):  # fmt: skip
+        words = query_words(query)
+        assert [line.text for line in shown_lines(hit_of(chunk), words, full=False)] == shown
+    assert len(shown_lines(hit_of(chunk), ["watering"], full=False, context=1)) == 4
 
 
 def chunk_with(*lines):

@@ -120,6 +120,8 @@ def test_another_number_is_not_found(query, text):
 def test_a_name_is_one_word_more_than_its_parts():
     assert finds_as_whole("should_strip_auth", "x = shouldStripAuth(y)")
     assert not finds_as_whole("should_strip_auth", "it should strip auth")
+    assert finds_as_whole("max_size and AT&T", r"max\_size") and finds_as_whole("AT&T", "AT&amp;T")
+    assert finds_as_whole("unbelievable", "un**believ**able") and not finds_as_whole("ab", "a * b * c, a**b")
 
 
 def test_a_word_is_found_as_it_is_even_if_its_language_is_not_known():

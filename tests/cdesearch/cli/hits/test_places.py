@@ -65,6 +65,8 @@ def test_the_place_is_that_of_the_section_in_every_output(indexed):
         ),
         (['"wren left" hives'], "birds.jsonl:1:[1] The wren left.\n"),
         (["--regex", "^(No|The) w"], "birds.jsonl:1:[1] The wren left.\nbirds.jsonl:3:[owl] No wren.\n"),
+        (['"Stock"'], "shop.xlsx:2:[Stock!A2:B2] shop.xlsx > Stock\n"),
+        (['"on bears"'], "year.epub:1:[#OEBPS/one.xhtml] On bears\n"),
         (["birds type:json", "--regex", "^No"], "birds.jsonl:3:[owl] No wren.\n"),
     ],
 )
