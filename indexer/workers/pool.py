@@ -64,9 +64,9 @@ class Read:
 def tasks_of(sources: Iterable[Source]) -> list[list[Source]]:
     """The files in the tasks of workers, in their order: small files together, because a message takes its time."""
     tasks: list[list[Source]] = []
-    n_bytes = TASK_BYTES
+    n_bytes = 0
     for source in sources:
-        if n_bytes + source.size > TASK_BYTES or len(tasks[-1]) == TASK_FILES:
+        if not tasks or n_bytes + source.size > TASK_BYTES or len(tasks[-1]) == TASK_FILES:
             tasks.append([])
             n_bytes = 0
         tasks[-1].append(source)
