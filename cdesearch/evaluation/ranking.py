@@ -29,10 +29,10 @@ from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import SATURATION
 from cdesearch.search.first_stage import first_stage_of, is_kept
 from cdesearch.search.fusion import Candidates
-from cdesearch.search.hybrid import ranked_scores, ranked_words
 from cdesearch.search.lexical import text_search
 from cdesearch.search.nearest import RowIds
 from cdesearch.search.neighbours import Scores
+from cdesearch.search.ranking import ranked_scores, ranked_words
 from cdesearch.search.reader import GenerationReader, ReadQuery
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import ModelLoader
@@ -203,7 +203,7 @@ def asking(index: Index, model: Model | None = None) -> Iterator[Asking]:
 
 def by_words(asked: Asked) -> Rank:
     """The rank of the first answer by words alone."""
-    return _rank(asked, ranked_words(asked.question.text, asked.candidates))
+    return _rank(asked, ranked_words(asked.question.text, asked.candidates.text, asked.candidates.paths))
 
 
 def by_vectors(asked: Asked) -> Rank:

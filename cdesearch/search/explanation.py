@@ -7,17 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdesearch.errors import NotIndexedError, QueryError
-from cdesearch.search.code_ranking import code_lifts
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.first_stage import own_cosine
 from cdesearch.search.fusion import FUSION, Evidence
-from cdesearch.search.hybrid import ranked_words
-from cdesearch.search.interaction import interaction_lifts
 from cdesearch.search.lexical import ExactHits, exact_hits, searched_words, text_search, unknown_words
 from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
+from cdesearch.search.ranking import lifts, ranked_words
 from cdesearch.search.reader import GenerationReader, ReadQuery
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.second_stage import ContextEvidence, context_evidence
@@ -104,18 +102,17 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else own_cosine(index, encoder, query.words, text_hash(found.text))
-        scored = evidence.scores + code_lifts(query.words, evidence.scores, candidates.paths or [])
-        interaction = float(interaction_lifts(scored, candidates)[at])
-        by_words = 0.0 if bm25 is None else float(ranked_words(query.words, candidates)[at])
-        scores = {"hybrid": float(scored[at]) + interaction, "dense": cosine or 0.0, "text": by_words}
-        lift = by_words - (bm25 or 0.0) if query.mode == "text" else float(scored[at] - evidence.scores[at])
+        code, interaction = (float(lift[at]) for lift in lifts(query.words, evidence.scores, candidates))
+        by_words = float(ranked_words(query.words, candidates.text, candidates.paths)[at])
+        fused = float(evidence.scores[at]) + code + interaction
+        scores = {"hybrid": fused, "dense": cosine or 0.0, "text": 0.0 if bm25 is None else by_words}
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,
             score=scores[query.mode],
             dense=_dense_evidence(evidence, at, cosine, own, candidates.blindness),
             text=text,
-            code=lift,
+            code=code if query.mode != "text" else scores["text"] - (bm25 or 0.0),
             tokens=interaction if query.mode == "hybrid" else 0.0,
             context=context_evidence(index, encoder, query.words),
             words=_words(reader, query, found),

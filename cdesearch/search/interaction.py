@@ -11,12 +11,13 @@ from cdesearch.search.fusion import Candidates
 from cdesearch.search.neighbours import Scores
 
 COMPARED = 20  # candidates with the highest scores; more do not change the first hits
-# Of a standard deviation of the interactions, relative to one of the scores; see benchmarks/results/LOG.md.
-WEIGHT = 1.0
 
 
 def interaction_lifts(scores: Scores, candidates: Candidates) -> Scores:
-    """What is added to the scores (n,) so that the best chunks of each document exchange their scores; mostly 0."""
+    """What is added to the scores (n,) so that the best chunks of each document exchange their scores; mostly 0.
+
+    Chunks are ordered by the sum of their score and their interaction, both in standard deviations of the best.
+    """
     lifts = np.zeros(len(scores))
     if candidates.query_tokens is None or candidates.tokens is None or candidates.documents is None:
         return lifts
@@ -24,7 +25,7 @@ def interaction_lifts(scores: Scores, candidates: Candidates) -> Scores:
     found = interactions(candidates.query_tokens, [candidates.tokens[at] for at in best]).astype(np.float64)
     compared, found = best[~np.isnan(found)], found[~np.isnan(found)]
     if len(found) and (spread := float(found.std())) > 1e-9:
-        wanted = scores[compared] + WEIGHT * float(scores[compared].std()) * (found - found.mean()) / spread
+        wanted = scores[compared] + float(scores[compared].std()) * found / spread
         documents = np.array([candidates.documents[at] for at in compared])
         for document in np.unique(documents):
             own = np.flatnonzero(documents == document)

@@ -13,7 +13,6 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.token_signs import QueryTokens
 from cdesearch.errors import ModelServerError
-from cdesearch.search.code_ranking import code_lifts
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
@@ -21,11 +20,11 @@ from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, Candidates, noise_of
-from cdesearch.search.hybrid import ranked_scores
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.neighbours import Scores
 from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
+from cdesearch.search.ranking import ranked_scores, ranked_words
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
@@ -132,7 +131,7 @@ class GenerationReader:
 
                 def rank(query: SearchRequest) -> _Ranking:
                     found = self._lexical_hits(query, condition, ["path"])
-                    scores = found.scores + code_lifts(query.words, found.scores, found.paths)
+                    scores = ranked_words(query.words, found.scores, found.paths)
                     return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete)
 
                 rankings = self._each(rank, queries)
