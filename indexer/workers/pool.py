@@ -3,75 +3,21 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from itertools import islice
-from typing import Any
-
-import pyarrow as pa
+from dataclasses import asdict
 
 from cdesearch.processors import available_processors
-from cdesearch.store.file_account import Outcome
 from indexer.files.outcome import Source
 from indexer.workers.limits import Limits, Reading
-from indexer.workers.messages import CHUNKS, DOCUMENTS, Message
+from indexer.workers.messages import Message
 from indexer.workers.process import START_SECONDS, Worker, cannot_start
+from indexer.workers.tasks import Read, described, n_ended, read_message, tasks_of
 
 BYTES_PER_WORKER = 500_000  # a process takes a third of a second to start: fewer files need fewer of them
 MOST_WAITING_BYTES = 64_000_000  # of messages about files after the current one
-TASK_FILES, TASK_BYTES = 32, 64_000
 MOST_TASKS_AHEAD = 100
 CHECK_EVERY = 0.25  # seconds between two checks for workers that hang
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A file has been read to its end, or cannot be read, or is not worth reading."""
-
-    reason: str | None  # why it was not read; None if it was
-    note: str = ""  # describes what was left out of a file that was read
-    columns: tuple[str, ...] = ()  # the columns named by options that the file has, even if it cannot be read
-    is_ignored: bool = False  # whether `reason` is a rule that ignores the file
-
-    @property
-    def outcome(self) -> Outcome:
-        """The outcome of the file, as the file account lists it."""
-        if self.reason is None:
-            return "indexed"
-        return "ignored" if self.is_ignored else "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The next chunks of a file, the documents that are complete with them, and how the file ended, if it did."""
-
-    source: Source
-    file_hash: str | None  # None if the file could not be opened
-    n_chunks: int
-    documents: list[dict[str, Any]]  # id, path, title, n_chunks, n_records
-    ended: Ended | None
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Some chunks, as rows of the chunk schema, and the parts of files in which they are, one after another."""
-
-    chunks: pa.RecordBatch
-    parts: list[Part]
-
-
-def tasks_of(sources: Iterable[Source]) -> list[list[Source]]:
-    """The files in the tasks of workers, in their order: small files together, because a message takes its time."""
-    tasks: list[list[Source]] = []
-    n_bytes = 0
-    for source in sources:
-        if not tasks or n_bytes + source.size > TASK_BYTES or len(tasks[-1]) == TASK_FILES:
-            tasks.append([])
-            n_bytes = 0
-        tasks[-1].append(source)
-        n_bytes += source.size
-    return tasks
 
 
 def worker_count(sources: Sequence[Source]) -> int:
@@ -136,7 +82,7 @@ class Pool:
                 self._turn.notify_all()
             ended = 0
             while ended < len(task):
-                read = _read_message(self._take(number), task[ended:])
+                read = read_message(self._take(number), task[ended:])
                 ended += sum(part.ended is not None for part in read.parts)
                 yield read
 
@@ -224,7 +170,7 @@ class Pool:
             worker = worker or self._started()
             messages: list[Message] = []
             is_whole = self._answers(worker, task, messages.append)
-            if is_whole and sum(map(_n_ended, messages)) == len(task):
+            if is_whole and sum(map(n_ended, messages)) == len(task):
                 for message in messages:
                     self._put(number, message)
                 return worker
@@ -239,8 +185,8 @@ class Pool:
 
         def put(message: Message) -> None:
             nonlocal has_ended, file_hash
-            if not has_ended and _n_ended(message) <= 1:  # else the worker is not what it was
-                has_ended, file_hash = _n_ended(message) == 1, message.header["files"][-1]["hash"]
+            if not has_ended and n_ended(message) <= 1:  # else the worker is not what it was
+                has_ended, file_hash = n_ended(message) == 1, message.header["files"][-1]["hash"]
                 self._put(number, message)
 
         if self._answers(worker, [source], put):
@@ -256,7 +202,7 @@ class Pool:
         """Pass on what a worker reads in some files; returns whether it has read them and can read more."""
         if self._reading is None or not (worker.is_ready or self._set_up(worker, self._reading)):
             return False
-        worker.send(Message({"files": [_described(source) for source in task]}))
+        worker.send(Message({"files": [described(source) for source in task]}))
         while (message := worker.receive()) is not None:
             kind = message.header.get("kind")
             if kind in ("free", "retired"):
@@ -288,29 +234,3 @@ class Pool:
             self._waiting.setdefault(number, deque()).append(message)
             self._waiting_bytes += message.size
             self._turn.notify_all()
-
-
-def _described(source: Source) -> dict[str, Any]:
-    """A file in a task."""
-    top = str(source.top) if source.top is not None else None
-    task = {"file": source.location, "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
-    return task | {"top": top, "is_wanted": source.is_wanted}
-
-
-def _n_ended(message: Message) -> int:
-    return sum(part["ended"] is not None for part in message.header["files"])
-
-
-def _read_message(message: Message, sources: Sequence[Source]) -> Read:
-    """What a message says about the next files of a task."""
-    chunks, documents = (
-        pa.ipc.read_record_batch(pa.py_buffer(part), schema) if part else pa.RecordBatch.from_pylist([], schema=schema)
-        for part, schema in ((message.chunks, CHUNKS), (message.documents, DOCUMENTS))
-    )
-    rows = iter(documents.to_pylist())
-    parts: list[Part] = []
-    for part in message.header["files"]:
-        source, ended = sources[sum(one.ended is not None for one in parts)], part["ended"]
-        end = None if ended is None else Ended(**(ended | {"columns": tuple(ended.get("columns", ()))}))
-        parts.append(Part(source, part["hash"], part["n_chunks"], list(islice(rows, part["n_documents"])), end))
-    return Read(chunks, parts)
