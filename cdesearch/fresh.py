@@ -47,10 +47,8 @@ class Check:
         """Begin to check the files in a thread, unless that has just been done or has not ended yet."""
         with self._lock:
             if self._found is None and time.monotonic() > self._begun + AGAIN_SECONDS:
-                self._begun, self._found = (
-                    time.monotonic(),
-                    _in_thread(lambda: is_updatable(index) and may_be_behind(index)),
-                )
+                self._begun = time.monotonic()
+                self._found = _in_thread(lambda: is_updatable(index) and may_be_behind(index))
 
     def end(self, searcher: "Searcher") -> str | None:
         """Update the index if the check has found changes, and return a line about what it still lacks, if anything.

@@ -79,13 +79,13 @@ def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
     if sys.stdin.isatty() and sys.stderr.isatty():
         from cdesearch.cli.usage import agrees  # imports typer
 
-        question = f"There is no index here yet. Index {work}, which takes {_about(found.seconds)}?"
+        question = f"This folder has no index yet, and one takes {_about(found.seconds)}. Index {work}?"
         return agrees(question, default=True, err=True)
     if found.n_files > MOST_FILES or found.n_bytes > 1e6 * MOST_MB:
-        limit = f"without it, at most {MOST_FILES:,} files and {MOST_MB} MB are, and here are {amount}"
-        remedy = f"Make one with `cdesearch index .`, or add --yes, and the folder is indexed first ({limit})."
+        limit = f"Without --yes, at most {MOST_FILES:,} files and {MOST_MB} MB are indexed; this folder has {amount}."
+        remedy = f"Run `cdesearch index .`, or add --yes to index the folder first. {limit}"
         raise IndexNotFoundError(missing.cause, remedy)
-    _say(f"There is no index here yet. Indexing {work}, which takes {_about(found.seconds)}.")
+    _say(f"This folder has no index yet. Indexing {work} takes {_about(found.seconds)}.")
     return True
 
 

@@ -27,8 +27,11 @@ def indexes(
             f"`indexes {action}` takes {'no path' if places else 'a path'}.", "See `cdesearch indexes --help`."
         )
     if action == "list":
-        for place in used_places():
+        found = used_places()
+        for place in found:
             print_text(printable(f"{place}  ({_described(place)})"))
+        if not found:
+            print_text("Your list has no index. `cdesearch indexes add PATH` adds one.")
         return
     try:
         if action == "add":

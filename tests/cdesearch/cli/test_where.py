@@ -69,6 +69,10 @@ def test_a_folder_that_was_added_to_an_index_does_not_hide_it_from_its_own_folde
     assert found("owl", "--mode", "text", cwd=notes / "guides")[0] == ["notes/guides/[a] b/owl.md"]
 
 
+def test_an_empty_list_says_how_to_add_an_index(tmp_path):
+    assert "`cdesearch indexes add PATH` adds one" in cdesearch("indexes", cwd=tmp_path).stdout
+
+
 def test_the_list_is_searched_together_where_no_index_is_nearer(listed, notes):
     assert cdesearch("indexes", cwd=listed).stdout.splitlines()[0] == f"{notes / '.cdesearch'}  (2 documents)"
     paths, _ = found("the invoice, the owl and the password", cwd=listed)
