@@ -1,7 +1,7 @@
 """Answers to a question, either quoted from passages or written by a language model."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdesearch.answer.citations import CitationFilter
 from cdesearch.answer.endpoint import ChatStream, Endpoint, Message
@@ -58,12 +58,15 @@ class Answer:
 def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:
     """Quote the sentences that answer the question best, or return an empty answer if no hit seems to answer it.
 
-    `passages` must be made from `hits`.
+    `passages` must be made from `hits`. The passages of the answer are in another order: those that it cites come first,
+    so that its citations are 1, 2, 3.
     """
-    passages = tuple(passages)
     quotes = extract(question, passages, corpus) if seem_to_answer(hits) else []
-    cited = tuple(dict.fromkeys(quote.passage + 1 for quote in quotes))
-    return Answer("\n".join(map(_cited, quotes)), passages, cited, tuple(quotes))
+    cited = list(dict.fromkeys(quote.passage for quote in quotes))
+    others = (number for number in range(len(passages)) if number not in cited)
+    quotes = [replace(quote, passage=cited.index(quote.passage)) for quote in quotes]
+    ordered = tuple(passages[number] for number in (*cited, *others))
+    return Answer("\n".join(map(_cited, quotes)), ordered, tuple(range(1, len(cited) + 1)), tuple(quotes))
 
 
 def _cited(quote: Candidate) -> str:

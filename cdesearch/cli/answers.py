@@ -111,7 +111,8 @@ def found_answer(
     if is_written and passages:
         return passages, None
     corpus = CorpusView(encoder, searcher.index.context_for(encoder), searcher.index.vectors)
-    return passages, quoted_answer(question.words, result, passages, corpus)
+    answer = quoted_answer(question.words, result, passages, corpus)
+    return answer.passages, answer
 
 
 def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | None, seconds: float) -> dict[str, Any]:

@@ -23,7 +23,24 @@ export function takeToken() {
 export const get = (path, parameters, signal) => request("GET", path, parameters, signal);
 export const post = (path, parameters) => request("POST", path, parameters);
 
-async function request(method, path, parameters = {}, signal = undefined) {
+/** Yields the name and the value of each server-sent event of a response. */
+export async function* events(path, parameters, signal) {
+  const { body } = await responseOf("GET", path, parameters, signal);
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    const complete = (text + piece.value).split("\n\n");
+    text = complete.pop();
+    for (const event of complete) {
+      const [, name, value] = /^event: (.*)\ndata: (.*)$/.exec(event);
+      yield [name, JSON.parse(value)];
+    }
+  }
+}
+
+const request = async (...asked) => (await responseOf(...asked)).json();
+
+async function responseOf(method, path, parameters = {}, signal = undefined) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== "" && value !== null && value !== undefined) query.append(name, value);
@@ -31,7 +48,7 @@ async function request(method, path, parameters = {}, signal = undefined) {
   const address = `${BASE}${path}${query.size ? `?${query}` : ""}`;
   for (let attempt = 1; ; attempt += 1) {
     const response = await fetchOnce(address, method, signal);
-    if (response.ok) return response.json();
+    if (response.ok) return response;
     const problem = await problemOf(response);
     if (response.status !== 429 || attempt === TRIES) throw problem;
     const seconds = Number(response.headers.get("Retry-After")) || 1;

@@ -25,7 +25,7 @@ export function returnToHit() {
   link?.focus({ preventScroll: true });
 }
 
-const links = () => [...document.querySelectorAll("#hits a.open")];
+const links = () => [...document.querySelectorAll("#hits > :not([hidden]) a.open")];
 const isTyping = (target) => target.closest("input:not([type=radio]):not([type=checkbox]), textarea, select") !== null;
 
 function slash(event) {
@@ -46,7 +46,7 @@ function escape(event) {
     go({ q: "" }, { replace: state.view === "search" });
     return true;
   }
-  if (event.target.closest("#hits, #more")) {
+  if (event.target.closest("#hits, #weak, #more")) {
     byId("query").focus();
     return true;
   }
@@ -58,18 +58,18 @@ function move(step, event) {
   const all = links();
   const fromQuery = event.target === byId("query");
   if (!all.length || (isTyping(event.target) && !fromQuery) || event.target.closest("fieldset, .why")) return false;
-  const item = event.target.closest(".hit");
-  const at = item ? [...byId("hits").children].indexOf(item) : -1;
+  const current = event.target.closest("a.open") ?? event.target.closest(".hit")?.querySelector("a.open");
+  const at = all.indexOf(current);
   if (at < 0 && step < 0) return false;
   if (at === 0 && step < 0) {
     byId("query").focus();
     return true;
   }
   const next = all[at + step];
-  if (!next && !byId("more").hidden) byId("more").focus();
+  if (!next) [byId("weak"), byId("more")].find((button) => !button.hidden)?.focus();
   if (!next) return true;
   next.focus({ preventScroll: true });
-  next.closest(".hit").scrollIntoView({ block: "nearest" });
+  next.closest("li").scrollIntoView({ block: "nearest" });
   return true;
 }
 

@@ -1,13 +1,12 @@
 // The view of the search: the form, which searches while the user types, and the list of hits.
 
+import { hideAnswer, isQuestion, showAnswer } from "./answer.js";
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
-import { byId, counted, el, fixed, number } from "./dom.js";
-import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
+import { byId, counted, el, number } from "./dom.js";
+import { addHits } from "./hit.js";
 import { clearProblem, showProblem } from "./problem.js";
-import { go, href, inPage, onChange, searched, state } from "./route.js";
-import { whyButton } from "./why.js";
-import { excerpt, marked, wordsOf } from "./words.js";
+import { go, onChange, searched, state } from "./route.js";
 
 const DELAY = 140; // milliseconds between the last keystroke and the search
 const SHOW_PROGRESS = 250; // milliseconds after which the page shows that a search is running
@@ -18,6 +17,7 @@ let sequence = 0; // the number of the latest search; responses to earlier searc
 let controller = null; // aborts the request of the running search
 let answered = ""; // a key for the search whose hits are shown or requested
 let shown = 0; // the number of hits that are shown
+let hasMore = false; // whether there are hits after those
 const keyOf = () => JSON.stringify(searched());
 
 export function startSearch() {
@@ -37,6 +37,7 @@ export function startSearch() {
   byId("type").addEventListener("change", (event) => changed({ type: event.target.value }));
   byId("index").addEventListener("change", (event) => changed({ index: event.target.value, path: "", type: "" }));
   byId("more").addEventListener("click", () => search(shown));
+  byId("weak").addEventListener("click", showWeak);
   onChange(update);
   update();
 }
@@ -74,10 +75,10 @@ async function search(offset) {
   sequence += 1;
   const own = sequence;
   clearProblem();
+  if (!offset) hideAnswer();
   if (!asked.q.trim()) {
     setBusy(false);
-    showHits([], false, 0);
-    byId("summary").textContent = "";
+    clearHits();
     await showWelcome(asked.index);
     return;
   }
@@ -88,13 +89,13 @@ async function search(offset) {
     const answer = await get("search", { ...asked, k: PAGE, offset }, controller.signal);
     const corpus = await corpusOf(asked.index);
     if (own !== sequence) return;
-    const rootOf = (hit) => corpus.roots?.[hit.index] ?? corpus.root;
-    showHits(answer.hits.map((hit) => hitItem(hit, asked, { k: PAGE, offset }, rootOf(hit))), answer.more, offset);
+    showHits(answer, asked, offset, (hit) => corpus.roots?.[hit.index] ?? corpus.root);
     summarise(answer);
+    const isAsked = !offset && answer.answered && asked.mode === "hybrid" && !asked.type && isQuestion(asked.q);
+    if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
-    showHits([], false, 0);
-    byId("summary").textContent = "";
+    clearHits();
     answered = "";
     showProblem(error);
   } finally {
@@ -108,15 +109,31 @@ function setBusy(isBusy, own) {
   else setTimeout(() => { if (own === sequence && byId("hits").ariaBusy === "true") byId("progress").hidden = false; }, SHOW_PROGRESS);
 }
 
-function showHits(items, more, offset) {
-  if (offset) {
-    byId("hits").append(...items);
-    items[0]?.querySelector("a")?.focus();
-  } else {
-    byId("hits").replaceChildren(...items);
-  }
-  shown = offset + items.length;
-  byId("more").hidden = !more;
+function clearHits() {
+  byId("hits").replaceChildren();
+  delete byId("hits").dataset.best;
+  byId("more").hidden = byId("weak").hidden = true;
+  byId("summary").textContent = "";
+}
+
+function showHits(answer, asked, offset, rootOf) {
+  if (!offset) clearHits();
+  const before = byId("hits").children.length;
+  const hidden = addHits(answer.hits, asked, { k: PAGE, offset }, rootOf);
+  if (offset) byId("hits").children[before]?.querySelector("a")?.focus();
+  shown = offset + answer.hits.length;
+  byId("weak").textContent = `${hidden} more below 5% confidence`;
+  byId("weak").hidden = !hidden;
+  byId("more").hidden = !answer.more || hidden > 0;
+  hasMore = answer.more;
+}
+
+function showWeak() {
+  const items = [...byId("hits").children].filter((item) => item.hidden);
+  for (const item of items) item.hidden = false;
+  byId("weak").hidden = true;
+  byId("more").hidden = !hasMore;
+  items[0]?.querySelector("a").focus();
 }
 
 function summarise(answer) {
@@ -132,38 +149,6 @@ function summarise(answer) {
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;
-}
-
-function hitItem(hit, asked, page, root) {
-  const words = wordsOf(asked.q);
-  const target = { view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" };
-  const place = placeOfPassage(hit, hit.passage.row);
-  const extent = extentOf(place);
-  const trail = hit.headings.filter((part) => part !== hit.path.split("/").pop());
-  const why = whyButton(hit, asked, page);
-  return el("li", { class: "hit" },
-    el("div", { class: "head" },
-      el("h2", {},
-        el("a", { href: href(target), onclick: inPage(target), class: "open" },
-          hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
-          extent && el("span", { class: "extent" }, `, ${extent}`))),
-      el("span", { class: "score" }, confidenceOf(hit),
-        el("span", { title: "Score (higher is better)" }, el("span", { class: "unseen" }, "score "), fixed(hit.score)))),
-    trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
-    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(excerpt(hit.passage.text, words), words)),
-    hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
-    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
-    why.panel);
-}
-
-const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
-
-/** The confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%. */
-function confidenceOf({ confidence }) {
-  if (confidence === null) return null;
-  const percent = Math.min(99, Math.max(1, Math.round(100 * confidence)));
-  return el("span", { title: "Confidence: the estimated probability that this passage is relevant" },
-    el("span", { class: "unseen" }, "confidence "), `${percent}% · `);
 }
 
 async function showWelcome(index) {

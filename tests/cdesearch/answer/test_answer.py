@@ -43,7 +43,8 @@ def found(searcher, question):
 def test_the_sentence_that_answers_is_quoted_with_its_line(searcher, corpus):
     hits, passages = found(searcher, "how hot must the oven be to bake bread?")
     answer = quoted_answer("how hot must the oven be to bake bread?", hits, passages, corpus)
-    number = 1 + [passage.path for passage in passages].index("bread.md")
+    number = 1 + [passage.path for passage in answer.passages].index("bread.md")
+    assert answer.cited == tuple(range(1, len(answer.cited) + 1))
     assert f"Bake it at 220 degrees. [{number}]" in answer.text.split("\n")
     assert number in answer.cited and answer.is_answered and answer.model is None
     lines = {quote.text: quote.line for quote in answer.quotes if quote.passage == number - 1}

@@ -1,0 +1,86 @@
+// The box above the hits: sentences that answer a question, each with the numbers of its sources.
+
+import { events } from "./api.js";
+import { byId, el } from "./dom.js";
+import { pathOf } from "./place.js";
+import { href, inPage } from "./route.js";
+
+const DELAY = 350; // milliseconds after the hits are shown, so that nothing is asked while the user types
+const CITED = /\[(\d+(?:, \d+)*)\]/;
+const FENCE = /^```/;
+// The words with which questions begin in the languages that most users write.
+const ASKING = new Set(
+  ("how what why when where which who whose whom is are was were do does did can could should will would has have had"
+    + " wie was warum wann wo wer welche welcher welches wieso woher womit comment pourquoi quand où qui quel quelle que"
+    + " combien cómo qué cuándo dónde quién cuál cuánto come cosa perché quando dove chi quale wat waarom wanneer waar"
+    + " hoe как что почему когда где кто").split(" "),
+);
+
+/** Returns whether a query asks something, rather than naming it. */
+export function isQuestion(query) {
+  const text = query.trim().toLowerCase();
+  return /[?？؟]$/.test(text) || (text.split(/\s+/).length > 2 && ASKING.has(text.split(/[\s'’]/)[0]));
+}
+
+export function hideAnswer() {
+  byId("answer").hidden = true;
+}
+
+/** Asks for the answer to a question, and shows it while it arrives. A new search aborts `signal`. */
+export async function showAnswer(asked, signal) {
+  const box = byId("answer");
+  await new Promise((resolve) => { setTimeout(resolve, DELAY); });
+  if (signal.aborted) return;
+  box.replaceChildren(el("p", { class: "note" }, "Reading the passages …"));
+  box.hidden = false;
+  let passages = [];
+  let text = "";
+  try {
+    for await (const [name, value] of events("ask", { q: asked.q, path: asked.path, index: asked.index }, signal)) {
+      if (name === "passages") passages = value.passages;
+      else if (name === "text") text += value.text;
+      else if (name === "error") throw new Error(`${value.detail} ${value.remedy ?? ""}`);
+      if (name === "answer" && !value.answered) text = "";
+      const target = (number) => targetOf(passages[number - 1], asked.index);
+      if (text) box.replaceChildren(...paragraphs(text, target));
+      if (name === "answer") box.append(sources(value.citations, passages, target));
+    }
+    box.hidden = !text;
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    box.replaceChildren(el("p", { class: "note" }, error.message));
+  }
+}
+
+const targetOf = (passage, index) => ({ view: "document", document: passage.document, chunk: passage.chunks[0], of: index });
+
+/** Returns an element for each line of an answer, and one for each block of code. */
+function paragraphs(text, target) {
+  const found = [];
+  let code = null;
+  for (const line of text.split("\n")) {
+    if (FENCE.test(line)) {
+      if (code !== null) found.push(el("pre", {}, code.join("\n")));
+      code = code === null ? [] : null;
+    } else if (code !== null) code.push(line);
+    else if (line.trim()) found.push(el("p", {}, linked(line, target)));
+  }
+  return found;
+}
+
+/** Returns the parts of a line, in which the numbers of sources are links. */
+function linked(line, target) {
+  return line.split(CITED).flatMap((part, position) => (position % 2
+    ? part.split(", ").map((number) => el("a", {
+      class: "cite", href: href(target(number)), onclick: inPage(target(number)), "aria-label": `Source ${number}`,
+    }, number))
+    : part));
+}
+
+function sources(citations, passages, target) {
+  return el("ol", { class: "sources" }, citations.map(({ number, location }) => {
+    const { path } = passages[number - 1];
+    return el("li", { value: number }, el("a", { href: href(target(number)), onclick: inPage(target(number)) },
+      pathOf(path), el("span", { class: "extent" }, location.slice(path.length).replace(/^:/, ", line ").replace("#page=", ", page "))));
+  }));
+}

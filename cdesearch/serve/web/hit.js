@@ -1,0 +1,81 @@
+// A hit: the file with its best passage, and further passages of the same file below it.
+
+import { byId, el, fixed } from "./dom.js";
+import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
+import { href, inPage } from "./route.js";
+import { whyButton } from "./why.js";
+import { excerpt, marked, wordsOf } from "./words.js";
+
+const LIKELY = 0.5;
+const POSSIBLE = 0.1; // below it a query counts as not answered, see ANSWERABLE in result.py
+const UNLIKELY = 0.05; // below it a hit is not shown beside better ones, see UNLIKELY in grouping.py
+
+/** Adds hits to the list of files. Returns how many it hides, because they are unlikely beside better ones. */
+export function addHits(hits, asked, page, rootOf) {
+  const best = Number(byId("hits").dataset.best ?? Math.max(0, ...hits.map(({ confidence }) => confidence ?? 1)));
+  byId("hits").dataset.best = best;
+  let hidden = 0;
+  for (const hit of hits) {
+    const key = `${hit.index ?? ""} ${hit.document} ${hit.record ?? ""}`;
+    const file = [...byId("hits").children].find((item) => item.dataset.file === key);
+    if (file) {
+      file.querySelector(".also").append(furtherPassage(hit, asked));
+      continue;
+    }
+    const item = hitItem(hit, asked, page, rootOf(hit));
+    item.dataset.file = key;
+    if (best >= POSSIBLE && (hit.confidence ?? 1) < UNLIKELY) {
+      item.hidden = true;
+      hidden += 1;
+    }
+    byId("hits").append(item);
+  }
+  return hidden;
+}
+
+const targetOf = (hit) => ({ view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" });
+const trailOf = (hit) => hit.headings.filter((part) => part !== hit.path.split("/").pop());
+
+function hitItem(hit, asked, page, root) {
+  const words = wordsOf(asked.q);
+  const target = targetOf(hit);
+  const place = placeOfPassage(hit, hit.passage.row);
+  const extent = extentOf(place);
+  const trail = trailOf(hit);
+  const why = whyButton(hit, asked, page);
+  return el("li", { class: "hit" },
+    el("div", { class: "head" },
+      el("h2", {},
+        el("a", { href: href(target), onclick: inPage(target), class: "open" },
+          hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
+          extent && el("span", { class: "extent" }, `, ${extent}`))),
+      scoreOf(hit)),
+    trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
+    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(excerpt(hit.passage.text, words), words)),
+    hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
+    el("ul", { class: "also" }),
+    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
+    why.panel);
+}
+
+/** Returns one line for another passage of a file that is in the list already. */
+function furtherPassage(hit, asked) {
+  const words = wordsOf(asked.q);
+  const extent = extentOf({ ...placeOfPassage(hit, hit.passage.row), anchor: null });
+  const line = excerpt(hit.passage.text, words).split("\n").find((one) => one.trim()) ?? "";
+  return el("li", {},
+    el("a", { href: href(targetOf(hit)), onclick: inPage(targetOf(hit)), class: "open" }, extent || trailOf(hit).at(-1) || "another passage"),
+    " ", el("span", { class: isCode(hit.path) ? "code" : null }, marked(line.trim(), words)));
+}
+
+const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
+
+/** Returns a word for the confidence; the numbers are its title. */
+function scoreOf({ confidence, score }) {
+  const numbers = `score ${fixed(score)}`;
+  if (confidence === null) return el("span", { class: "score" }, numbers);
+  const percent = Math.min(99, Math.max(1, Math.round(100 * confidence))); // no estimate is certain
+  const word = confidence >= LIKELY ? "likely" : confidence >= POSSIBLE ? "possible" : "unlikely";
+  return el("span", { class: `score ${word}`, title: `Confidence ${percent}%: the estimated probability that this passage is relevant; ${numbers}` },
+    word, el("span", { class: "unseen" }, ` (${percent}%, ${numbers})`));
+}
