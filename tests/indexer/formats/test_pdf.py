@@ -97,6 +97,8 @@ def test_a_long_table_is_not_read_column_by_column():
         ("30 25 CBA", "ABC 25 30"),
         ("user@example.com CBA", "ABC user@example.com"),
         ("(FED) CBA", "ABC (DEF)"),
+        ("FED open (file b) CBA", "ABC open (file b) DEF"),
+        ("FED (open file) CBA", "ABC (open file) DEF"),
         ("an english line", "an english line"),
     ],
 )
@@ -120,8 +122,13 @@ def test_letters_that_a_browser_prints_in_arabic_have_the_order_of_reading():
 
 
 def test_words_from_right_to_left_on_a_page_from_left_to_right_have_the_order_of_reading():
-    page = [*mixed("the words DLROW OLLEH mean two things (here)"), *column(50, 600, LINES)]
-    assert lines_of([page])[0] == mixed_text("the words HELLO WORLD mean two things (here)")
+    lines = {
+        "the words DLROW OLLEH mean two things (here)": "the words HELLO WORLD mean two things (here)",
+        "FED open (b) CBA IHG": "GHI ABC open (b) DEF",
+        "title FED CBA": "title ABC DEF",
+    }
+    for printed, read in lines.items():
+        assert lines_of([[*mixed(printed), *column(50, 600, LINES)]])[0] == mixed_text(read)
 
 
 def mixed(printed):
