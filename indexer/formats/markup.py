@@ -136,7 +136,7 @@ class Org(_Markup):
         (re.compile(r"^[ \t]*#\+caption:[ \t]*", re.IGNORECASE), ""),
         (re.compile(r"\[\[([^\]\[\n]{1,2000})\](?:\[([^\]\[\n]{1,2000})\])?\]"), _last_group),
         # Code, as Markdown writes it
-        (re.compile(r"""(?<![^\s({'"-])([=~])(?=\S)([^`\n]{1,300}?)(?<=\S)\1(?![^\s)}'".,:;!?\]|-])"""), r"`\2`"),
+        (re.compile(r"""(?<![^\s({'"-])([=~])(?=[^\s,])([^`\n]{1,300}?)(?<=\S)\1(?![^\s)}'".,:;!?\]|-])"""), r"`\2`"),
     )
     title_changes = ((re.compile(r" :[\w@#%:]+:$"), ""), (re.compile(r"`([^`]+)`"), r"\1"))
 
