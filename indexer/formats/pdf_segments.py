@@ -15,8 +15,11 @@ N_SAMPLED, MIN_GAPS = 8, 3  # lines of a page are divided at wide gaps if so man
 
 _LINE = re.compile(rf"[^\s{HYPHEN}](?:[^\r\n{HYPHEN}]*[^\s{HYPHEN}])?{HYPHEN}?")
 _MARK = re.compile(r"\d{1,3}(?=[^\W\d_])")  # of a footnote
-# After a word, with or without a sign, and not after a unit such as km
-_MARK_AFTER = re.compile(r"(?:(?<=[^\W\d_]{3})|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"]))\d{1,3}(?!\w)")
+# After a word, with or without a sign, or a year, and not after a unit such as km; endnotes have small Roman numbers
+_MARK_AFTER = re.compile(
+    r"(?:(?:(?<=[^\W\d_]{2})(?<!\b[cdkmnµμ]m)(?<!\bft)(?<!\bin)|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"])"
+    r"|(?<=\b(?:19|20)\d\d)|(?<=%))\d{1,3}|(?<=[^\W\d_]{3})[ivx]{1,4})(?!\w)"
+)
 _BLANKS = re.compile(r"\s+")
 
 # Also the names that the fonts of TeX and the free versions of Times and Palatino have.

@@ -110,6 +110,11 @@ def test_a_page_from_right_to_left_has_the_order_of_reading(printed, read):
 def test_the_raised_number_of_a_footnote_is_no_part_of_a_word():
     marked = [Line(50, 400, "the cat", 10), Line(80, 404, "12", 5), Line(50, 380, "the gas", 10), Line(83, 378, "2", 5)]
     assert lines_of([[*column(50, 700, LINES), *marked]])[-2:] == ["the cat 12", "the gas2"]
+    others = {("of it", 21): "3", ("in 2024", 35): "14", ("the end", 35): "i", ("8 km", 22): "2"}
+    for number, ((word, width), mark) in enumerate(others.items()):
+        marked += [Line(50, 360 - 20 * number, word, 10), Line(50 + width, 364 - 20 * number, mark, 5)]
+    read = ["of it 3", "in 2024 14", "the end i", "8 km2"]
+    assert lines_of([[*column(50, 700, LINES), *marked]])[-4:] == read
     footnote = [Line(50, 103, "12", 5), Line(55.6, 100, "Kittens too", 8), Line(50, 80, "3rd cat", 8)]
     assert lines_of([[*column(50, 700, LINES), *footnote]])[-2:] == ["12 Kittens too", "3rd cat"]
 
