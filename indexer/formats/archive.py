@@ -5,7 +5,6 @@ import tarfile
 import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -13,17 +12,7 @@ from typing import IO, Any, BinaryIO, cast
 
 from indexer.formats.byproducts import byproduct_rule, secret_rule
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import (
-    SHOWN_LINES,
-    Document,
-    Format,
-    GeneratedError,
-    LeftOut,
-    OpenFile,
-    ReadFile,
-    UnreadableError,
-    read_part,
-)
+from indexer.formats.format import SHOWN_LINES, Document, Format, OpenFile, ReadFile, UnreadableError, read_part
 from indexer.formats.package import BROKEN
 
 MAX_MEMBER = 64_000_000  # bytes of one file
@@ -87,15 +76,11 @@ class Archive(Format):
 
 def _documents(file: OpenFile, name: str, data: bytes, read: ReadFile) -> list[Document]:
     """The documents of a file in the archive. One that is broken or too large is left out and counted."""
-
-    def checked(opened: OpenFile) -> Iterator[Document]:
-        if len(data) > MAX_MEMBER:
-            raise UnreadableError(f"larger than {MAX_MEMBER / 1e6:g} MB")
-        with suppress(GeneratedError):
-            yield from read(opened)
-
-    inside = replace(file, path=f"{file.path}/{name}", is_in_archive=True, left_out=LeftOut(), fields=[])
-    return read_part(file, inside, name, lambda: data, checked)
+    if len(data) > MAX_MEMBER:
+        file.left_out.add(name, f"cannot be read: larger than {MAX_MEMBER / 1e6:g} MB", "file")
+        return []
+    inside = replace(file, path=f"{file.path}/{name}", is_in_archive=True, fields=[])
+    return read_part(file, inside, name, lambda: data, read)
 
 
 def _is_ignored(name: str) -> bool:

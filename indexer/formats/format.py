@@ -173,19 +173,22 @@ def read_part(
         return found
     file.enter(part)
     try:
-        for document in read(replace(inside, part=part, stream=BytesIO(data()))):
+        opened = replace(inside, part=part, stream=BytesIO(data()), left_out=LeftOut())
+        for document in read(opened):
             most -= max(len(document.text), LEAST)
             if most < 0:
                 raise UnreadableError("all attachments together have too much text")
             found.append(document)
+        problem = f"has {opened.left_out}" if opened.left_out.n_lines else ""
     except MemoryError:
         raise
+    except UnreadableError as error:
+        is_ignored = isinstance(error, GeneratedError) and inside.is_in_archive  # as it is outside of archives
+        problem = "" if is_ignored else f"cannot be read: {error}"
     except Exception as error:  # parsers raise many errors; only this part is lost
-        reason = str(error) if isinstance(error, UnreadableError) else f"its parser failed ({type(error).__name__})"
-        file.left_out.add(name, f"cannot be read: {reason}", unit)
-    else:
-        if inside.left_out.n_lines:
-            file.left_out.add(name, f"has {inside.left_out}", unit)
+        problem = f"cannot be read: its parser failed ({type(error).__name__})"
+    if problem:
+        file.left_out.add(name, problem, unit)
     file.enter(file.part)
     return found
 
@@ -198,7 +201,7 @@ def documents_inside(
     if rule := secret_rule(name, is_folder=False):
         file.left_out.add(name, f"is not read: {rule}", "part")
         return
-    inside = replace(file, path=last, left_out=LeftOut(), chosen=set(), fields=[])
+    inside = replace(file, path=last, chosen=set(), fields=[])
     for document in read_part(file, inside, name, data, read, most):
         below = document.id.removeprefix(last)  # of a record in the attachment
         whole = name + document.path.removeprefix(last)  # of a file in an archive

@@ -1,11 +1,9 @@
 """What is done to the documents of all formats: characters become those of queries, front matter leaves the text."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from operator import itemgetter
 
 from cdesearch.words.characters import normal
 from indexer.formats.encoding import without_surrogates
@@ -29,45 +27,35 @@ def tidy(document: Document, problems: dict[str, str]) -> Document:
     headings = tuple(replace(one, title=_clean(one.title)) for one in document.headings)
     fields = bounded(document.fields, problems) if document.fields else ()
     tidied = replace(document, title=title, headings=headings, fields=fields)
-    text = document.text
-    return tidied if _clean(text) == text else _changed(tidied, lambda start, end: _clean(text[start:end]))
+    return tidied if _clean(document.text) == document.text else _changed(tidied, _clean)
 
 
 def without_private_keys(document: Document, left_out: LeftOut) -> Document:
     """The document with "…" for each private key, which is counted in `left_out`."""
+
+    def left(found: re.Match[str]) -> str:
+        line = document.text.count("\n", 0, found.start())
+        numbers = document.line_numbers or range(1, line + 2)
+        left_out.add(f"in line {numbers[line]}" if document.has_lines else "in the text", "is not read", "private key")
+        return "…" + re.sub(r"[^\n]", "\0", found[0][1:])  # of the same length, so that places in the text stay right
+
     if any("PRIVATE KEY" in text for text in (document.title, *(value for _, value in document.fields))):
         title = _PRIVATE_KEY.sub("…", document.title)
         fields = tuple((name, _PRIVATE_KEY.sub("…", value)) for name, value in document.fields)
         document = replace(document, title=title, fields=fields)
-    text = document.text
-    keys = [found.span() for found in _PRIVATE_KEY.finditer(text)] if "PRIVATE KEY" in text else []
-    for start, _ in keys:
-        line = text.count("\n", 0, start)
-        numbers = document.line_numbers or range(1, line + 2)
-        left_out.add(f"in line {numbers[line]}" if document.has_lines else "in the text", "is not read", "private key")
-
-    def left(start: int, end: int) -> str:
-        """A piece of the text, which may have a part of a key that other pieces continue."""
-        kept = []
-        for begin, stop in keys[bisect_right(keys, start, key=itemgetter(1)) :]:
-            if begin >= end:
-                break
-            first, last = max(start, begin), min(end, stop)
-            kept += [text[start:first], "…" * (first == begin), "\n" * text.count("\n", first, last)]
-            start = last
-        return "".join(kept) + text[start:end]
-
-    return _changed(document, left) if keys else document
+    if "PRIVATE KEY" not in document.text or _PRIVATE_KEY.search(document.text) is None:
+        return document
+    return _changed(replace(document, text=_PRIVATE_KEY.sub(left, document.text)), lambda text: text.replace("\0", ""))
 
 
-def _changed(document: Document, change: Callable[[int, int], str]) -> Document:
-    """The document after a change of the pieces of its text, by where they begin and end; they keep their lines."""
+def _changed(document: Document, change: Callable[[str], str]) -> Document:
+    """The document after a change of the pieces between the places in its text, which keep their lines."""
     places = {one.offset for one in document.headings} | {one.offset for one in document.anchors} | {*document.pages}
     starts = sorted({0, *(offset for offset in places if offset > 0)})
     moved, pieces, size = {}, [], 0
     for start, end in pairwise([*starts, len(document.text)]):
         moved[start] = size
-        pieces.append(change(start, end))
+        pieces.append(change(document.text[start:end]))
         size += len(pieces[-1])
     return replace(
         document,
