@@ -232,7 +232,7 @@ class Pool:
         return worker.is_ready
 
     def _fail(self, worker: Worker, failed: dict[str, str]) -> str:
-        """End a worker that has failed, and return why, in `failed` too; raises CdesearchError if it could not start."""
+        """End a worker that has failed, and return why, in `failed` too; raises CdesearchError if it never began."""
         reason = self._collect(worker)
         if not worker.is_ready:
             raise cannot_start(reason)
