@@ -70,8 +70,7 @@ class Plan:
     @property
     def in_part(self) -> tuple[UnreadFile, ...]:
         """Files that are indexed without the parts that could not be read."""
-        files = self.files.values()
-        return tuple(UnreadFile(file.path, file.reason) for file in files if file.outcome == "indexed" and file.reason)
+        return tuple(UnreadFile(file.path, file.reason) for file in self.files.values() if file.is_in_part)
 
     @property
     def dropped(self) -> tuple[UnreadFile, ...]:

@@ -145,7 +145,7 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
     """Print the outcome of every file, as one line for each file or as one JSON object."""
     records: Iterable[FileRecord] = index.file_records()
     if only_skipped:  # or indexed although a part could not be read
-        records = (file for file in records if file.outcome == "skipped" or (file.outcome == "indexed" and file.reason))
+        records = (file for file in records if file.outcome == "skipped" or file.is_in_part)
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
         print_json({"root": shown_source(index.root), "files": rows})

@@ -19,6 +19,7 @@ FILES = "files.jsonl"
 MAX_LINE = 1 << 18  # bytes; a line holds a path, a reason, a hash and three numbers
 
 Outcome = Literal["indexed", "ignored", "skipped"]
+NO_TEXT = "no text"  # the reason in the record of an indexed file that has no chunks
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
@@ -32,6 +33,11 @@ class FileRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     mtime_ns: int | None = None
     file_hash: str | None = None  # of the content that was read
     ctime_ns: int | None = None  # of the last change of contents or attributes, of indexed and skipped files
+
+    @property
+    def is_in_part(self) -> bool:
+        """Whether it is indexed without the parts that could not be read."""
+        return self.outcome == "indexed" and self.reason not in ("", NO_TEXT)
 
 
 def write_files(records: Sequence[FileRecord], file: Path) -> None:

@@ -12,14 +12,13 @@ from typing import IO, Any, BinaryIO, cast
 
 from indexer.formats.byproducts import byproduct_rule, secret_rule
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import SHOWN_LINES, Document, Format, GeneratedError, LeftOut, OpenFile, UnreadableError
+from indexer.formats.format import SHOWN_LINES, Document, Format, OpenFile, ReadFile, UnreadableError, read_part
 from indexer.formats.package import BROKEN
 
 MAX_MEMBER = 64_000_000  # bytes of one file
 MAX_UNPACKED = 1_000_000_000  # bytes of all files of an archive
 MAX_MEMBERS = 50_000  # files that are read
 _BROKEN = (*BROKEN, tarfile.TarError, lzma.LZMAError)
-ReadFile = Callable[[OpenFile], Iterator[Document]]
 Member = tuple[str, Callable[[int], bytes]]  # the name of a file, and a function that reads a number of bytes of it
 
 
@@ -75,21 +74,13 @@ class Archive(Format):
             raise UnreadableError(f"none of its files is of a kind that is read, such as {', '.join(others)}")
 
 
-def _documents(file: OpenFile, name: str, data: bytes, read: ReadFile) -> Iterator[Document]:
+def _documents(file: OpenFile, name: str, data: bytes, read: ReadFile) -> list[Document]:
     """The documents of a file in the archive. One that is broken or too large is left out and counted."""
-    opened = replace(file, path=f"{file.path}/{name}", stream=BytesIO(data), is_in_archive=True)
-    opened = replace(opened, left_out=LeftOut(), fields=[])
-    try:
-        if len(data) > MAX_MEMBER:
-            raise UnreadableError(f"larger than {MAX_MEMBER / 1e6:g} MB")
-        yield from read(opened)
-    except GeneratedError:
-        return
-    except UnreadableError as error:
-        file.left_out.add(name, f"cannot be read: {error}", "file")
-    else:
-        if opened.left_out.n_lines:
-            file.left_out.add(name, f"has {opened.left_out}", "file")
+    if len(data) > MAX_MEMBER:
+        file.left_out.add(name, f"cannot be read: larger than {MAX_MEMBER / 1e6:g} MB", "file")
+        return []
+    inside = replace(file, path=f"{file.path}/{name}", is_in_archive=True, fields=[])
+    return read_part(file, inside, name, lambda: data, read)
 
 
 def _is_ignored(name: str) -> bool:

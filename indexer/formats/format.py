@@ -1,15 +1,18 @@
 """The protocol of file formats: the names of their files, and how an open file becomes documents."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from io import BufferedIOBase, BytesIO
+from math import inf
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 from indexer.formats.byproducts import secret_rule
 
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
+MOST_FAILED = 10  # parts of a file that may end a worker, until all other parts are left out
+LEAST = 100  # characters for which a document in a part counts at least
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
 
 _DELIVERED = re.compile(r"\d{9,11}\.(?:\d+(?:_\d+)?|(?:[A-Z][0-9A-Fa-f]+)+)\.")  # with the time, and a number
@@ -127,6 +130,9 @@ class OpenFile:
     is_in_archive: bool = False
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     progress: Callable[[], None] = lambda: None  # a format that takes long for a file calls it again and again
+    part: str = ""  # where it is in other files, as an attachment or in an archive; "" for a file of its own
+    enter: Callable[[str], None] = lambda _: None  # is called with each part that is read, and with `part` after it
+    failed: Mapping[str, str] = field(default_factory=dict)  # how parts that are left out have ended a worker
 
     @property
     def name(self) -> str:
@@ -149,33 +155,59 @@ class Format(Protocol):
         """
 
 
-def documents_inside(
-    file: OpenFile, name: str, data: Callable[[], bytes], read: Callable[[OpenFile], Iterator[Document]]
-) -> Iterator[Document]:
-    """The documents of a file that another one has attached, whose name follows "#" in their ids.
+ReadFile = Callable[[OpenFile], Iterator[Document]]
 
-    A part of it that cannot be read is left out of `file` and counted.
+
+def read_part(
+    file: OpenFile, inside: OpenFile, name: str, data: Callable[[], bytes], read: ReadFile, most: float = inf
+) -> list[Document]:
+    """The documents of a part of a file, such as an attachment, up to `most` characters; `inside` is the part.
+
+    Whatever cannot be read, even if it ends the worker, is left out of `file` and counted.
     """
+    part, unit = f"{file.part or file.path}#{name}", "file" if inside.is_in_archive else "part"
+    found: list[Document] = []
+    if part in file.failed or len(file.failed) >= MOST_FAILED:
+        reason = file.failed.get(part, f"{MOST_FAILED} others have failed")
+        file.left_out.add(name, f"could not be read: {reason}", unit)
+        return found
+    file.enter(part)
+    try:
+        opened = replace(inside, part=part, stream=BytesIO(data()), left_out=LeftOut())
+        for document in read(opened):
+            most -= max(len(document.text), LEAST)
+            if most < 0:
+                raise UnreadableError("all attachments together have too much text")
+            found.append(document)
+        problem = f"has {opened.left_out}" if opened.left_out.n_lines else ""
+    except MemoryError:
+        raise
+    except UnreadableError as error:
+        is_ignored = isinstance(error, GeneratedError) and inside.is_in_archive  # as it is outside of archives
+        problem = "" if is_ignored else f"cannot be read: {error}"
+    except Exception as error:  # parsers raise many errors; only this part is lost
+        problem = f"cannot be read: its parser failed ({type(error).__name__})"
+    if problem:
+        file.left_out.add(name, problem, unit)
+    file.enter(file.part)
+    return found
+
+
+def documents_inside(
+    file: OpenFile, name: str, data: Callable[[], bytes], read: ReadFile, most: float = inf
+) -> Iterator[Document]:
+    """The documents of a file that another one has attached, whose name follows "#" in their ids; see `read_part`."""
     last = name.rpartition("/")[2]
     if rule := secret_rule(name, is_folder=False):
         file.left_out.add(name, f"is not read: {rule}", "part")
         return
-    inside = replace(file, path=last, left_out=LeftOut(), chosen=set(), fields=[])
-    try:
-        for document in read(replace(inside, stream=BytesIO(data()))):
-            below = document.id.removeprefix(last)  # of a record in the attachment
-            whole = name + document.path.removeprefix(last)  # of a file in an archive
-            record = whole if document.record is None else f"{whole}#{document.record}"
-            fields = (*inside.fields, *document.fields)
-            yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=record, fields=fields)
-    except MemoryError:
-        raise
-    except Exception as error:  # parsers raise many errors; only this part is lost
-        reason = error if isinstance(error, UnreadableError) else f"its parser failed ({type(error).__name__})"
-        file.left_out.add(name, f"cannot be read: {reason}", "part")
-    else:
-        if inside.left_out.n_lines:
-            file.left_out.add(name, f"has {inside.left_out}", "part")
+    inside = replace(file, path=last, chosen=set(), fields=[])
+    for document in read_part(file, inside, name, data, read, most):
+        below = document.id.removeprefix(last)  # of a record in the attachment
+        whole = name + document.path.removeprefix(last)  # of a file in an archive
+        record = whole if document.record is None else f"{whole}#{document.record}"
+        fields = (*inside.fields, *document.fields)
+        yield replace(document, id=f"{file.path}#{name}{below}", path=file.path, record=record, fields=fields)
 
 
 def suffix_of(name: str) -> str:

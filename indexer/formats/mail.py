@@ -16,7 +16,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from quopri import decodestring
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Document, Format, OpenFile, UnreadableError, documents_inside
+from indexer.formats.format import LEAST, MAX_TITLE, Document, Format, OpenFile, UnreadableError, documents_inside
 from indexer.formats.html import to_markdown
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
@@ -26,6 +26,8 @@ MAX_NAME = 200  # characters of the name of an attachment
 # Of one message, so that it does not fill the index of a mailbox
 MAX_FILES = 20  # attachments
 MAX_ATTACHED = 1_000_000  # characters of text in all of them
+# Of a mailbox, so that all attachments together stay below the limits for a file
+MAX_OF_MAILBOX, PER_BYTE = 5_000_000, 5  # characters of text, and more for each byte of its messages
 PLACEHOLDER = 30  # different words of plain text that the HTML beside it lacks; more of them say something of their own
 SAME = 0.05  # of the words of the HTML may be missing in the plain text, which is then read in its place
 BLOCK = 1 << 20
@@ -58,8 +60,8 @@ class _WithAttachments(Format):
     def __init__(self, attached: FindFormat) -> None:
         self._attached = attached
 
-    def _documents(self, file: OpenFile, data: bytes, record: str) -> Iterator[Document]:
-        """A message and its attachments; `record` names it in a mailbox, and is "" in a file of its own.
+    def _documents(self, file: OpenFile, data: bytes, record: str, left: int = MAX_ATTACHED) -> Iterator[Document]:
+        """A message and `left` characters of its attachments. In a mailbox, `record` names it; it is "" in a file.
 
         Raises UnreadableError if the message cannot be read.
         """
@@ -83,20 +85,14 @@ class _WithAttachments(Format):
         text = "\n\n".join(text for text in texts if text.strip())
         fields = tuple(_fields(message))
         yield Document.of(file, title, text, record=record or None, fields=fields)
-        left = MAX_ATTACHED
         read = [(name, part, found) for name, part in files.items() if (found := self._attached(name)) is not None]
         for number, (name, part, found) in enumerate(read):
             whole = f"{record}/{name}" if record else name
             if number >= MAX_FILES:
                 file.left_out.add(whole, f"is not one of the first {MAX_FILES} attachments", "part")
                 continue
-            for document in documents_inside(file, whole, partial(_bytes, part), found.read):
-                left -= len(document.text)
-                if left < 0:
-                    left += len(document.text)
-                    problem = f"has too much text: all attachments together may have {MAX_ATTACHED:,} characters"
-                    file.left_out.add(whole, problem, "part")
-                    break
+            for document in documents_inside(file, whole, partial(_bytes, part), found.read, left):
+                left -= max(len(document.text), LEAST)
                 yield replace(
                     document, title=f"{title}: {document.title}"[:MAX_TITLE], fields=(*fields, *document.fields)
                 )
@@ -123,15 +119,16 @@ class Mailbox(_WithAttachments):
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        is_read = False
+        is_read, left = False, MAX_OF_MAILBOX
         for number, data in enumerate(_messages(file.stream), start=1):
+            left += len(data) * PER_BYTE
             try:
                 if len(data) > MAX_MESSAGE:
                     raise UnreadableError(f"larger than {MAX_MESSAGE / 1e6:g} MB")
                 if _DELETED.search(data[:START]):
                     continue
-                for document in self._documents(file, data, str(number)):
-                    is_read = True
+                for document in self._documents(file, data, str(number), min(left, MAX_ATTACHED)):
+                    is_read, left = True, left - max(len(document.text), LEAST)
                     yield document
             except UnreadableError as error:
                 file.left_out.add(number, f"cannot be read: {error}", "part")

@@ -135,8 +135,10 @@ class Org(_Markup):
     changes = (
         (re.compile(r"^[ \t]*#\+caption:[ \t]*", re.IGNORECASE), ""),
         (re.compile(r"\[\[([^\]\[\n]{1,2000})\](?:\[([^\]\[\n]{1,2000})\])?\]"), _last_group),
+        # Code, as Markdown writes it
+        (re.compile(r"""(?<![^\s({'"-])([=~])(?=[^\s,])([^`\n]{1,300}?)(?<=\S)\1(?![^\s)}'".,:;!?\]|-])"""), r"`\2`"),
     )
-    title_changes = ((re.compile(r" :[\w@#%:]+:$"), ""),)
+    title_changes = ((re.compile(r" :[\w@#%:]+:$"), ""), (re.compile(r"`([^`]+)`"), r"\1"))
 
     def _converted(self, lines: list[str]) -> Iterator[str]:
         for line in super()._converted(lines):

@@ -1,8 +1,11 @@
 """Read OpenDocument: texts as Markdown, presentations slide by slide, and spreadsheets sheet by sheet."""
 
+import posixpath
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
+from urllib.parse import unquote
 
 from indexer.formats.drawing import alternative_text
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
@@ -66,7 +69,7 @@ class Ods(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODS")
-        sheets = _sheets(package.read(CONTENT, is_streamed=True), _margins(package))
+        sheets = _sheets(package, _margins(package))
         yield from sheet_documents(file, title_of(package, "meta.xml", file), sheets)
 
 
@@ -82,7 +85,16 @@ def _body(package: Package, kind: str) -> Any:
     body = package.xml(CONTENT).find(f"{{*}}body/{{*}}{kind}")
     if body is None:
         raise package.broken()
-    return body
+    return _with_objects(package, body)
+
+
+def _with_objects(package: Package, parent: Any) -> Any:
+    """The element, in which the charts and other documents that the package contains stand where they are shown."""
+    for shown in list(parent.iter("{*}object")):
+        name = posixpath.normpath(f"{unquote(attribute(shown, 'href'))}/{CONTENT}")
+        if name != CONTENT and name in package.names:
+            shown.extend(package.xml(name).findall("{*}body"))
+    return parent
 
 
 def _blocks(parent: Any, depth: int = 0) -> Iterator[str]:
@@ -98,6 +110,8 @@ def _blocks(parent: Any, depth: int = 0) -> Iterator[str]:
             yield without_headings(_text(child, anchored))
         elif name in ("title", "desc"):
             yield alternative_text(_text(child, anchored))
+        elif name == "chart":
+            yield _chart_text(child)
         elif name == "annotation":
             yield "Comment: " + "\n".join(_blocks(child))
         elif name == "list":
@@ -149,6 +163,17 @@ def _table_rows(table: Any) -> Iterator[list[str]]:
                 yield texts
 
 
+def _chart_text(chart: Any) -> str:
+    """The titles of a chart and of its axes, and the names of its series and of their categories, in a line each."""
+    titles = [_text(line, []) for title in chart.iter("{*}title", "{*}subtitle") for line in title.iter("{*}p")]
+    rows = [
+        [_text(line, []) for cell in row if attribute(cell, "value-type") == "string" for line in cell.iterfind("{*}p")]
+        for row in chart.iter("{*}table-row")
+    ]
+    lines = (" | ".join(dict.fromkeys(filter(None, chain(*found)))) for found in (rows[:1], rows[1:]))
+    return "\n".join(filter(None, (*titles, *lines)))
+
+
 def _slide(page: Any) -> Slide:
     title, texts, notes = "", list[str](), list[str]()
     for element in page:
@@ -171,11 +196,12 @@ def _margins(package: Package) -> list[str]:
     return list(dict.fromkeys(text for text in texts if sum(map(str.isalpha, text)) > len("Page")))
 
 
-def _sheets(data: bytes, margins: list[str]) -> Iterator[tuple[str, list[Row]]]:
+def _sheets(package: Package, margins: list[str]) -> Iterator[tuple[str, list[Row]]]:
     """The name and the rows of each sheet. After the rows follow the texts of shapes, and in one sheet `margins`."""
     rows: list[Row] = []
     name, number, depth = "", 1, 0
-    for event, element in iterate_xml(data, "ODS", "table", "shapes", "table-row"):
+    data = package.read(CONTENT, is_streamed=True)
+    for event, element in iterate_xml(data, package.kind, "table", "shapes", "table-row"):
         if local_name(element) == "table":
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:
@@ -187,9 +213,9 @@ def _sheets(data: bytes, margins: list[str]) -> Iterator[tuple[str, list[Row]]]:
                 yield name, rows
         elif local_name(element) == "shapes":
             if event == "end":
-                margins = [*(text for text in _blocks(element) if text.strip()), *margins]
+                margins = [*(text for text in _blocks(_with_objects(package, element)) if text.strip()), *margins]
         elif event == "end" and depth == 1:
-            if cells := list(_cells(element)):
+            if cells := list(_cells(_with_objects(package, element))):
                 rows.append((number, cells))
             number = min(number + _repeats(element, "number-rows-repeated"), MAX_ROW)
 
@@ -198,11 +224,11 @@ def _cells(row: Any) -> Iterator[Cell]:
     """The cells that are not empty. A cell that is repeated is written once, because its text is the same."""
     column = 0
     for element in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
-        comments = [one for one in element if one.tag.endswith("}annotation")]
-        blocks = _blocks(one for one in element if one not in comments)
+        notes = [one for one in element if local_name(one) in ANCHORED]
+        blocks = _blocks(one for one in element if one not in notes)
         if text := cell_text(" ".join(blocks)) or attribute(element, "value"):
             yield Cell(column, text, attribute(element, "value-type") == "string")
-        yield from (note_cell(column, text) for text in _blocks(comments))
+        yield from (note_cell(column, text) for text in _blocks(notes) if text.strip())
         column += _repeats(element, "number-columns-repeated")
 
 

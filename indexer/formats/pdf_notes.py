@@ -1,7 +1,7 @@
 """Read what people add to the pages of a PDF: values of form fields, comments, and files."""
 
 from collections.abc import Callable, Iterator
-from ctypes import POINTER, c_ushort, cast, create_string_buffer
+from ctypes import POINTER, byref, c_float, c_ushort, cast, create_string_buffer
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile, documents_inside
@@ -14,12 +14,13 @@ PASSWORD = 1 << 13  # the flag of a field whose value is not shown
 def notes_of(pdf: Any, page: Any, number: int, file: OpenFile) -> tuple[list[str], bool]:
     """The values of the fields and the comments of a page, and whether it has others, whose text is only drawn.
 
-    Those of page `number`, from 0, that are too many are left out of `file` and counted.
+    Those of page `number`, from 0, that are too many are left out of `file` and counted. They and passwords are removed
+    from the page, because their text would be drawn with that of the others.
     """
     from pypdfium2 import raw
 
     form = pdf.formenv.raw if pdf.formenv else None
-    notes, has_others = [], False
+    notes, has_others, removed = [], False, list[int]()
     count = raw.FPDFPage_GetAnnotCount(page.raw)
     if count > MAX_NOTES:
         file.left_out.add(f"page {number + 1}", f"has {count - MAX_NOTES:,} more than {MAX_NOTES:,} notes", "part")
@@ -28,22 +29,34 @@ def notes_of(pdf: Any, page: Any, number: int, file: OpenFile) -> tuple[list[str
         kind = raw.FPDFAnnot_GetSubtype(note)
         if raw.FPDFAnnot_GetFlags(note) & raw.FPDF_ANNOT_FLAG_HIDDEN or kind == raw.FPDF_ANNOT_LINK:
             pass
+        elif kind == raw.FPDF_ANNOT_WIDGET and _is_password(form, note):
+            removed.append(index)
         elif kind == raw.FPDF_ANNOT_WIDGET and form is not None:
             notes.append(_value(form, note))
         else:
             notes.append(_string(raw.FPDFAnnot_GetStringValue, note, b"Contents"))
             has_others |= kind in (raw.FPDF_ANNOT_STAMP, raw.FPDF_ANNOT_WIDGET)
         raw.FPDFPage_CloseAnnot(note)
+    for index in reversed([*removed, *range(MAX_NOTES, count)]):
+        raw.FPDFPage_RemoveAnnot(page.raw, index)
     return [note for note in dict.fromkeys(notes) if note], has_others
 
 
+def _is_password(form: Any, field: Any) -> bool:
+    """Whether the value of a field is not shown; only text fields have this flag."""
+    from pypdfium2 import raw
+
+    flags = c_float()
+    raw.FPDFAnnot_GetNumberValue(field, b"Ff", byref(flags))
+    inherited = 0 if form is None else raw.FPDFAnnot_GetFormFieldFlags(form, field)
+    return bool((int(flags.value) | inherited) & PASSWORD)
+
+
 def _value(form: Any, field: Any) -> str:
-    """What was typed into a field, or the choices in it; "" for a button or a password."""
+    """What was typed into a field, or the choices in it; "" for a button."""
     from pypdfium2 import raw
 
     kind = raw.FPDFAnnot_GetFormFieldType(form, field)
-    if kind == raw.FPDF_FORMFIELD_TEXTFIELD and raw.FPDFAnnot_GetFormFieldFlags(form, field) & PASSWORD:
-        return ""
     if kind in (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
         options = range(min(MAX_NOTES, raw.FPDFAnnot_GetOptionCount(form, field)))
         chosen = [option for option in options if raw.FPDFAnnot_IsOptionSelected(form, field, option)]

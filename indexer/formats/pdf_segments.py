@@ -6,7 +6,7 @@ from ctypes import byref, c_double, c_int, create_string_buffer
 from math import hypot, pi
 from typing import Any, NamedTuple
 
-from indexer.formats.pdf_direction import RIGHT_WORD, Direction
+from indexer.formats.pdf_direction import RIGHT_WORD_OR_SIGNS, Direction
 
 HYPHEN = "\ufffe"  # by which pdfium replaces a hyphen at the end of a line, and the end of the line
 SOFT_HYPHEN = "\u00ad"  # it is a line of its own in narrow columns of some files
@@ -15,8 +15,11 @@ N_SAMPLED, MIN_GAPS = 8, 3  # lines of a page are divided at wide gaps if so man
 
 _LINE = re.compile(rf"[^\s{HYPHEN}](?:[^\r\n{HYPHEN}]*[^\s{HYPHEN}])?{HYPHEN}?")
 _MARK = re.compile(r"\d{1,3}(?=[^\W\d_])")  # of a footnote
-# After a word, with or without a sign, and not after a unit such as km
-_MARK_AFTER = re.compile(r"(?:(?<=[^\W\d_]{3})|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"]))\d{1,3}(?!\w)")
+# After a word, with or without a sign, or a year, and not after a unit such as km; endnotes have small Roman numbers
+_MARK_AFTER = re.compile(
+    r"(?:(?:(?<=[^\W\d_]{2})(?<!\b[cdkmnµμ]m)(?<!\bft)(?<!\bin)|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"])"
+    r"|(?<=\b(?:19|20)\d\d)|(?<=%))\d{1,3}|(?<=[^\W\d_]{3})[ivx]{1,4})(?!\w)"
+)
 _BLANKS = re.compile(r"\s+")
 
 # Also the names that the fonts of TeX and the free versions of Times and Palatino have.
@@ -60,8 +63,11 @@ def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> lis
             if segment is not None and segment.text == SOFT_HYPHEN and segments:
                 segments[-1] = segments[-1]._replace(text=segments[-1].text + HYPHEN)
             elif segment is not None:
-                shown = segment.text if direction is None else direction.logical(places.ordered(span))
-                segments.append(segment._replace(text=shown))
+                if direction is not None:
+                    is_at_left = segment.left - left + 2 * segment.size < right - segment.right
+                    shown = direction.logical(places.ordered(span), is_at_left=is_at_left)
+                    segment = segment._replace(text=shown)
+                segments.append(segment)
     return segments
 
 
@@ -150,15 +156,15 @@ class _Places:
         return float(self._raw.FPDFText_GetFontSize(self._page, self._index(offset)))
 
     def ordered(self, span: _Span) -> str:
-        """The text, with the letters of words from right to left in the order of reading.
+        """The text, with the letters of words from right to left, and the signs after them, in the order of reading.
 
         pdfium returns those that stand for a text of their own, as browsers print Arabic, from left to right.
         """
         start = span[0]
-        return RIGHT_WORD.sub(
+        return RIGHT_WORD_OR_SIGNS.sub(
             lambda word: (
                 word[0][::-1]
-                if self._edges(start + word.start())[1] <= self._edges(start + word.end() - 1)[0]
+                if sum(self._edges(start + word.start())) < sum(self._edges(start + word.end() - 1))
                 else word[0]
             ),
             self._text[slice(*span)],

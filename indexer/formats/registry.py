@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import BufferedIOBase
 
-from indexer.formats.archive import Archive, ReadFile, Tar, Zip
+from indexer.formats.archive import Archive, Tar, Zip
 from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
@@ -12,7 +12,7 @@ from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
-from indexer.formats.format import Document, Format, OpenFile, UnreadableError, suffix_of
+from indexer.formats.format import Document, Format, OpenFile, ReadFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.json_file import Canvas, JsonFile, JsonLines, Notebook
 from indexer.formats.mail import START, Mail, Mailbox, is_mail

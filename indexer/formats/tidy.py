@@ -34,10 +34,10 @@ def without_private_keys(document: Document, left_out: LeftOut) -> Document:
     """The document with "…" for each private key, which is counted in `left_out`."""
 
     def left(found: re.Match[str]) -> str:
-        line = document.text.count("\n", 0, document.text.find(found[0]))
+        line = document.text.count("\n", 0, found.start())
         numbers = document.line_numbers or range(1, line + 2)
         left_out.add(f"in line {numbers[line]}" if document.has_lines else "in the text", "is not read", "private key")
-        return "…" + "\n" * found[0].count("\n")
+        return "…" + re.sub(r"[^\n]", "\0", found[0][1:])  # of the same length, so that places in the text stay right
 
     if any("PRIVATE KEY" in text for text in (document.title, *(value for _, value in document.fields))):
         title = _PRIVATE_KEY.sub("…", document.title)
@@ -45,7 +45,7 @@ def without_private_keys(document: Document, left_out: LeftOut) -> Document:
         document = replace(document, title=title, fields=fields)
     if "PRIVATE KEY" not in document.text or _PRIVATE_KEY.search(document.text) is None:
         return document
-    return _changed(document, lambda text: _PRIVATE_KEY.sub(left, text))
+    return _changed(replace(document, text=_PRIVATE_KEY.sub(left, document.text)), lambda text: text.replace("\0", ""))
 
 
 def _changed(document: Document, change: Callable[[str], str]) -> Document:

@@ -3,12 +3,13 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
 from cdesearch.processors import available_processors
 from indexer.files.outcome import Source
+from indexer.formats.format import MOST_FAILED
 from indexer.workers.limits import Limits, Reading
 from indexer.workers.messages import Message
 from indexer.workers.process import START_SECONDS, Worker, cannot_start
@@ -111,7 +112,7 @@ class Pool:
             awaited = worker.awaited
             if awaited is None:
                 continue
-            limit = limits.seconds if worker.is_ready else START_SECONDS
+            limit = limits.part_seconds if worker.part else limits.seconds if worker.is_ready else START_SECONDS
             if awaited.seconds() > limit:
                 worker.kill(f"took longer than {limit:g} s")
 
@@ -165,50 +166,61 @@ class Pool:
 
     def _read(self, worker: Worker | None, number: int) -> Worker | None:
         """Have a worker read the files of a task, and each alone if it fails; returns a worker that can read more."""
-        task = self._tasks[number]
+        task, failed = self._tasks[number], dict[str, str]()
         if len(task) > 1:
             worker = worker or self._started()
             messages: list[Message] = []
-            is_whole = self._answers(worker, task, messages.append)
+            is_whole = self._answers(worker, task, messages.append, failed)
             if is_whole and sum(map(n_ended, messages)) == len(task):
                 for message in messages:
                     self._put(number, message)
                 return worker
-            self._fail(worker)
+            self._fail(worker, failed)
             worker = None
         for source in task:
-            worker = self._read_alone(worker or self._started(), source, number)
+            worker = self._read_alone(worker or self._started(), source, number, dict(failed))
         return worker
 
-    def _read_alone(self, worker: Worker, source: Source, number: int) -> Worker | None:
-        has_ended, file_hash = False, None
+    def _read_alone(self, worker: Worker, source: Source, number: int, failed: dict[str, str]) -> Worker | None:
+        """Read a file, and again without a part of it that has ended the worker: what came before is the same."""
+        has_ended, file_hash, n_put, n_again = False, None, 0, 0
 
         def put(message: Message) -> None:
-            nonlocal has_ended, file_hash
-            if not has_ended and n_ended(message) <= 1:  # else the worker is not what it was
+            nonlocal has_ended, file_hash, n_put, n_again
+            n_again -= 1
+            if not has_ended and n_ended(message) <= 1 and n_again < 0:  # else the worker is not what it was
                 has_ended, file_hash = n_ended(message) == 1, message.header["files"][-1]["hash"]
+                n_put += 1
                 self._put(number, message)
 
-        if self._answers(worker, [source], put):
+        while not self._answers(worker, [source], put, failed):
+            n_failed, reason = len(failed), self._fail(worker, failed)
+            if has_ended or len(failed) == n_failed:
+                break
+            worker, n_again = self._started(), n_put
+        else:
             return worker
-        reason = self._fail(worker)
         if not has_ended:
             ended = {"reason": f"could not be read: {reason}"}
             file = {"hash": file_hash, "n_chunks": 0, "n_documents": 0, "ended": ended}
             self._put(number, Message({"files": [file]}))
         return None
 
-    def _answers(self, worker: Worker, task: Sequence[Source], put: Callable[[Message], None]) -> bool:
+    def _answers(
+        self, worker: Worker, task: Sequence[Source], put: Callable[[Message], None], failed: Mapping[str, str]
+    ) -> bool:
         """Pass on what a worker reads in some files; returns whether it has read them and can read more."""
         if self._reading is None or not (worker.is_ready or self._set_up(worker, self._reading)):
             return False
-        worker.send(Message({"files": [described(source) for source in task]}))
+        worker.send(Message({"files": [described(source, failed) for source in task]}))
         while (message := worker.receive()) is not None:
             kind = message.header.get("kind")
             if kind in ("free", "retired"):
                 return bool(kind == "free")
             if kind == "read":
                 put(message)
+            elif kind == "part":
+                worker.part = str(message.header.get("part"))
         return False
 
     def _set_up(self, worker: Worker, reading: Reading) -> bool:
@@ -219,11 +231,13 @@ class Pool:
         worker.is_ready = worker.receive() is not None
         return worker.is_ready
 
-    def _fail(self, worker: Worker) -> str:
-        """End a worker that has failed, and return why; raises CdesearchError if it could not even start."""
+    def _fail(self, worker: Worker, failed: dict[str, str]) -> str:
+        """End a worker that has failed, and return why, in `failed` too; raises CdesearchError if it never began."""
         reason = self._collect(worker)
         if not worker.is_ready:
             raise cannot_start(reason)
+        if worker.part and len(failed) < MOST_FAILED:
+            failed[worker.part] = reason
         return reason
 
     def _put(self, number: int, message: Message) -> None:

@@ -64,6 +64,7 @@ class Worker:
         self.killed_because: str | None = None
         self.awaited: Stopwatch | None = None  # measures the time until its next message
         self.is_ready = False  # whether it has received its settings
+        self.part = ""  # the attachment, or file in an archive, that it reads now
         detached = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000200}
         try:
             self._process = subprocess.Popen(

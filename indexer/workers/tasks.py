@@ -1,6 +1,6 @@
 """Which files workers read together, and what they say about them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -63,11 +63,11 @@ def tasks_of(sources: Iterable[Source]) -> list[list[Source]]:
     return tasks
 
 
-def described(source: Source) -> dict[str, Any]:
-    """A file in a task."""
+def described(source: Source, failed: Mapping[str, str]) -> dict[str, Any]:
+    """A file in a task, and which parts of it are left out, and why."""
     top = str(source.top) if source.top is not None else None
     task = {"file": source.location, "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
-    return task | {"top": top, "is_wanted": source.is_wanted}
+    return task | {"top": top, "is_wanted": source.is_wanted, "failed": failed}
 
 
 def n_ended(message: Message) -> int:

@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 
 from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_pandas
+from cdesearch.store.file_account import NO_TEXT
 from cdesearch.store.schema import Chunk, chunk_to_row
 from cdesearch.words.detection import language_of
 from cdesearch.words.known import ENGLISH
@@ -104,26 +105,33 @@ class Reader:
         source = Source(file["file"], file["path"], file["size"], file["mtime_ns"], top, bool(file["is_wanted"]))
         reason: str | None = None
         left_out, chosen = LeftOut(), set[str]()
-        retire = is_ignored = False
+        retire = is_ignored = has_text = False
         outbox.begin(None)
         try:
-            self._read(source, outbox, left_out, chosen)
+            has_text = self._read(source, outbox, left_out, chosen, file["failed"])
         except UnreadableError as error:
             reason = str(error)
             is_ignored = isinstance(error, GeneratedError)
         except CdesearchError as error:
             reason = f"{error.cause} {error.remedy}"
         except MemoryError:
+            if outbox.part:  # only a worker that has ended is asked to read the file without this part
+                os.write(2, b"MemoryError")
+                os._exit(1)
             reason = f"could not be read: needs more than {self.limits.memory_bytes / 1e9:g} GB of memory"
             retire = True
         except OSError as error:
             reason = f"could not be read: {(error.strerror or type(error).__name__).lower()}"
         except BaseException as error:
             reason = f"could not be read: its parser failed ({type(error).__name__})"
-        outbox.end({"reason": reason, "is_ignored": is_ignored, "note": str(left_out), "columns": sorted(chosen)})
+        note = "; ".join(filter(None, ("" if has_text else NO_TEXT, str(left_out))))
+        outbox.end({"reason": reason, "is_ignored": is_ignored, "note": note, "columns": sorted(chosen)})
         return retire
 
-    def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
+    def _read(
+        self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str], failed: dict[str, str]
+    ) -> bool:
+        """Send the contents of a file, and return whether it has text."""
         name = PurePosixPath(source.path).name
         with open_regular(source.file, source.top, outbox.progress) as file:
             stream: Any = file
@@ -147,6 +155,8 @@ class Reader:
                 is_wanted=source.is_wanted,
                 has_ocr=self._reading.has_ocr,
                 progress=outbox.progress,
+                enter=outbox.enter,
+                failed=failed,
             )
             for n_records, document in enumerate(read(opened), start=1):
                 if len(document.text) > self.limits.characters:
@@ -159,6 +169,7 @@ class Reader:
                         seen.add(chunk.id)
                         outbox.add(chunk)
                 outbox.close_document(document, len(seen) - before)
+            return bool(seen)
 
 
 class _Outbox:
@@ -175,6 +186,7 @@ class _Outbox:
         self._characters = 0
         self._document, self._language = "", ENGLISH
         self._last_sent = time.monotonic()
+        self.part = ""
 
     def begin(self, file_hash: str | None) -> None:
         """Note the hash of the open file; None until its contents are known.
@@ -196,6 +208,11 @@ class _Outbox:
         if time.monotonic() - self._last_sent > 1:
             self._last_sent = time.monotonic()
             send(self._answers, Message({"kind": "working"}))
+
+    def enter(self, part: str) -> None:
+        """Tell the parent which part of a file is read from now on; "" for none."""
+        self.part, self._last_sent = part, time.monotonic()
+        send(self._answers, Message({"kind": "part", "part": part}))
 
     def add(self, chunk: Chunk) -> None:
         """Add a chunk of the document that is being split, by default in the language of the chunk before it."""

@@ -5,14 +5,25 @@ import os
 import sys
 import threading
 
+from indexer.formats.code import PlainText
 from indexer.formats.format import UnreadableError
 from indexer.workers import worker
 
-real = worker.read
+real, real_text = worker.read, PlainText.read
 
 
 def hostile_read(file):
-    word = file.stream.read(40).decode("utf-8", "replace").split(maxsplit=1)[0]
+    behave(file)
+    yield from real(file)
+
+
+def hostile_text(form, file):
+    behave(file)
+    yield from real_text(form, file)
+
+
+def behave(file):
+    word = file.stream.read(40).decode("utf-8", "replace").partition(" ")[0].strip()
     file.stream.seek(0)
     if word == "HANG":
         threading.Event().wait()
@@ -37,13 +48,12 @@ def hostile_read(file):
         sys.stdout.write("noise")
     elif word == "REFUSE":
         raise UnreadableError("not for reading")
-    yield from real(file)
 
 
 def recurse():
     recurse()
 
 
-worker.read = hostile_read
+worker.read, PlainText.read = hostile_read, hostile_text
 if __name__ == "__main__":
     worker.main()

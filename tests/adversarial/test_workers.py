@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import zipfile
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -19,12 +20,13 @@ from cdesearch.progress import Silent
 from indexer import job
 from indexer.build import build
 from indexer.files.outcome import Source
+from indexer.formats.format import MOST_FAILED
 from indexer.settings import Options
 from indexer.workers import process
 from indexer.workers.limits import Limits
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
-LIMITS = Limits(seconds=4, memory_bytes=600_000_000)
+LIMITS = Limits(seconds=4, part_seconds=2, memory_bytes=600_000_000)
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory and ends orphans")
 
 
@@ -60,6 +62,42 @@ def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path,
     assert read == ["000.txt", "002.txt", "003.txt"]
 
 
+def mail_of(text, *attachments):
+    mail = EmailMessage()
+    mail["Subject"] = "Pets"
+    mail.set_content(text)
+    for number, data in enumerate(attachments):
+        mail.add_attachment(data, "application", "octet-stream", filename=f"{number}.txt")
+    return bytes(mail)
+
+
+@pytest.mark.parametrize("word", [one for one in WORDS if one not in ("HANG", "EXIT", "REFUSE")])
+def test_an_attachment_that_ends_the_worker_is_left_out_of_its_mail_alone(tmp_path, hostile, tiny_tokenizer, word):
+    mails = [mail_of("the cat"), mail_of("the dog", b"the moon", word.encode(), b"the sun"), mail_of("the bird")]
+    (tmp_path / "a.mbox").write_bytes(b"".join(b"From a\n" + mail + b"\n" for mail in mails))
+    (tmp_path / "b.eml").write_bytes(mails[1])
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        for name, text in (("1.txt", "the moon"), ("2.txt", word), ("3.eml", mails[1])):
+            archive.writestr(name, text)
+    reasons, read = outcomes([source_of(file) for file in sorted(tmp_path.iterdir())], tiny_tokenizer, 1, LIMITS)
+    assert set(reasons.values()) == {None}
+    texts = [row["text"] for message in read for row in message.chunks.to_pylist()]
+    assert {animal: sum(animal in text for text in texts) for animal in ("cat", "dog", "moon", "sun", "bird")} == {
+        "cat": 1, "dog": 3, "moon": 4, "sun": 3, "bird": 1
+    }  # fmt: skip
+    notes = [part.ended.note for message in read for part in message.parts if part.ended]
+    problem = BAD[word].replace("4 s", "2 s")
+    assert [note.count(problem) for note in notes] == [1, 1, 2], notes
+
+
+def test_a_mail_stays_whole_however_many_of_its_attachments_end_the_worker(tmp_path, hostile, tiny_tokenizer):
+    (tmp_path / "a.eml").write_bytes(mail_of("the dog", *[b"LEAVE"] * (MOST_FAILED + 2), b"the sun"))
+    reasons, read = outcomes([source_of(tmp_path / "a.eml")], tiny_tokenizer, 1, LIMITS)
+    texts = [row["text"] for message in read for row in message.chunks.to_pylist()]
+    assert reasons == {"a.eml": None} and "the dog" in texts[0] and "the sun" not in "".join(texts)
+    assert f"{MOST_FAILED + 3} parts left out" in read[-1].parts[-1].ended.note
+
+
 def source_of(file):
     return Source(str(file), file.name, file.stat().st_size, file.stat().st_mtime_ns)
 
@@ -74,6 +112,7 @@ def test_a_small_file_that_unpacks_to_very_many_equal_records_is_refused_early(t
     mail["Subject"] = "Records"
     mail.set_content("Here they are.")
     mail.add_attachment(packed, "application", "gzip", filename="x.jsonl.gz")
+    (tmp_path / "h.mbox").write_bytes((b"From a\n" + bytes(mail) + b"\n") * 20)
     other = [{"_id": n, "text": f"cat {n**5 % 10_000_019} {n**7 % 10_000_079}"} for n in range(2000)]
     contents = {
         "a.jsonl.gz": packed,
@@ -94,6 +133,9 @@ def test_a_small_file_that_unpacks_to_very_many_equal_records_is_refused_early(t
     assert reasons == {file.name: refused.get(file.name) for file in files}
     most = 3000 + 3000 + 2000 + 900 + files[-1].stat().st_size
     assert sum(len(part.documents) for message in events for part in message.parts) <= most
+    kept, events = outcomes([source_of(tmp_path / "h.mbox")], tiny_tokenizer, 1)
+    assert kept == {"h.mbox": None}
+    assert sum(row["text"].count("Here they are") for one in events for row in one.chunks.to_pylist()) == 20
 
 
 def test_what_a_parser_prints_reaches_neither_the_answers_nor_the_terminal(tmp_path, hostile, tiny_tokenizer, capfd):

@@ -99,5 +99,4 @@ def _facets(index: Index) -> dict[str, Any]:
 
 
 def _is(file: FileRecord, outcome: Outcome) -> bool:
-    is_partly_read = file.outcome == "indexed" and bool(file.reason)
-    return file.outcome == outcome or (outcome == "skipped" and is_partly_read)
+    return file.outcome == outcome or (outcome == "skipped" and file.is_in_part)

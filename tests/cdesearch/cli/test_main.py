@@ -184,7 +184,11 @@ def test_doctor_reports_once_that_a_sound_index_needs_no_repair(indexed):
     assert stages == ["Checking files"] * 2, "before a repair, and after it"
 
 
-def test_the_summary_shows_how_many_documents_have_no_text(tmp_path):
+def test_the_summary_shows_how_many_documents_have_no_text_and_status_which_ones(tmp_path):
     (tmp_path / "a.txt").write_text("The bird flies.")
     (tmp_path / "empty.txt").write_text("")
-    assert "2 documents (1 without text), 1 chunk (1 embedded)" in cdesearch("index", ".", cwd=tmp_path).stderr
+    said = cdesearch("index", ".", cwd=tmp_path).stderr
+    assert "2 documents (1 without text), 1 chunk (1 embedded)" in said and "Read in part" not in said
+    listed = cdesearch("status", "--files", cwd=tmp_path).stdout
+    assert listed == "indexed  a.txt\nindexed  empty.txt  (no text)\n"
+    assert cdesearch("status", "--files", "--skipped", cwd=tmp_path).stdout == ""

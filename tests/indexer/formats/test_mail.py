@@ -158,7 +158,7 @@ def test_the_attachments_of_a_message_share_a_budget_of_text():
     data = message(*(attachment(f"{n}.txt.gz", text) for n, text in enumerate(texts)), attachment("end.txt", b"end"))
     assert [one.record for one in documents("a.eml", data, left_out)] == [None, "0.txt.gz", "end.txt"]
     assert left_out.n_lines == 9
-    assert str(left_out).startswith("9 parts left out: part 1.txt.gz has too much text: all attachments")
+    assert str(left_out).startswith("9 parts left out: part 1.txt.gz cannot be read: all attachments")
 
 
 def test_the_first_attachments_of_a_message_are_read_and_the_others_are_counted():

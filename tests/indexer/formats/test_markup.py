@@ -52,6 +52,14 @@ def test_the_lines_of_a_drawer_that_are_not_properties_are_text():
     assert lines("a.org", ":LOGBOOK:\n:ID: 7\nhoney\n") == [(3, "honey")]
 
 
+def test_code_of_org_becomes_code_of_markdown():
+    text = "set =a=b= or (~x y~), =c=: 1 = 2, a=b=c, ~5 and ~6, = x =, [[u][=link=]]"
+    found = document("a.org", f"* Run =make all= now\n{text}\n#+begin_src sh\necho =x=\n#+end_src\n")
+    assert [one.title for one in found.headings] == ["Run make all now"]
+    shown = "set `a=b` or (`x y`), `c`: 1 = 2, a=b=c, ~5 and ~6, = x =, `link`"
+    assert found.text.splitlines()[1:] == [shown, "```sh", "echo =x=", "```"]
+
+
 def test_the_signs_below_headings_of_restructured_text_become_marks_of_their_levels():
     text = "Bears\n=====\n\n.. _food:\n\n:mod:`honey` **pots**\n----------------------\n\n# no\n\n"
     text += "Trees\n~~~~~\n\nOaks\n====\n"

@@ -217,6 +217,21 @@ def test_the_text_of_a_box_follows_its_paragraph():
     assert document.text == "Right of it, and below\n\nHelp\n\nHelp"
 
 
+def test_a_chart_of_opendocument_has_its_titles_series_and_categories_without_its_numbers():
+    def cell(text, kind="string"):
+        return f'<table:table-cell office:value-type="{kind}"><text:p>{text}</text:p></table:table-cell>'
+
+    rows = [cell("") + cell("Bears") + cell("Foxes"), cell("May") + cell("7", "float") + cell("9", "float")]
+    table = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    axis = "<c:axis><c:title><text:p>Month</text:p></c:title></c:axis>"
+    title = "<c:title><text:p>Seen</text:p></c:title>"
+    chart = f'<c:chart xmlns:c="urn:c">{title}{axis}<table:table>{table}</table:table></c:chart>'
+    body = '<draw:page><draw:frame><draw:object xmlns:x="urn:x" x:href="./Object 1"/></draw:frame></draw:page>'
+    inside = {"Object 1/content.xml": open_document("chart", chart)["content.xml"]}
+    (document,) = documents("a.odp", zipped(open_document("presentation", body) | inside))
+    assert document.text == "Seen\nMonth\nBears | Foxes\nMay"
+
+
 def test_footnotes_and_boxes_of_a_word_document_follow_their_paragraph():
     stream = io.BytesIO()
     word = docx.Document()

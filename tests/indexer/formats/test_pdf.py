@@ -97,6 +97,8 @@ def test_a_long_table_is_not_read_column_by_column():
         ("30 25 CBA", "ABC 25 30"),
         ("user@example.com CBA", "ABC user@example.com"),
         ("(FED) CBA", "ABC (DEF)"),
+        ("FED open (file b) CBA", "ABC open (file b) DEF"),
+        ("FED (open file) CBA", "ABC (open file) DEF"),
         ("an english line", "an english line"),
     ],
 )
@@ -108,6 +110,11 @@ def test_a_page_from_right_to_left_has_the_order_of_reading(printed, read):
 def test_the_raised_number_of_a_footnote_is_no_part_of_a_word():
     marked = [Line(50, 400, "the cat", 10), Line(80, 404, "12", 5), Line(50, 380, "the gas", 10), Line(83, 378, "2", 5)]
     assert lines_of([[*column(50, 700, LINES), *marked]])[-2:] == ["the cat 12", "the gas2"]
+    others = {("of it", 21): "3", ("in 2024", 35): "14", ("the end", 35): "i", ("8 km", 22): "2"}
+    for number, ((word, width), mark) in enumerate(others.items()):
+        marked += [Line(50, 360 - 20 * number, word, 10), Line(50 + width, 364 - 20 * number, mark, 5)]
+    read = ["of it 3", "in 2024 14", "the end i", "8 km2"]
+    assert lines_of([[*column(50, 700, LINES), *marked]])[-4:] == read
     footnote = [Line(50, 103, "12", 5), Line(55.6, 100, "Kittens too", 8), Line(50, 80, "3rd cat", 8)]
     assert lines_of([[*column(50, 700, LINES), *footnote]])[-2:] == ["12 Kittens too", "3rd cat"]
 
@@ -120,8 +127,13 @@ def test_letters_that_a_browser_prints_in_arabic_have_the_order_of_reading():
 
 
 def test_words_from_right_to_left_on_a_page_from_left_to_right_have_the_order_of_reading():
-    page = [*mixed("the words DLROW OLLEH mean two things (here)"), *column(50, 600, LINES)]
-    assert lines_of([page])[0] == mixed_text("the words HELLO WORLD mean two things (here)")
+    lines = {
+        "the words DLROW OLLEH mean two things (here)": "the words HELLO WORLD mean two things (here)",
+        "FED open (b) CBA IHG": "GHI ABC open (b) DEF",
+        "title FED CBA": "title ABC DEF",
+    }
+    for printed, read in lines.items():
+        assert lines_of([[*mixed(printed), *column(50, 600, LINES)]])[0] == mixed_text(read)
 
 
 def mixed(printed):

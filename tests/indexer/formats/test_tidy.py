@@ -1,5 +1,7 @@
 import pytest
+from pdf_pages import column, pdf_of
 from read_bytes import read_bytes
+from sample_files import workbook, zipped
 
 from indexer.formats.format import Anchor, Document, Heading, LeftOut
 from indexer.formats.tidy import tidy
@@ -114,6 +116,17 @@ def test_a_private_key_within_a_text_is_left_out_and_said(name, data, text, said
     (document,) = read_bytes(name, data.encode(), left_out=left_out)
     assert (document.text, str(left_out)) == (text, f"1 private key left out: private key {said} is not read")
     assert "MIIE" in next(read_bytes(name, data.encode(), is_wanted=True)).text
+
+
+def test_a_private_key_over_rows_or_pages_is_left_out():
+    lines = ["before", *PRIVATE.splitlines(), "after"]
+    rows = "".join(f'<row><c t="inlineStr"><is><t>{line}</t></is></c></row>' for line in lines)
+    pages = [column(40, 700, lines[:5]), column(40, 700, lines[5:-1]), column(40, 700, lines[-1:])]
+    for name, data in (("a.xlsx", zipped(workbook({"S": rows}))), ("a.pdf", pdf_of(pages))):
+        (document,) = read_bytes(name, data, left_out=(left_out := LeftOut()))
+        assert document.text.split() == ["before", "…", "after"] and left_out.n_lines == 1, name
+        places = document.pages or [one.offset for one in document.anchors]
+        assert document.text[places[-1] :] == "after" and len(places) == (3 if document.pages else 6)
 
 
 def test_a_private_key_in_a_title_or_a_field_is_left_out():

@@ -227,7 +227,8 @@ def opened(kind: str, template: str, styles: str = "") -> Callable[[str], bytes]
     def build(sentence: str) -> bytes:
         found = open_document(kind, template.replace("[]", sentence))
         page = f"<a {OPEN} xmlns:style='urn:s'><style:master-page>{styles}</style:master-page></a>"
-        return zipped({**found, "styles.xml": page.replace("[]", sentence).encode()})
+        chart = open_document("chart", OPEN_CHART.replace("[]", sentence))["content.xml"]
+        return zipped({**found, "styles.xml": page.replace("[]", sentence).encode(), "Object 1/content.xml": chart})
 
     return build
 
@@ -236,6 +237,8 @@ P = "<text:p>[]</text:p>"
 REMARK = f"<office:annotation><dc:creator>Ann</dc:creator>{P}</office:annotation>"
 FRAME = f"<draw:frame><draw:text-box>{P}</draw:text-box></draw:frame>"
 ALTERNATIVE = '<draw:frame><draw:image/><svg:desc xmlns:svg="urn:svg">[]</svg:desc></draw:frame>'
+CHART_FRAME = '<draw:frame><draw:object xmlns:x="urn:x" x:href="./Object%201"/><draw:image/></draw:frame>'
+OPEN_CHART = f'<c:chart xmlns:c="urn:c"><c:title>{P}</c:title></c:chart>'
 CHANGES = f"<text:tracked-changes><text:deletion>{P}</text:deletion></text:tracked-changes>"
 ROW = "<table:table-row><table:table-cell>{}</table:table-cell></table:table-row>"
 text = partial(opened, "text")
@@ -263,6 +266,7 @@ OPEN_PARTS = [
             "footers": text("<text:p>a</text:p>", f"<style:footer-left>{P}</style:footer-left>"),
             "text boxes": text(f"<text:p>a{FRAME}b</text:p>"),
             "alternative texts": text(f"<text:p>a{ALTERNATIVE}b</text:p>"),
+            "charts": text(f"<text:p>a{CHART_FRAME}b</text:p>"),
         },
         {"deleted text": text(f"{CHANGES}<text:p>a</text:p>")},
     ),
@@ -275,6 +279,7 @@ OPEN_PARTS = [
             "comments on empty cells": cells(REMARK),
             "text boxes": cells("<text:p>a</text:p>", f"<table:shapes>{FRAME}</table:shapes>"),
             "footers": cells("<text:p>a</text:p>", styles=f"<style:footer><style:a>{P}</style:a></style:footer>"),
+            "charts": cells(f"<text:p>a</text:p>{CHART_FRAME}"),
         },
         {"deleted text": opened("spreadsheet", f'<table:tracked-changes>{P}</table:tracked-changes><table:table/>')},
     ),
@@ -288,6 +293,7 @@ OPEN_PARTS = [
             "notes": slides(f"<draw:page><presentation:notes>{FRAME}</presentation:notes></draw:page>"),
             "alternative texts": slides(f"<draw:page>{ALTERNATIVE}</draw:page>"),
             "footers": slides("<presentation:footer-decl>[]</presentation:footer-decl><draw:page/>"),
+            "charts": slides(f"<draw:page>{CHART_FRAME}</draw:page>"),
         },
         {"masters": slides("<draw:page/>", FRAME)},
     ),

@@ -66,10 +66,11 @@ def _note(entries: str, catalogue: str = "", **more: str) -> Callable[[str], byt
     def build(sentence: str) -> bytes:
         others = {2001: f"<< /Type /Annot /Rect [50 200 400 220] {entries.replace('@', sentence)} >>"}
         others |= {int(number[1:]): f"<< {one.replace('@', sentence)} >>" for number, one in more.items()}
+        notes = " ".join(f"{number} 0 R" for number, one in others.items() if "/Rect" in one)
         drawn = f"BT /F1 10 Tf 2 5 Td ({sentence}) Tj ET"
         fonts = "/Resources << /Font << /F1 3 0 R >> >>"
         others[2009] = stream(drawn, f"/Type /XObject /Subtype /Form /BBox [0 0 350 20] {fonts}")
-        return pdf_of([column(50, 700, WORDS)], notes="2001 0 R", catalogue=catalogue, others=others)
+        return pdf_of([column(50, 700, WORDS)], notes=notes, catalogue=catalogue, others=others)
 
     return build
 
@@ -88,6 +89,8 @@ def _repeated(sentence: str) -> bytes:
 
 
 FIELD = "/Subtype /Widget /T (name)"
+PASSWORD = f"{FIELD} /FT /Tx /Ff 8192 /AP << /N 2009 0 R >>"
+STAMP = "/Type /Annot /Subtype /Stamp /Rect [50 300 400 320]"
 PARTS = [
     Part(KIND, "text", ".pdf", _printed()),
     Part(KIND, "headings", ".pdf", lambda sentence: _lines(Line(50, 750, sentence, size=20))),
@@ -114,7 +117,9 @@ PARTS = [
     Part(KIND, "pop-ups", ".pdf", _note("/Subtype /Popup /Contents (@)")),
     Part(KIND, "embedded files", ".pdf", _attached),
     Part(KIND, "hidden notes", ".pdf", _note("/Subtype /Text /F 2 /Contents (@)"), is_read=False),
-    Part(KIND, "passwords in fields", ".pdf", _note(f"{FIELD} /FT /Tx /Ff 8192 /V (@)", FORM), is_read=False),
+    Part(KIND, "passwords in fields", ".pdf", _note(f"{PASSWORD} /V (@)", FORM), is_read=False),
+    Part(KIND, "passwords beside stamps", ".pdf", _note(f"{PASSWORD} /V (@)", FORM, n2002=STAMP), is_read=False),
+    Part(KIND, "passwords outside a form", ".pdf", _note(f"{PASSWORD} /V (@)", n2002=STAMP), is_read=False),
     Part(KIND, "headers and footers that pages repeat", ".pdf", _repeated, is_read=False),
     Part(KIND, "text outside the page", ".pdf", lambda sentence: _lines(Line(700, 300, sentence)), is_read=False),
 ]  # fmt: skip
