@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -50,30 +49,30 @@ def client_of(name: Name) -> Client:
     plain = {"command": command, "args": arguments}
     home = Path.home()
     claude, codex = _folder("CLAUDE_CONFIG_DIR", home), _folder("CODEX_HOME", home / ".codex")
-    made: dict[Name, Callable[[], Client]] = {
-        "claude": lambda: Client(
+    clients: dict[Name, Client] = {
+        "claude": Client(
             "Claude Code", claude / ".claude.json", (("mcpServers",),), stdio,
             (home / ".claude" if claude == home else claude) / "skills" / NAME / "SKILL.md",
         ),
-        "codex": lambda: Client("Codex", codex / "config.toml", (("mcp_servers",),), plain),
-        "cursor": lambda: Client("Cursor", home / ".cursor" / "mcp.json", (("mcpServers",),), plain),
-        "opencode": lambda: Client(
+        "codex": Client("Codex", codex / "config.toml", (("mcp_servers",),), plain),
+        "cursor": Client("Cursor", home / ".cursor" / "mcp.json", (("mcpServers",),), plain),
+        "opencode": Client(
             "OpenCode", _opencode_file(), (("mcp", "servers"), ("mcp",)),
             {"type": "local", "command": [command, *arguments], "enabled": True},
         ),
-        "vscode": lambda: Client("VS Code", _settings("Code", "Code/User") / "mcp.json", (("servers",),), stdio),
-        "zed": lambda: Client("Zed", _settings("Zed", "zed") / "settings.json", (("context_servers",),), plain),
+        "vscode": Client("VS Code", _settings("Code", "Code/User") / "mcp.json", (("servers",),), stdio),
+        "zed": Client("Zed", _settings("Zed", "zed") / "settings.json", (("context_servers",),), plain),
     }  # fmt: skip
-    return made[name]()
+    return clients[name]
 
 
 def server_command() -> list[str]:
     """The command of `cdesearch mcp` with absolute paths, because agents often start programs without the user's PATH.
 
-    A program in the cache of uv may vanish, so `uvx` is asked to start it again.
+    `uvx` runs programs from a cache, where they may vanish, so it is asked to start this one again.
     """
     if "archive-v0" in Path(sys.prefix).parts:
-        return [shutil.which("uvx") or "uvx", NAME, "mcp"]
+        return [os.environ.get("UV") or shutil.which("uv") or "uv", "tool", "run", NAME, "mcp"]
     script = shutil.which(NAME, path=str(Path(sys.executable).parent))
     # Without -P, a folder of the same name in a project would be run.
     return [script, "mcp"] if script else [sys.executable, "-P", "-m", NAME, "mcp"]
