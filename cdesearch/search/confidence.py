@@ -1,8 +1,9 @@
 """The confidence of a hit: the probability that it is relevant to the query.
 
 A logistic model reads the rank of the hit, the share of the query's words that it contains, and its cosine. Cosines
-depend on the corpus and on the model, so a cosine is expressed in standard deviations of the cosines between the
+depend on the corpus and on the model, so a cosine is also expressed in standard deviations of the cosines between the
 chunks of the context. The context therefore calibrates the model to its corpus, and nothing else has to be stored.
+Whitened vectors of different corpora are distributed alike, so there the cosine itself tells the most.
 
 A query that is a name or a quoted phrase is answered by the chunks that contain it, whatever their other evidence is.
 """
@@ -38,15 +39,17 @@ class Weights:
     """The weights of the logistic model, fitted to development data; see benchmarks/results/LOG.md."""
 
     bias: float
-    evidence: float  # of the cosine or of the lexical evidence
+    cosine: float
+    evidence: float  # of the cosine in standard deviations, or of the lexical evidence
     share: float  # of the share of the query's words that the hit contains
     rank: float  # of the logarithm of the rank
 
 
 CERTAIN = 0.9  # the confidence of a hit that contains the name or phrase that is asked for
 FEW = 3  # hits with a name or phrase, up to which each of them is an answer
-BY_COSINE = Weights(bias=-3.65, evidence=0.40, share=2.68, rank=-1.24)
-BY_WORDS = Weights(bias=-4.24, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
+BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1.20)
+BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
+BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +58,16 @@ class CosineScale:
 
     mean: float
     spread: float  # the standard deviation
+    is_whitened: bool
 
     @classmethod
-    def of(cls, vectors: Floats) -> "CosineScale | None":
+    def of(cls, vectors: Floats, *, is_whitened: bool) -> "CosineScale | None":
         """Measure the scale of (J, d) unit vectors; None if there are too few, or if all are the same."""
         if len(vectors) < MIN_NULL_SIZE:
             return None
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].astype(np.float64)
         spread = float(cosines.std())
-        return cls(float(cosines.mean()), spread) if spread > 1e-6 else None
+        return cls(float(cosines.mean()), spread, is_whitened) if spread > 1e-6 else None
 
     def deviation(self, cosine: float) -> float:
         """A cosine in standard deviations from the mean."""
@@ -136,8 +140,9 @@ def _has(ordered: Sequence[str], word: str) -> bool:
 
 
 def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float:
-    if scale is not None and hit.dense_score is not None:
-        weights, evidence = BY_COSINE, scale.deviation(hit.dense_score)
+    cosine = hit.dense_score
+    if scale is not None and cosine is not None:
+        weights, evidence = BY_COSINE if scale.is_whitened else BY_DEVIATION, scale.deviation(cosine)
     else:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
         weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
@@ -146,6 +151,7 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
         parts = f"{text_words(hit.chunk.text, ENGLISH)} {path_words(hit.chunk.path)}"
         share = max(share, share_of_words(asked, parts))
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
+    logit += weights.cosine * (cosine or 0.0)
     return float(1 / (1 + np.exp(-logit)))
 
 

@@ -154,7 +154,8 @@ class GenerationReader:
         """The scale of cosines in this corpus; None for a corpus of a few chunks, or without vectors."""
         if self.index.manifest.n_vectors == 0:
             return None
-        return CosineScale.of(self.index.context.sample_vectors)
+        context = self.index.context
+        return CosineScale.of(context.sample_vectors, is_whitened=bool(context.whitening.shift.any()))
 
     def condition(self, query: SearchRequest) -> str | None:
         """The SQL condition for the chunks that may be hits; None if all may. Raises QueryError."""

@@ -9,6 +9,7 @@ import cdesearch
 from cdesearch.context.vectors import to_unit
 from cdesearch.search.confidence import (
     BY_COSINE,
+    BY_DEVIATION,
     BY_WORDS,
     CosineScale,
     asked_words,
@@ -46,14 +47,16 @@ def probability(*terms):
     return 1 / (1 + math.exp(-sum(terms)))
 
 
-def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank():
-    (first, second) = with_confidence("do cats bark?", (hit(), hit(2)), CosineScale(0.1, 0.2), 1.0)
-    terms = (BY_COSINE.bias, BY_COSINE.evidence * 2, BY_COSINE.share / 2)
+@pytest.mark.parametrize(("is_whitened", "weights"), [(True, BY_COSINE), (False, BY_DEVIATION)])
+def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank(is_whitened, weights):
+    scale = CosineScale(0.1, 0.2, is_whitened)
+    (first, second) = with_confidence("do cats bark?", (hit(), hit(2)), scale, 1.0)
+    terms = (weights.bias, weights.cosine * 0.5, weights.evidence * 2, weights.share / 2)
     assert first.confidence == pytest.approx(probability(*terms))
-    assert second.confidence == pytest.approx(probability(*terms, BY_COSINE.rank * math.log(2)))
+    assert second.confidence == pytest.approx(probability(*terms, weights.rank * math.log(2)))
 
 
-@pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2), None)])
+@pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2, is_whitened=True), None)])
 def test_without_a_scale_or_a_cosine_the_words_alone_decide(scale, cosine):
     (found,) = with_confidence("cats purr", (hit(cosine=cosine),), scale, 2.0)
     assert found.confidence == pytest.approx(
@@ -66,10 +69,11 @@ def test_without_a_scale_or_a_cosine_the_words_alone_decide(scale, cosine):
 def test_cosines_are_measured_relative_to_those_between_different_chunks_of_the_context():
     vectors = to_unit(np.random.default_rng(0).standard_normal((MIN_NULL_SIZE, 8)).astype(np.float32))
     pairs = [float(vectors[i] @ vectors[j]) for i in range(MIN_NULL_SIZE) for j in range(i)]
-    scale = CosineScale.of(vectors)
+    scale = CosineScale.of(vectors, is_whitened=True)
     assert (scale.mean, scale.spread) == pytest.approx((np.mean(pairs), np.std(pairs)))
     assert scale.deviation(scale.mean + 3 * scale.spread) == pytest.approx(3)
-    assert CosineScale.of(vectors[1:]) is None and CosineScale.of(np.repeat(vectors[:1], 20, 0)) is None
+    few, same = vectors[1:], np.repeat(vectors[:1], 20, 0)
+    assert all(CosineScale.of(one, is_whitened=True) is None for one in (few, same))
 
 
 def test_question_words_do_not_count_unless_there_are_no_others():

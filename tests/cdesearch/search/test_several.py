@@ -135,7 +135,7 @@ def test_an_empty_index_and_one_of_a_single_text_take_part(whole, tmp_path, tiny
         opened.update()
     for mode in MODES:
         found = search([small, whole, empty], tiny_checkpoint, "page 90", mode=mode)
-        assert found and (found[0].index == "small" or mode == "dense")
+        assert found and (found[0].index == "small" or mode != "text")  # a random model's cosines mean nothing
     assert not search([empty, empty], tiny_checkpoint, "page 90")
 
 
