@@ -2,6 +2,7 @@
 
 import os
 import stat
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -149,7 +150,7 @@ def _at(value: Any, keys: Iterable[str]) -> Any:
 
 def _shared(one: bytes, other: bytes) -> int:
     """The number of bytes with which both begin."""
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return bisect_right(range(1, min(len(one), len(other)) + 1), 0, key=lambda size: one[:size] != other[:size])
 
 
 def _language(file: Path) -> ModuleType:

@@ -252,6 +252,12 @@ def test_the_command_of_the_entry_starts_the_server_in_any_folder(home):
     assert run.returncode == 0 and "MCP" in run.stdout
 
 
+def test_a_program_in_the_cache_of_uv_is_started_through_uv(monkeypatch):
+    monkeypatch.setattr(sys, "prefix", "/home/a/.cache/uv/archive-v0/b")
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    assert client_of("opencode").entry["command"] == ["/usr/bin/uv", "tool", "run", "cdesearch", "mcp"]
+
+
 def test_the_command_shows_the_changes_and_asks(home):
     command = [sys.executable, "-m", "cdesearch", "install-agent", "cursor"]
     run = subprocess.run(
