@@ -24,13 +24,12 @@ MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 _MARKER = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
-MAX_SENTENCES = 5
+MAX_SENTENCES = 4
 MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only one of them is quoted
 # The weights were chosen on development data, see benchmarks/results/LOG.md. Scores are in standard deviations of the
 # question's cosines with the context.
 WORDS_WEIGHT = 1.0  # multiplies the share of the question's words that a sentence contains
 PASSAGE_WEIGHT = 2.0  # multiplies the score of the passage, divided by that of the best passage
-MARGIN = 2.0  # a sentence is left out if its score is lower than the best one by more than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +142,6 @@ def _different(scores: Scores, vectors: Floats) -> list[int]:
     """The rows with the best scores, best first. Of rows with similar vectors, only the best is included."""
     chosen: list[int] = []
     for row in np.argsort(-scores, kind="stable").tolist():
-        if scores[row] < scores.max() - MARGIN:
-            break
         if all(float(vectors[row] @ vectors[other]) <= MAX_COSINE for other in chosen):
             chosen.append(row)
         if len(chosen) == MAX_SENTENCES:

@@ -2,6 +2,9 @@ import json
 
 import pytest
 
+import cdesearch
+from benchmarks.folders.answers import ask_folder
+from benchmarks.folders.answers import summarised as shares_of
 from benchmarks.folders.archives import ARCHIVES
 from benchmarks.folders.command import Answered, measured_folder, summarised
 from benchmarks.folders.questions import (
@@ -15,6 +18,7 @@ from benchmarks.folders.questions import (
 from benchmarks.systems.biencoder import installed_minilm
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer
+from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
 QUESTION = Question("q", "why", (Answer("a", "the moon is far"),))
@@ -108,3 +112,19 @@ def test_a_published_model_is_measured_in_context_and_as_it_is(files, tmp_path):
     assert list(answers) == [f"{name}, {mode}" for name in ("cdesearch", "cdesearch --plain") for mode in MODES]
     indexes = [Index(tmp_path / "work" / name) for name in ("index-model", "index-model-plain")]
     assert [index.manifest.added_context for index in indexes] == [True, False]
+
+
+@pytest.mark.slow
+def test_answers_are_asked_with_and_without_the_files_that_have_them_and_of_other_folders(files):
+    cdesearch.build(files).close()
+    question = Question("what is the moon made of?", "why", (Answer("moon.md", "The moon is a stone."),))
+    with Searcher(Index.open(files)) as searcher:
+        own, removed, foreign = asked = ask_folder(searcher, [question], ["when was the treaty of Utrecht signed?"])
+    assert (own.kind, own.is_answered, own.quotes, own.cites) == ("own", True, True, True)
+    assert (removed.kind, removed.is_answered, foreign.kind, foreign.is_answered) == (
+        "removed",
+        False,
+        "foreign",
+        False,
+    )
+    assert [one.value for one in shares_of(asked)] == [100] * 5
