@@ -23,6 +23,7 @@ def commands() -> "typer.Typer":
     import typer
 
     from benchmarks.ablations.ablation import ablation
+    from benchmarks.folders.agents import agents
     from benchmarks.folders.answers import answers
     from benchmarks.folders.command import folders
     from benchmarks.quality.beir import beir
@@ -32,7 +33,7 @@ def commands() -> "typer.Typer":
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, answers, beir, code, confidence, folders, speed):
+    for one in (ablation, agents, answers, beir, code, confidence, folders, speed):
         app.command()(one)
     return app
 

@@ -1,5 +1,6 @@
-"""The locked packages are those that pyproject.toml asks for."""
+"""The locked packages and the entry of the MCP registry are those that pyproject.toml asks for."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -42,3 +43,18 @@ def test_a_version_is_locked_for_every_dependency(files, extras):
 
 def test_the_tests_run_with_the_versions_of_the_demo_and_of_training():
     assert pins("serve.txt", "train.txt") <= pins("dev.txt")
+
+
+def test_the_entry_of_the_registry_for_mcp_agrees_with_the_package():
+    project, entry = PYPROJECT["project"], json.loads((REPOSITORY / "server.json").read_text(encoding="utf-8"))
+    (package,) = entry["packages"]
+    assert entry["version"] == package["version"] == project["version"]
+    assert entry["description"] == project["description"] and len(entry["description"]) <= 100
+    assert (package["registryType"], package["identifier"]) == ("pypi", project["name"])
+    # The registry starts `uvx cdesearch mcp`, without extras, and looks for the name in the description on PyPI.
+    command = package["packageArguments"][0]["value"]
+    assert (
+        command in PYPROJECT["project"]["entry-points"]["cdesearch.commands"] and project["name"] in project["scripts"]
+    )
+    assert "mcp" in {requirement.name for requirement in asked([])}
+    assert f"mcp-name: {entry['name']} " in (REPOSITORY / project["readme"]).read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from cdesearch.search.options import VALUED
 
-OWN = ("query", "ask", "eval", "status", "models", "trust", "indexes", "open", "completion")
+OWN = ("query", "ask", "eval", "status", "models", "trust", "indexes", "install-agent", "open", "completion")
 SYNONYMS = {"search": "query"}  # names that other programs use for the same command
 COMPLETING = "_CDESEARCH_COMPLETE"  # the environment variable with which a shell asks for completions
 ABOUT = ("--help", "-h", "--version")  # options without a command

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cdesearch import __version__
+from cdesearch.cli.agents.command import install_agent
 from cdesearch.cli.ask import ask
 from cdesearch.cli.command_names import (
     ABOUT,
@@ -147,6 +148,7 @@ app.command("ask")(ask)
 app.command("eval")(evaluate)
 app.command("trust")(trust)
 app.command("indexes")(indexes)
+app.command("install-agent")(install_agent)
 
 
 @app.command("open")

@@ -1,12 +1,17 @@
 """Format passages as compact text for language models and scripts."""
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from cdesearch.search.documents import DocumentReader
+from cdesearch.search.field_filter import DATE
 from cdesearch.search.passages import Fence, Passage
 from cdesearch.search.readable import headings_as_text
+from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
-from cdesearch.terminal import printable
+from cdesearch.terminal import counted, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,7 @@ class LocatedPassage:
     lines: str | None
     page: str | None
     part: str | None  # a range of chunks, counted from 1, in documents without lines and pages
+    age: str | None  # such as "3 days"
 
     @property
     def named_location(self) -> str:
@@ -44,19 +50,52 @@ class LocatedPassage:
         return " > ".join(headings_as_text(self.passage.path, (self.passage.title, *self.passage.trail)))
 
 
-def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPassage]:
-    """The passages with their positions. They must have been made from chunks of `hits`."""
+def ages_of(hits: Iterable[Hit], indexes: Mapping[str, Index]) -> dict[str, str]:
+    """How old the text of each hit is by its field `date`, or else by its file, by the ids of the chunks."""
+    ages: dict[str, str] = {}
+    for name, index in indexes.items():
+        own = [hit.chunk for hit in hits if (hit.index or "") == name]
+        modified = DocumentReader(index).modified({chunk.path for chunk in own})
+        for chunk in own:
+            days = (_seconds_since(value) for field, value in chunk.fields if field == DATE)
+            seconds = next((one for one in days if one is not None), None)
+            if seconds is None and chunk.path in modified:  # another generation may lack the file
+                seconds = time.time() - modified[chunk.path]
+            if seconds is not None:
+                ages[chunk.id] = _age(int(seconds))
+    return ages
+
+
+def _seconds_since(value: str) -> float | None:
+    """The time since a day such as "2026-11-01"; None for another value of a field."""
+    try:
+        return (datetime.now() - datetime.fromisoformat(value[:10])).total_seconds()
+    except ValueError:
+        return None
+
+
+def _age(seconds: int) -> str:
+    """A time in words, in the largest unit that it contains at least two of."""
+    units = (("minute", 60), ("hour", 3600), ("day", 86_400), ("month", 2_629_800), ("year", 31_557_600))
+    name, unit = next((one for one in reversed(units) if seconds >= 2 * one[1]), units[0])
+    return counted(max(0, seconds) // unit, name)
+
+
+def located(passages: Iterable[Passage], hits: Iterable[Hit], ages: Mapping[str, str]) -> list[LocatedPassage]:
+    """The passages with their positions. They must have been made from chunks of `hits`, whose ages are `ages`."""
     by_id = {hit.chunk.id: hit for hit in hits}
     found = []
     for passage in passages:
         own = [by_id[name] for name in passage.chunk_ids]
         has_parts = passage.page is None and passage.line_start is None and passage.record is None
+        best = min(own, key=lambda hit: hit.rank)
         located_passage = LocatedPassage(
             passage,
-            min((hit for hit in by_id.values() if hit in own), key=lambda hit: hit.rank),
+            best,
             lines=None if passage.line_start is None else span(passage.line_start, passage.line_end),
             page=None if passage.page is None else span(passage.page, passage.page_end),
             part=span(own[0].chunk.ordinal + 1, own[-1].chunk.ordinal + 1) if has_parts else None,
+            age=ages.get(best.chunk.id),
         )
         found.append(located_passage)
     return found
@@ -72,8 +111,12 @@ def passages_as_text(passages: Sequence[LocatedPassage], fence: Fence) -> str:
 
 
 def _above(one: LocatedPassage) -> str:
-    also = f"(also {', '.join(one.copies)})" if one.copies else ""
-    return "  ".join(part for part in (one.headings, also) if part)
+    """What is known of a passage besides its location."""
+    confidence = one.best.confidence
+    known = [] if confidence is None else [f"{confidence:.0%}"]
+    known += [f"{one.age} old"] if one.age else []
+    known += [f"also {', '.join(one.copies)}"] if one.copies else []
+    return "  ".join(part for part in (one.headings, f"({', '.join(known)})" if known else "") if part)
 
 
 def span(first: int, last: int | None) -> str:

@@ -27,8 +27,6 @@ from cdesearch.store.index import Index, open_each, outer_index
 from cdesearch.store.used import open_used, used_places
 from cdesearch.terminal import is_styled, print_json, printable
 
-LLM_TOKENS = 4_000  # the maximum number of tokens of all passages that are printed for a language model
-
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
@@ -198,13 +196,15 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:
-    from cdesearch.cli.passage_text import located, passages_as_text
-    from cdesearch.search.passage_lines import best_row, query_words
-    from cdesearch.search.passages import Fence, fit_passages
+    from cdesearch.cli.passage_text import ages_of, located, passages_as_text
+    from cdesearch.cli.token_budget import DEFAULT_TOKENS, Answer, Budget
+    from cdesearch.search.passages import Fence
 
-    words = query_words(query)
-    passages = fit_passages(result.hits, LLM_TOKENS, service.tokenizer, lambda hit: best_row(hit, words))
-    sys.stdout.write(passages_as_text(located(passages, result.hits), Fence()) + "\n")
+    hits, fence, ages = result.hits, Fence(), ages_of(result.hits, service.indexes)
+    answer = Budget(DEFAULT_TOKENS, service.tokenizer).of_hits(
+        hits, query, lambda passages: Answer(passages_as_text(located(passages, hits, ages), fence) + "\n", {})
+    )
+    sys.stdout.write(answer.text)
 
 
 def note_outer_index(nearest: Index) -> None:

@@ -3,7 +3,7 @@
 All texts come from the tables of the index. No file outside the index is read, whatever name a caller passes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -63,6 +63,15 @@ class DocumentReader:
             (DocumentEntry(**row) for row in rows if not below or f"{row['path']}/".startswith(f"{below}/")),
             key=lambda entry: (entry.path, entry.id),
         )
+
+    def modified(self, paths: Collection[str]) -> dict[str, float]:
+        """When each of these files was modified, in seconds since 1970."""
+        if not paths:
+            return {}
+        with self._index.checks.reading_tables():
+            query = self._index.documents.search().where(f"path IN ({', '.join(map(quoted, sorted(paths)))})")
+            rows = query.select(["path", "mtime_ns"]).limit(self._index.manifest.n_documents).to_arrow().to_pylist()
+        return {row["path"]: row["mtime_ns"] / 1e9 for row in rows}
 
     def _chunks(self, condition: str) -> tuple[Chunk, ...]:
         query = self._index.async_chunks.query().where(condition)

@@ -33,3 +33,15 @@ def parameters_of(describe: Callable[..., Any], *, repeats: bool) -> Iterator[Pa
         described = describe(description=option.help, **limits)
         annotation = annotated[kind if default is not None else kind | None, described]
         yield Parameter(option.field, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def sentence_of(error: Any) -> str:
+    """A validation error of pydantic as one sentence.
+
+    An example is "The parameter k should be greater than or equal to 1, not 0."
+    """
+    name = next(part for part in reversed(error["loc"]) if isinstance(part, str))  # a number is a place in a list
+    if error["type"] == "missing":
+        return f"The parameter {name} is missing."
+    what = str(error["msg"]).removeprefix("Input ").removeprefix("String ").partition(", unable")[0]
+    return f"The parameter {name} {what}, not {str(error['input'])[:40]}."

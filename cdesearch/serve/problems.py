@@ -20,6 +20,7 @@ from cdesearch.errors import (
     ModelServerError,
     NotIndexedError,
 )
+from cdesearch.serve.options import sentence_of
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1  # the value of the header Retry-After
@@ -88,15 +89,3 @@ def add_handlers(app: FastAPI) -> None:
         else:
             cause, remedy = f"{error.detail}.", ""
         return problem(error.status_code, cause, remedy, error.headers)
-
-
-def sentence_of(error: Any) -> str:
-    """A validation error of pydantic as one sentence.
-
-    An example is "The parameter k should be greater than or equal to 1, not 0."
-    """
-    name = next(part for part in reversed(error["loc"]) if isinstance(part, str))  # a number is a place in a list
-    if error["type"] == "missing":
-        return f"The parameter {name} is missing."
-    what = str(error["msg"]).removeprefix("Input ").removeprefix("String ").partition(", unable")[0]
-    return f"The parameter {name} {what}, not {str(error['input'])[:40]}."

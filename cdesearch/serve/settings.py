@@ -8,7 +8,7 @@ from cdesearch.errors import InputError
 
 API = "/api/v1"  # the start of the path of every resource
 DEFAULT_PORT = 7878
-LIBRARIES = ("fastapi", "uvicorn", "mcp")  # of the extra `serve`
+LIBRARIES = ("fastapi", "uvicorn")  # of the extra `serve`
 _DURATION = re.compile(r"(\d{1,6})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -21,7 +21,8 @@ def clear(
         bool,
         typer.Option(
             "--everything",
-            help="Remove the indexes of `cdesearch indexes`, this list, and your confirmations, caches and logs.",
+            help="Remove the indexes of `cdesearch indexes`, this list, your confirmations, caches and logs, and what"
+            " `cdesearch install-agent` has written.",
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -71,6 +72,7 @@ def _forget(*, yes: bool) -> None:
 
     An index that does not exist or belongs to another user is only dropped from the list. Raises CdesearchError.
     """
+    from cdesearch.cli.agents.command import forget_agents
     from cdesearch.cli.hits.opening import state_folder
     from cdesearch.errors import IndexNotFoundError, IndexUntrustedError
     from cdesearch.store.copies import user_cache
@@ -82,9 +84,10 @@ def _forget(*, yes: bool) -> None:
 
     places = [place for place in used_places() if isinstance(place, Path)]
     cache, state, run = user_cache(), state_folder(), runtime_folder()
-    kept = f"the list of them, your confirmations, {cache} and {state}"
+    kept = f"the list of them, your confirmations, the entries of agents, {cache} and {state}"
     what = f"the indexes of `cdesearch indexes` ({len(places):,}), {kept}"
     _ask(f"Remove {printable(what)}? The indexed files and your settings stay.", "Nothing", yes=yes)
+    forget_agents()
     for place in places:
         with suppress(IndexNotFoundError, IndexUntrustedError):
             remove_index(place)

@@ -6,10 +6,10 @@ import re
 import pytest
 from command import cdesearch
 
+from cdesearch.cli.token_budget import Part
 from cdesearch.progress import Silent
 from cdesearch.search.request import SearchRequest
 from cdesearch.serve.indexes import ServedIndexes
-from cdesearch.serve.mcp.answers import Part
 from cdesearch.serve.mcp.search_tool import search
 from indexer.build import build
 from indexer.settings import Options

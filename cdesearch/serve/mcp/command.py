@@ -3,24 +3,28 @@
 import os
 import signal
 import threading
+from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdesearch.cli.exits import INTERRUPTED
 from cdesearch.cli.named_index import IndexesArgument, UpdateOption, named_index
-from cdesearch.errors import CdesearchError, IndexNotFoundError
-from cdesearch.serve.settings import ServeSettings, require_libraries
+from cdesearch.errors import BusyError, CdesearchError, IndexNotFoundError
+from cdesearch.serve.settings import ServeSettings
 from cdesearch.slim_imports import shorten_cold_start
+from cdesearch.store.finding import find_index
 from cdesearch.store.place import BucketAddress, Place
-from cdesearch.store.used import default_places
+from cdesearch.store.used import default_places, used_places
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
+BUILD_SECONDS = 10.0  # for which a call waits for the first index; clients give up after a minute or less
+
 
 def mcp(indexes: IndexesArgument = None, update: UpdateOption = True) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
-    require_libraries()
     shorten_cold_start()
     import anyio
 
@@ -29,13 +33,20 @@ def mcp(indexes: IndexesArgument = None, update: UpdateOption = True) -> None:
     def named() -> list[Place | None]:
         return [named_index(folder, None) for folder in indexes or ()] or default_places()
 
+    first = _FirstBuild()
+
+    def made() -> list[Place | None]:
+        if update and not indexes:
+            first.wait()
+        return named()
+
     try:
         served = ServedIndexes.open(named(), warm=False, takes_changes=update)
     except IndexNotFoundError:
         if not all(isinstance(folder, BucketAddress) or folder.exists() for folder in indexes or ()):
             raise
-        # Every tool tells the agent which command makes the index.
-        served = ServedIndexes([], named, takes_changes=update)
+        # The first call makes the index of a small folder. Otherwise it tells the agent which command makes one.
+        served = ServedIndexes([], made, takes_changes=update)
     with served as opened:
         # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
@@ -43,6 +54,47 @@ def mcp(indexes: IndexesArgument = None, update: UpdateOption = True) -> None:
             anyio.run(_serve, opened)
         except* BrokenPipeError:  # the client has ended without closing stdin first
             pass
+
+
+class _FirstBuild:
+    """The build of the index of the working directory, which goes on while no call waits for it."""
+
+    def __init__(self) -> None:
+        self._built: Future[None] | None = None
+
+    def wait(self) -> None:
+        """Wait a short time for the index. Raises CdesearchError if it cannot be searched then."""
+        if self._built is None or self._built.done():
+            self._built = Future()
+            threading.Thread(target=self._build, args=(self._built,), name="cdesearch-build", daemon=True).start()
+        try:
+            self._built.result(BUILD_SECONDS)
+        except TimeoutError:
+            raise BusyError("The folder is being indexed.", "Call again in a few seconds.") from None
+
+    @staticmethod
+    def _build(built: "Future[None]") -> None:
+        try:
+            _build_first()
+        except CdesearchError as error:
+            built.set_exception(error)
+        else:
+            built.set_result(None)
+
+
+def _build_first() -> None:
+    """Make the index of the working directory if a query would. Raises CdesearchError if it must not, or fails."""
+    if used_places():
+        return
+    try:
+        find_index(Path.cwd())
+    except IndexNotFoundError as missing:
+        from cdesearch.cli.first_index import build_first_index
+
+        try:
+            build_first_index(missing, yes=False)
+        except SystemExit:  # stderr has the reason
+            raise missing from None
 
 
 async def _serve(opened: "ServedIndexes") -> None:

@@ -1,8 +1,8 @@
 """Find the document that a caller names; its stored text as lines, numbered by lines, pages or parts; its headings."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +16,10 @@ Unit = Literal["lines", "page", "part"]
 MAX_HEADING = 100  # characters
 MAX_PIECE = 60  # characters of a piece of a line
 
-_LOCATION = re.compile(r"(?P<path>.+?)(?P<unit>:|#page=|#part=)(?P<numbers>\d{1,9}(?:-\d{1,9})?)", re.DOTALL)
+_LOCATION = re.compile(r"(?P<path>.+?)(?P<unit>:|#page=|#part=)(?P<numbers>\d{1,9}(?:-\d{0,9})?)", re.DOTALL)
 _UNITS: dict[str, Unit] = {":": "lines", "#page=": "page", "#part=": "part"}
+_SIGNS = {unit: sign for sign, unit in _UNITS.items()}
+_PLURALS: dict[Unit, str] = {"lines": "lines", "page": "pages", "part": "parts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class NamedDocument:
-    """An indexed document, and the range if the caller named it by a location such as "a.md:10-20".
+    """An indexed document, and the range that a caller named by a location such as "a.md:10-20", "a.md:7" or "a.md:7-".
 
     All lines of a page or of a part have the same number.
     """
@@ -48,13 +50,13 @@ class NamedDocument:
     chunks: tuple[Chunk, ...]
     unit: Unit
     lines: tuple[Line, ...]
-    ranges: Mapping[Unit, str] = field(default_factory=dict)
+    asked: tuple[Unit, str] | None  # the unit and the numbers of the range; None for the whole document
 
     @classmethod
-    def of(cls, path: str, chunks: tuple[Chunk, ...], ranges: Mapping[Unit, str]) -> "NamedDocument":
+    def of(cls, path: str, chunks: tuple[Chunk, ...], asked: tuple[Unit, str] | None = None) -> "NamedDocument":
         """The document with these chunks, which must be all of it, in the order of its text."""
         if all(chunk.line_start is not None for chunk in chunks):
-            return cls(path, chunks, "lines", tuple(_file_lines(chunks)), ranges)
+            return cls(path, chunks, "lines", tuple(_file_lines(chunks)), asked)
         has_pages = all(chunk.page is not None for chunk in chunks)
         lines = [
             line
@@ -62,17 +64,38 @@ class NamedDocument:
             for text in (*chunk.body.strip("\n").split("\n"), "")
             for line in _pieces(chunk.page or 0 if has_pages else part, text)
         ]
-        return cls(path, chunks, "page" if has_pages else "part", tuple(lines[:-1]), ranges)
+        return cls(path, chunks, "page" if has_pages else "part", tuple(lines[:-1]), asked)
 
     @property
     def total(self) -> int:
         """The number of the last line, page or part."""
         return self.lines[-1].number
 
-    def within(self, first: int, last: int) -> range:
-        """The positions in `lines` whose numbers are between `first` and `last`, both included."""
-        positions = [at for at, line in enumerate(self.lines) if first <= line.number <= last]
-        return range(positions[0], positions[-1] + 1) if positions else range(0)
+    def location(self, numbers: str) -> str:
+        """The location of a range such as "10-20", as a caller may name it."""
+        return f"{self.path}{_SIGNS[self.unit]}{numbers}"
+
+    def positions(self, context: int = 0) -> range:
+        """The positions in `lines` of what was asked for, and of `context` lines, pages or parts on each side.
+
+        Raises InputError if the document has no such range.
+        """
+        if self.asked is None:
+            return range(len(self.lines))
+        unit, numbers = self.asked
+        plural = _PLURALS[self.unit]
+        if unit != self.unit:
+            raise InputError(
+                f"{self.path:.200} has {plural}, not {_PLURALS[unit]}.", f"Use for example {self.location('1')}."
+            )
+        start, dash, end = numbers.partition("-")
+        first, last = int(start), int(end or 10**9) if dash else int(start)
+        if not 1 <= first <= last:
+            raise InputError(f"There is no range {numbers}.", "Numbers start at 1, and the smaller one comes first.")
+        if first > self.total:
+            raise InputError(f"{self.path:.200} has only {self.total:,} {plural}.", "Use a smaller number.")
+        found = [at for at, one in enumerate(self.lines) if first - context <= one.number <= last + context]
+        return range(found[0], found[-1] + 1) if found else range(0)
 
     def headings(self) -> list[Heading]:
         """The headings in order. If the document has none, the first line of each chunk replaces them."""
@@ -127,10 +150,10 @@ def index_and_path(indexes: ServedIndexes, name: str | None, typed: str) -> tupl
 def find_document(indexes: ServedIndexes, served: ServedIndex, path: str) -> NamedDocument:
     """The document that `path` names, such as "a.md" or "a.md:10-20"; raises InputError."""
     if chunks := _chunks(served, path):
-        return NamedDocument.of(path, chunks, {})
+        return NamedDocument.of(path, chunks)
     location = _LOCATION.fullmatch(path)
     if location and (chunks := _chunks(served, location["path"])):
-        return NamedDocument.of(location["path"], chunks, {_UNITS[location["unit"]]: location["numbers"]})
+        return NamedDocument.of(location["path"], chunks, (_UNITS[location["unit"]], location["numbers"]))
     raise _not_found(indexes, served, path)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cdesearch.cli.token_budget import Answer, Budget, Part
 from cdesearch.search.documents import DocumentEntry
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
-from cdesearch.serve.mcp.answers import Answer, Budget, Part
 from cdesearch.serve.mcp.documents import entries_of, find_document, index_and_path
 from cdesearch.terminal import counted, printable
 

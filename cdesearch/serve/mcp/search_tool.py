@@ -1,22 +1,28 @@
-"""The tool `search` returns the best passages for a query, within a budget of tokens."""
+"""The tools `search` and `related` return the best passages for a query or a passage, within a budget of tokens."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
+from cdesearch.cli.passage_text import LocatedPassage, ages_of, located, passages_as_text, readable
+from cdesearch.cli.token_budget import Answer, Budget, Part
 from cdesearch.errors import InputError
 from cdesearch.search.options import FILTERS
-from cdesearch.search.passage_lines import best_row, query_words
-from cdesearch.search.passages import Fence, fit_passages, tokens_of
+from cdesearch.search.passages import Fence
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import Selection, ServedIndexes
-from cdesearch.serve.mcp.answers import Answer, Budget, Part
+from cdesearch.serve.mcp.documents import find_document, index_and_path
 from cdesearch.store.copies import shown_source
 from cdesearch.store.schema import Hit
 
 MAX_RANK = 500  # no more passages are offered after this rank, because they are hardly relevant to the query
+RELATED = 5  # passages
+MAX_PASSAGE = 4_000  # characters; the model reads less
+
+# What a query takes for an operator, and a passage does not mean.
+_OPERATORS = re.compile(r"(?<!\S)-+(?=\S)|\b(?:path|type):|[\"„“”«»「」]")
 
 
 def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, part: Part) -> Answer:
@@ -30,21 +36,28 @@ def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, pa
             f"No indexed file matches {_filters(request)}.",
             f"Paths and globs are relative to {_roots(chosen)}. The tool `outline` lists folders and files.",
         )
-    stale = (f"{line} So it may be out of date." for line in lacking)
-    notes = (*stale, *_notes(result, request, part.offset))
+    notes = (*map(_stale, lacking), *_notes(result, request, part.offset))
     page = _Page(chosen, part.offset, hits, len(result.hits) > end, notes)
-    budget, words = Budget(part.max_tokens, service.tokenizer), query_words(request.text)
-    room = budget.max_tokens
-    while True:
-        passages = fit_passages(hits, room, budget.tokenizer, lambda hit: best_row(hit, words))
-        answer = page.answer(located(passages, hits))
-        cost = budget.cost(answer)
-        if cost <= budget.max_tokens and (passages or not hits):
-            return answer
-        if not passages:
-            raise budget.too_small()
-        used = sum(tokens_of(passage, budget.tokenizer) for passage in passages)
-        room = min(room - 1, used * budget.max_tokens // cost)  # locations and field names need some of the tokens
+    return page.within(part.max_tokens, request.text)
+
+
+def related(indexes: ServedIndexes, index: str | None, path: str, part: Part) -> Answer:
+    """The passages of other files that are nearest in meaning to the one that `path` names; raises CdesearchError."""
+    served, path = index_and_path(indexes, index, path)
+    document = find_document(indexes, served, path)
+    text = "".join(document.lines[at].text for at in document.positions())
+    words = _OPERATORS.sub(" ", f"{document.chunks[0].title}\n{text}"[:MAX_PASSAGE])
+    own = {chunk.document_id for chunk in document.chunks}
+    chosen = indexes.together([] if index is None else [index])
+    result, lacking = chosen.answer(SearchRequest(words, RELATED + min(len(document.chunks), MAX_RANK), mode="dense"))
+    others = [hit for hit in result.hits if hit.chunk.document_id not in own or hit.index not in (None, served.name)]
+    # Confidence is that of an answer to a query.
+    hits = tuple(replace(hit, rank=rank, confidence=None) for rank, hit in enumerate(others[:RELATED], start=1))
+    return _Page(chosen, 0, hits, None, tuple(map(_stale, lacking))).within(part.max_tokens, words)
+
+
+def _stale(line: str) -> str:
+    return f"{line} So it may be out of date."
 
 
 def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterator[str]:
@@ -79,9 +92,16 @@ class _Page:
     chosen: Selection
     offset: int  # the number of hits before these
     hits: tuple[Hit, ...]
-    has_more: bool  # whether further hits follow
+    has_more: bool | None  # whether further hits follow; None if a call cannot ask for them
     notes: tuple[str, ...]
     fence: Fence = field(default_factory=Fence)
+
+    def within(self, max_tokens: int, query: str) -> Answer:
+        """The answer with as many passages as fit into the budget; raises InputError if not even one fits."""
+        service = self.chosen.service
+        ages = ages_of(self.hits, service.indexes)
+        budget = Budget(max_tokens, service.tokenizer)
+        return budget.of_hits(self.hits, query, lambda passages: self.answer(located(passages, self.hits, ages)))
 
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
         """The answer that consists of `passages`."""
@@ -94,10 +114,10 @@ class _Page:
             end.append(f"Paths are relative to {readable(root)}.")
             if len(self.chosen.members) > 1:
                 end.append("Each path follows the name of its index: `read` and `outline` understand both together.")
-            following = (
-                f"For more passages, repeat the call with offset={offset}, or better use a narrower query or path."
-            )
-            end.append(following if offset else "There are no more passages.")
+            if offset:
+                end.append(f"For more passages, use offset={offset}, or better a narrower query or path.")
+            elif self.has_more is not None:
+                end.append("There are no more passages.")
         text = "\n\n".join(part for part in (passages_as_text(passages, self.fence), " ".join(end)) if part)
         data = {"index": self.chosen.name, "root": root, "passages": [*map(_data, passages)]}
         return Answer(text, data | ({"notes": notes} if notes else {}) | ({"next_offset": offset} if offset else {}))
@@ -107,6 +127,8 @@ class _Page:
 
         Hits before it that are not shown only repeat the text of others.
         """
+        if self.has_more is None:
+            return None
         last = max((n for n, hit in enumerate(self.hits, start=1) if hit.chunk.id in shown), default=0)
         has_more = last < len(self.hits) or self.has_more
         return self.offset + last if has_more and self.offset + last <= MAX_RANK else None
@@ -114,8 +136,6 @@ class _Page:
 
 def _data(one: LocatedPassage) -> dict[str, Any]:
     best, passage = one.best, one.passage
-    scores = {"score": (best.score, 3), "dense_score": (best.dense_score, 3), "text_score": (best.text_score, 2)}
-    scores["confidence"] = (best.confidence, 2)
     values = {
         "index": best.index,
         "rank": best.rank,
@@ -126,7 +146,8 @@ def _data(one: LocatedPassage) -> dict[str, Any]:
         "part": one.part,
         "anchor": None if passage.anchor is None else readable(passage.anchor),
         "heading": readable(one.headings) or None,
-        **{name: None if value is None else round(value, digits) for name, (value, digits) in scores.items()},
+        "confidence": None if best.confidence is None else round(best.confidence, 2),
+        "age": one.age,
         "text": readable(passage.text),
         "copies": [readable(place) for place in one.copies] or None,
     }

@@ -106,7 +106,7 @@ def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["fastapi", "uvicorn", "mcp"])
+@pytest.mark.parametrize("library", ["fastapi", "uvicorn"])
 def test_without_the_extra_the_command_names_it(library, tmp_path):
     run = run_module_without(library, "cdesearch", "serve", cwd=tmp_path)
     assert run.returncode == 2

@@ -1,8 +1,8 @@
 import pytest
 from mcp_calls import call, structured_text, text_of
 
+from cdesearch.cli.token_budget import MIN_TOKENS
 from cdesearch.search.documents import DocumentReader
-from cdesearch.serve.mcp.answers import MIN_TOKENS
 
 
 def read(agent, path, **arguments):
@@ -12,7 +12,7 @@ def read(agent, path, **arguments):
 def test_a_range_of_lines_is_that_of_the_file(agent, corpus):
     lines = (corpus / "guide" / "river.md").read_text().split("\n")
     for first, last in ((1, 1), (1, 5), (7, 30), (20, 20)):
-        data = read(agent, "guide/river.md", lines=f"{first}-{last}").structured_content
+        data = read(agent, f"guide/river.md:{first}-{last}").structured_content
         shown = [line.rstrip() for line in data["text"].split("\n")]
         assert shown == [line.rstrip() for line in lines[first - 1 : last]]
         assert data["total"] == len("\n".join(lines).rstrip().split("\n")) and "next_offset" not in data
@@ -40,17 +40,17 @@ def test_a_document_is_read_completely_in_parts_within_the_budget(agent, indexes
 def test_the_rest_of_a_truncated_document_can_be_read(agent, corpus):
     whole = (corpus / "guide" / "river.md").read_text()
     first = read(agent, "guide/river.md", max_tokens=700).structured_content
-    rest = read(agent, "guide/river.md", lines=first["left"], max_tokens=12000).structured_content
+    rest = read(agent, first["left"], max_tokens=12000).structured_content
     assert "".join((first["text"] + rest["text"]).split()) == "".join(whole.split())
 
 
 def test_pages_of_a_pdf_are_read(agent):
-    data = read(agent, "engine.pdf", page="2-3").structured_content
+    data = read(agent, "engine.pdf#page=2-3").structured_content
     assert (data["page"], data["total"]) == ("2-3", 3) and data["text"].split("\n\n") == [
         "The engine is hot.",
         "The engine stops.",
     ]
-    assert read(agent, "engine.pdf", page=1).structured_content["text"].strip() == "The engine starts."
+    assert read(agent, "engine.pdf#page=1").structured_content["text"].strip() == "The engine starts."
 
 
 def test_a_record_is_read_by_its_name(agent):
@@ -59,6 +59,22 @@ def test_a_record_is_read_by_its_name(agent):
     )
     whole = text_of(read(agent, "diary.jsonl"))
     assert whole.index("Entry z") < whole.index("Entry a") < whole.index("Entry m")
+
+
+@pytest.mark.parametrize(
+    ("location", "context", "shown"),
+    [
+        ("guide/river.md:10", 2, "8-12"),
+        ("guide/river.md:2-3", 5, "1-8"),
+        ("bread.py:8-", 1, "7-9"),
+        ("bread.py:9", 0, "9"),
+        ("bread.py", 3, "1-9"),
+        ("engine.pdf#page=2", 1, "1-3"),
+    ],
+)
+def test_a_passage_is_read_with_what_is_around_it(agent, location, context, shown):
+    data = read(agent, location, context=context).structured_content
+    assert shown in [data.get(unit) for unit in ("lines", "page")]
 
 
 @pytest.mark.parametrize("path", ["./bread.py", "bread.py:1-9", "ABSOLUTE/bread.py"])
@@ -79,16 +95,16 @@ def test_other_names_of_a_document_are_understood(agent, corpus, path):
         ({"path": "todo.md"}, 'Pass index="notes".'),
         ({"path": "guide"}, "guide is a folder."),
         ({"path": "empty.txt"}, "contains no text"),
-        ({"path": "bread.py", "page": "1"}, 'has lines, not pages. Use for example lines="1-9"'),
-        ({"path": "engine.pdf", "lines": "1"}, "has pages, not lines"),
-        ({"path": "moon.html", "lines": "1"}, "has parts, not lines"),
-        ({"path": "bread.py", "lines": "1", "part": "1"}, "Both lines and part are given."),
-        ({"path": "bread.py", "lines": "10-"}, "has only 9 lines"),
-        ({"path": "bread.py", "lines": "-3"}, "lines cannot be '-3'"),
-        ({"path": "bread.py", "lines": "9-3"}, "the smaller one comes first"),
-        ({"path": "bread.py", "lines": "0"}, "Numbers start at 1"),
-        ({"path": "bread.py", "lines": "9" * 30}, "lines cannot be"),
-        ({"path": "bread.py", "lines": "1e3"}, "lines cannot be"),
+        ({"path": "bread.py#page=1"}, "has lines, not pages. Use for example bread.py:1."),
+        ({"path": "engine.pdf:1"}, "has pages, not lines. Use for example engine.pdf#page=1."),
+        ({"path": "moon.html:1"}, "has parts, not lines"),
+        ({"path": "bread.py", "lines": "1"}, "There is no parameter lines. The parameters are path, context, "),
+        ({"path": "bread.py:10-"}, "has only 9 lines"),
+        ({"path": "bread.py:-3"}, "is not an indexed document"),
+        ({"path": "bread.py:9-3"}, "the smaller one comes first"),
+        ({"path": "bread.py:0"}, "Numbers start at 1"),
+        ({"path": "bread.py:" + "9" * 30}, "is not an indexed document"),
+        ({"path": "bread.py:1", "context": -1}, "The parameter context should be greater than or equal to 0"),
         ({"path": "bread.py", "offset": -1}, "The parameter offset should be greater than or equal to 0"),
         ({"path": "bread.py", "max_tokens": 10**30}, "The parameter max_tokens should be less than or equal to 12000"),
         ({"path": "p" * 5_000}, "is not an indexed document"),

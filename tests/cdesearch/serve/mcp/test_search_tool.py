@@ -2,7 +2,7 @@ import pytest
 from fenced import passages_in
 from mcp_calls import call, structured_text, text_of
 
-from cdesearch.serve.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
+from cdesearch.cli.token_budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 QUERIES = ("town with a mill", "moon tides", "engine", "月亮", "bake bread", "x" * 300, "def knead(dough)", "red alert")
 
@@ -20,8 +20,17 @@ def passages(result):
 def test_a_passage_names_its_location_and_can_be_read_there(agent):
     best = passages(search(agent, "a guide to the river", path="guide"))[0]
     assert best["path"] == "guide/river.md" and best["rank"] == 1 and best["heading"].startswith("Rivers")
-    lines = call(agent, "read", {"path": best["path"], "lines": best["lines"]}).structured_content["text"]
+    lines = call(agent, "read", {"path": f"{best['path']}:{best['lines']}"}).structured_content["text"]
     assert "".join(lines.split()) == "".join(best["text"].split())
+
+
+def test_a_passage_has_its_headings_its_confidence_and_its_age(agent):
+    result = search(agent, "which town has a mill at mile 3", path="guide/river.md", k=1)
+    (best,) = passages(result)
+    assert set(best) == {"rank", "path", "lines", "heading", "confidence", "age", "text"}
+    line = passages_in(text_of(result))[0].partition("\n")[0]
+    assert best["heading"].startswith("Rivers > Stage ") and best["age"].endswith(("minute", "minutes"))
+    assert line.endswith(f"{best['heading']}  ({best['confidence']:.0%}, {best['age']} old)")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +108,6 @@ def test_mode_and_path_narrow_the_search(agent):
         "guide/river.md",
         "guide/deep/er/spring.md",
     }
-    assert "dense_score" not in passages(search(agent, "mill", mode="text"))[0]
     result = search(agent, "zebra", mode="text")
     assert passages(result) == [] and text_of(result) == "Nothing was found."
 
@@ -164,3 +172,23 @@ def test_passages_of_all_indexes_are_continued_and_filtered(agent):
     assert "todo.md" in text_of(search(agent, "bread", index=None, path="todo.md"))
     wrong = search(agent, "bread", index=None, path="no.md")
     assert wrong.is_error and "(corpus)" in text_of(wrong) and "(notes)" in text_of(wrong)
+
+
+def test_related_passages_are_those_of_other_files_that_are_nearest(agent):
+    result = call(agent, "related", {"path": "bread.py:7-9"})
+    found = passages(result)
+    assert found[0]["path"] == "bread.rst" and "bread.py" not in {one["path"] for one in found}
+    assert [one["rank"] for one in found] == sorted(one["rank"] for one in found) and len(found) <= 5
+    assert "next_offset" not in result.structured_content and "confidence" not in found[0]
+    assert {"corpus", "notes"} >= {one["index"] for one in found}
+    assert all(one["path"] != "todo.md" for one in passages(call(agent, "related", {"path": "notes: todo.md"})))
+
+
+def test_records_of_the_same_file_are_related(agent):
+    found = passages(call(agent, "related", {"path": "diary.jsonl#a", "index": "corpus"}))
+    assert {one["record"] for one in found[:2]} == {"diary.jsonl#z", "diary.jsonl#m"}
+
+
+@pytest.mark.parametrize("path", ["nowhere", "bread.py:70", "guide"])
+def test_what_is_not_indexed_has_no_related_passages(agent, path):
+    assert call(agent, "related", {"path": path}).is_error

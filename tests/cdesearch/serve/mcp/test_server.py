@@ -1,29 +1,45 @@
 import asyncio
+import json
 
 import pytest
 from mcp_calls import call, in_session, text_of
 
 from cdesearch.search.options import PARAMETERS
+from cdesearch.search.passages import count_tokens
 from cdesearch.serve.admission import Admission
+from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.server import create_server
 
 TOOLS = {
     "search": ["query", *(one.field for one in PARAMETERS), "index", "max_tokens", "offset"],
-    "read": ["path", "lines", "page", "part", "index", "max_tokens", "offset"],
+    "read": ["path", "context", "index", "max_tokens", "offset"],
+    "related": ["path", "index", "max_tokens"],
     "outline": ["path", "index", "max_tokens", "offset"],
     "status": ["index"],
 }
+MOST_TOKENS = 1_650  # of the descriptions of all tools, which an agent reads in every session
 
 
 def test_tools_are_described_for_a_model(agent):
     tools = in_session(agent, lambda client: client.list_tools()).tools
     assert {tool.name: list(tool.input_schema["properties"]) for tool in tools} == TOOLS
     for tool in tools:
-        assert tool.annotations.read_only_hint and not tool.annotations.destructive_hint
-        assert "Indexes: corpus, notes." in tool.description and tool.output_schema["type"] == "object"
+        assert tool.annotations.read_only_hint and tool.description
+        assert tool.input_schema["properties"]["index"]["enum"] == ["corpus", "notes"]
         assert all(parameter["description"] for parameter in tool.input_schema["properties"].values())
-    assert "instead of grep" in tools[0].description and "outline" in tools[1].description
     assert tools[0].input_schema["properties"]["k"].items() >= {"minimum": 1, "maximum": 100, "default": 10}.items()
+
+
+def test_the_tools_of_one_index_are_described_in_few_tokens(notes):
+    with ServedIndexes.open([notes]) as opened:
+        admission = Admission(running=1, waiting=1, seconds=60)
+        server = create_server(opened, admission)
+        tools = in_session(server, lambda client: client.list_tools()).tools
+        assert not any("index" in tool.input_schema["properties"] for tool in tools)
+        assert not call(server, "search", {"query": "bread", "index": "notes"}).is_error
+        listed = json.dumps([tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools])
+        assert count_tokens(listed, opened["notes"].searcher.tokenizer) <= MOST_TOKENS
+        admission.close()
 
 
 def test_status_shows_every_index(agent):

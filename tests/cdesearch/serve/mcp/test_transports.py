@@ -14,6 +14,7 @@ from mcp_calls import call, command_with, in_session, text_of, with_token
 from running_server import running_server
 
 import cdesearch
+from cdesearch.cli.first_index import MOST_FILES
 from cdesearch.fresh import AGAIN_SECONDS
 from cdesearch.serve.mcp.messages import without_lone_surrogates
 from cdesearch.serve.settings import ServeSettings
@@ -37,14 +38,15 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 
 
 async def question(client):
-    """Make the calls of a typical agent: search, outline and read."""
+    """Make the calls of a typical agent."""
     tools = (await client.list_tools()).tools
     found = await client.call_tool("search", {"query": "which town has a mill", "path": "guide"})
     best = found.structured_content["passages"][0]
     outline = await client.call_tool("outline", {"path": best["path"]})
-    read = await client.call_tool("read", {"path": best["path"], "lines": best["lines"]})
+    read = await client.call_tool("read", {"path": f"{best['path']}:{best['lines']}", "context": 2})
+    related = await client.call_tool("related", {"path": best["path"]})
     wrong = await client.call_tool("read", {"path": "/etc/passwd"})
-    return [tool.name for tool in tools], found, outline, read, wrong
+    return [tool.name for tool in tools], found, outline, read, related, wrong
 
 
 def same(answer):
@@ -65,7 +67,7 @@ def http_server(corpus, notes):
 @pytest.mark.slow
 def test_every_transport_gives_the_same_answers(agent, http_server, corpus, notes, mode):
     expected = same(in_session(agent, question))
-    assert [is_error for _, (_, is_error) in expected[1]] == [False, False, False, True]
+    assert [is_error for _, (_, is_error) in expected[1]] == [False] * 4 + [True]
     assert same(in_session(f"{http_server.url}/mcp", question, mode=mode)) == expected
     assert same(in_session(command_with(corpus, notes, cwd=corpus), question, mode=mode)) == expected
 
@@ -102,7 +104,7 @@ def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_the_process
     lines = [INITIALIZE, INITIALIZED, calling("status", {}, 2), "this is no message"]
     (first, second), rest = exchange(lines, 2, corpus / "guide")  # the nearest index upward is opened
     assert [line["jsonrpc"] for line in rest] == ["2.0"] * len(rest)
-    assert first["result"]["serverInfo"]["name"] == "cdesearch" and "`outline`" in first["result"]["instructions"]
+    assert first["result"]["serverInfo"]["name"] == "cdesearch" and "`read`" in first["result"]["instructions"]
     assert second["result"]["structuredContent"]["indexes"][0]["index"] == "corpus"
 
 
@@ -125,8 +127,7 @@ def test_only_lone_surrogates_are_replaced(text):
     assert json.loads(without_lone_surrogates(f'"{text}"')) == expected
 
 
-@pytest.mark.parametrize("arguments", [(), (".",)])
-def test_before_there_is_an_index_tools_say_how_to_make_one_and_find_it_afterwards(tmp_path, arguments):
+def test_before_a_named_index_exists_tools_say_how_to_make_it_and_find_it_afterwards(tmp_path):
     (tmp_path / "a.md").write_text("The zither is missing a string.")
 
     async def ask(client):
@@ -135,11 +136,28 @@ def test_before_there_is_an_index_tools_say_how_to_make_one_and_find_it_afterwar
         await asyncio.to_thread(lambda: cdesearch.build(tmp_path).close())
         return len(tools), before, await client.call_tool("search", {"query": "zither"})
 
-    n_tools, before, after = in_session(command_with(*arguments, cwd=tmp_path), ask)
-    assert n_tools == 4 and "a.md" in text_of(after)
+    n_tools, before, after = in_session(command_with(".", cwd=tmp_path), ask)
+    assert n_tools == 5 and "a.md" in text_of(after)
     for result in before:
         assert result.is_error and f"There is no index in {tmp_path}" in text_of(result)
         assert "`cdesearch index " in text_of(result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_files", "arguments"), [(1, ()), (MOST_FILES + 1, ()), (1, ("--no-update",))])
+def test_the_first_call_indexes_a_small_folder(tmp_path, n_files, arguments):
+    for number in range(n_files):
+        (tmp_path / f"{number}.md").write_text("The zither is missing a string.")
+
+    async def ask(client):
+        while "being indexed" in text_of(found := await client.call_tool("search", {"query": "zither"})):
+            pass
+        return found
+
+    found = in_session(command_with(*arguments, cwd=tmp_path), ask)
+    is_built = n_files == 1 and not arguments
+    assert ("0.md" if is_built else "Run `cdesearch index .`" if n_files > 1 else "`cdesearch index") in text_of(found)
+    assert found.is_error is not is_built and (tmp_path / ".cdesearch").exists() is is_built
 
 
 @pytest.mark.slow
@@ -166,10 +184,9 @@ def test_a_folder_that_does_not_exist_is_an_error_of_one_line(tmp_path):
     assert "nowhere" in cdesearch_process("mcp", "nowhere", cwd=tmp_path, code=2).stderr
 
 
-def test_without_the_libraries_the_command_names_the_extra(corpus):
-    run = run_module_without("mcp", "cdesearch", "mcp", str(corpus), cwd=corpus)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.splitlines() == ["error: mcp is not installed. Run `pip install 'cdesearch[serve]'`."]
+def test_no_library_of_the_extra_for_servers_is_needed(corpus):
+    run = run_module_without("fastapi", "cdesearch", "mcp", str(corpus), cwd=corpus)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,16 @@
-"""Answers of tools within a budget of tokens."""
+"""Answers for language models within a budget of tokens."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tokenizers import Tokenizer
 
 from cdesearch.errors import InputError
-from cdesearch.search.passages import count_tokens
+from cdesearch.search.passage_lines import best_row, query_words
+from cdesearch.search.passages import Passage, count_tokens, fit_passages, tokens_of
+from cdesearch.store.schema import Hit
 
 # Clients refuse answers of more than 25,000 tokens, and some of them pass both forms of an answer to the model.
 MAX_TOKENS = 12_000
@@ -49,6 +51,20 @@ class Budget:
     def cost(self, answer: Answer) -> int:
         """The number of tokens of the longer form of the answer."""
         return max(map(self._tokens, (answer.text, json.dumps(answer.data, ensure_ascii=False))))
+
+    def of_hits(self, hits: Sequence[Hit], query: str, build: Callable[[Sequence[Passage]], Answer]) -> Answer:
+        """The answer of `build` for the passages of the best hits, as many as fit; InputError if not even one fits."""
+        words, room = query_words(query), self.max_tokens
+        while True:
+            passages = fit_passages(hits, room, self.tokenizer, lambda hit: best_row(hit, words))
+            answer = build(passages)
+            cost = self.cost(answer)
+            if cost <= self.max_tokens and (passages or not hits):
+                return answer
+            if not passages:
+                raise self.too_small()
+            used = sum(tokens_of(passage, self.tokenizer) for passage in passages)
+            room = min(room - 1, used * self.max_tokens // cost)  # locations and field names need some of the tokens
 
     def largest(self, build: Callable[[int], Answer], size: int) -> Answer:
         """The answer of `build` for the largest number up to `size` for which it fits.

@@ -1,0 +1,1 @@
+"""How do agents get to know the server for agents, and forget it again?"""
