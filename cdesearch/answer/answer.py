@@ -58,8 +58,8 @@ class Answer:
 def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:
     """Quote the sentences that answer the question best, or return an empty answer if no hit seems to answer it.
 
-    `passages` must be made from `hits`. The passages of the answer are in another order: those that it cites come first,
-    so that its citations are 1, 2, 3.
+    `passages` must be made from `hits`. In the answer they have another order: those that it cites come first, so that
+    its citations are 1, 2, 3.
     """
     quotes = extract(question, passages, corpus) if seem_to_answer(hits) else []
     cited = list(dict.fromkeys(quote.passage for quote in quotes))
