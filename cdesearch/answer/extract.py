@@ -30,6 +30,7 @@ MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only on
 # question's cosines with the context.
 WORDS_WEIGHT = 1.0  # multiplies the share of the question's words that a sentence contains
 PASSAGE_WEIGHT = 2.0  # multiplies the score of the passage, divided by that of the best passage
+FRAGMENT_PENALTY = 2.0  # of prose that does not end like a sentence, such as a caption
 MARGIN = 4.0  # a sentence is left out if its score is lower than the best one by more than this
 
 
@@ -132,7 +133,8 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     scores = scores + WORDS_WEIGHT * corpus.coverage(question, [one.text for one in candidates])
     best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])
-    chosen = _different(scores, vectors)
+    is_fragment = [one.kind == "prose" and not _END.search(one.text) for one in candidates]
+    chosen = _different(scores - FRAGMENT_PENALTY * np.array(is_fragment), vectors)
     order: dict[int, int] = {}
     for row in chosen:
         order.setdefault(candidates[row].passage, len(order))

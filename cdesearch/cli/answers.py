@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from rich.padding import Padding
 from rich.text import Text
 
 from cdesearch.answer.answer import NOTHING, Answer, quoted_answer
@@ -19,8 +18,6 @@ from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, open_console, printable
 
-INDENT = 4  # spaces
-MAX_SHOWN = 600  # characters of each passage that is shown instead of an answer
 TAB = 4  # the number of spaces that replace a tab
 
 _CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
@@ -47,14 +44,11 @@ class AnswerPrinter:
             self._console.print(self._styled(answer.text), soft_wrap=not self._console.is_terminal, end="")
 
     def end(self, answer: Answer, *, has_failed: bool) -> None:
-        """Print what follows an answer: its sources, or all passages if the language model has failed."""
+        """Print what follows an answer: its sources."""
         if self._has_text:
             self._console.print()
-        if has_failed:
-            self._passages(answer)
-            return
         if not answer.is_answered:
-            if not self._has_text:  # otherwise the language model has already said that it found no answer
+            if not self._has_text and not has_failed:  # the text of a model says itself that it found no answer
                 self._console.print(NOTHING)
             return
         if answer.cited:
@@ -65,18 +59,6 @@ class AnswerPrinter:
             self._note(f"{counted(answer.n_removed, 'citation')} removed: no passage has that number.")
         if answer.n_unsourced:
             self._note(f"{counted(answer.n_unsourced, 'sentence')} without a source.")
-
-    def _passages(self, answer: Answer) -> None:
-        for number, passage in enumerate(answer.passages, 1):
-            self._console.print()
-            self._console.print(self._source(answer, number))
-            shown = passage.text[:MAX_SHOWN] + (" …" if len(passage.text) > MAX_SHOWN else "")
-            for line in filter(str.strip, shown.splitlines()):
-                text = Text(printable(line.expandtabs(TAB)))
-                if self._console.is_terminal:
-                    self._console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
-                else:
-                    self._console.print(Text(" " * INDENT) + text)
 
     def _source(self, answer: Answer, number: int) -> Text:
         passage = answer.passages[number - 1]
