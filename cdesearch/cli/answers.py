@@ -55,6 +55,8 @@ class AnswerPrinter:
             self._console.print()
         for number in sorted(answer.cited):
             self._console.print(self._source(answer, number))
+        if has_failed:  # the error is the last line
+            return
         if answer.n_removed:
             self._note(f"{counted(answer.n_removed, 'citation')} removed: no passage has that number.")
         if answer.n_unsourced:
