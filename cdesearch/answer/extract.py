@@ -13,6 +13,7 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.search.passages import OMISSION, Passage
+from cdesearch.search.readable import lines_as_text
 from cdesearch.search.sentences import Kind, Sentence, split_sentences
 from cdesearch.store.vector_format import VectorFormat
 
@@ -23,6 +24,7 @@ MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 
 _MARKER = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
+_RULE = re.compile(r"\|[\s|:-]+")
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
 MAX_SENTENCES = 4
 MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only one of them is quoted
@@ -53,7 +55,13 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
     for number, passage in enumerate(passages):
         sentences = split_sentences(passage.text)
         for position, sentence in enumerate(sentences):
-            text = _shown(passage.text[sentence.start : sentence.end].removesuffix(OMISSION), sentence)
+            text = passage.text[sentence.start : sentence.end].removesuffix(OMISSION)
+            if sentence.kind != "code":
+                text = " ".join(filter(None, lines_as_text(passage.path, text.split("\n"))))
+            text = _shown(text, sentence)
+            following = sentences[position + 1] if position + 1 < len(sentences) else None
+            if following and _RULE.fullmatch(passage.text, following.start, following.end):
+                continue  # the head of a table
             if sentence.kind == "heading" or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):

@@ -32,3 +32,9 @@ def test_code_is_one_unit_without_its_fence_and_long_code_is_cut_after_a_line():
     (long,) = candidates_of([passage("```\n" + "stir(soup, 1)\n" * 100 + "```")])
     lines = long.text.removesuffix(OMISSION).split("\n")
     assert set(lines) == {"stir(soup, 1)"} and len(long.text) <= MAX_CHARACTERS + len(OMISSION)
+
+
+def test_markdown_is_quoted_as_text_and_the_head_of_a_table_is_not_quoted():
+    table = "| Tool | What it does |\n|---|---|\n| `saw` | **cuts** wood |"
+    found = candidates_of([passage(f"Use [the saw](saw.md) with `--care` only.\n\n{table}")])
+    assert [one.text for one in found] == ["Use the saw with --care only.", "saw · cuts wood"]
