@@ -187,6 +187,8 @@ def best_row(hit: Hit, words: Sequence[str]) -> int:
 
 def _passage(lines: Sequence[str], found: Sequence[frozenset[str]]) -> range:
     """The positions of at most PASSAGE_LINES lines that contain most of the words, without lines before the first."""
+    if lines and heading_of(lines[-1]) is not None and any(found[:-1]):  # what follows it is in the next chunk
+        lines, found = lines[:-1], found[:-1]
     if len(lines) <= PASSAGE_LINES:
         return range(len(lines))
 

@@ -79,6 +79,12 @@ def test_a_heading_that_is_shown_above_the_passage_is_no_part_of_it():
     assert len(shown_lines(hit_of(chunk), ["watering"], full=False, context=1)) == 4
 
 
+def test_a_passage_does_not_end_at_a_heading_whose_text_is_in_the_next_chunk():
+    chunk = Chunk("1", "a", None, 0, "a.md", "", (), "Water roses.\n\n## Pruning roses\n\n```sh", 0, 1, 5, None)
+    for query, shown in (("water", ["Water roses."]), ("pruning", ["Water roses.", "Pruning roses"])):
+        assert [line.text for line in shown_lines(hit_of(chunk), [query], full=False)] == shown
+
+
 def chunk_with(*lines):
     return Chunk("1", "a", None, 0, "a.txt", "", (), "\n".join(lines), 0, 1, len(lines), None)
 
