@@ -3,7 +3,7 @@
 import { hideAnswer, isQuestion, showAnswer } from "./answer.js";
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
-import { byId, counted, el, number } from "./dom.js";
+import { byId, counted, el, number, withCode } from "./dom.js";
 import { addHits } from "./hit.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, onChange, searched, state } from "./route.js";
@@ -163,7 +163,8 @@ async function showWelcome(index) {
       el("ul", {},
         el("li", {}, el("strong", {}, "Both"), " combines the evidence of meaning and words."),
         el("li", {}, el("strong", {}, "Meaning"), " finds passages even if they use other words."),
-        el("li", {}, el("strong", {}, "Words"), " finds exact names and error messages.")));
+        el("li", {}, el("strong", {}, "Words"), " finds exact names and error messages.")),
+      el("p", {}, withCode("`\"an exact phrase\"` must be found, `-word` must not, and `path:docs type:pdf` says where to look.")));
     byId("welcome").hidden = false;
   } catch (error) {
     if (own === sequence) showProblem(error);

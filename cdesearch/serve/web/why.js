@@ -30,10 +30,32 @@ export function whyButton(hit, asked, page) {
 
 function explanation(found, index) {
   return [
-    el("div", { class: "sides" }, meaning(found), words(found)),
-    found.context && found.mode !== "text" && context(found.context, index),
-    total(found),
-  ].filter(Boolean);
+    el("p", { class: "inshort" }, [found.mode !== "text" && nearness(found.dense), found.mode !== "dense" && shared(found.words)]
+      .filter(Boolean).join(" ")),
+    el("details", {},
+      el("summary", {}, "Details"),
+      el("div", { class: "sides" }, meaning(found), words(found)),
+      found.context && found.mode !== "text" && context(found.context, index),
+      total(found)),
+  ];
+}
+
+/** Says in a sentence how near the meaning is, by the distance from passages that were sampled without any query. */
+function nearness({ z }) {
+  const how = ["hardly nearer", "somewhat nearer", "clearly nearer", "much nearer"][Math.min(3, Math.max(0, Math.floor(z)))];
+  return `Its meaning is ${how} to the query than that of other passages here.`;
+}
+
+/** Says in a sentence which words of the query a passage contains. */
+function shared(list) {
+  const counted = list.filter((word) => word.chunks);
+  const here = counted.filter((word) => word.bm25);
+  if (!here.length) return "It contains no word of the query.";
+  const rarest = here.reduce((one, other) => (other.chunks < one.chunks ? other : one));
+  const rare = here.length > 1 ? `, of which “${rarest.word}” is the rarest` : "";
+  const all = here.length === counted.length ? `all ${here.length}` : `${here.length} of ${counted.length}`;
+  const which = counted.length === 1 ? `the word of the query, “${rarest.word}”` : `${all} words of the query: ${here.map(({ word }) => word).join(", ")}`;
+  return `It contains ${which}${rare}.`;
 }
 
 /** Lists the passages of the context to which the query attends most. */

@@ -185,6 +185,9 @@ def test_the_page_explains_missing_hits_and_shows_the_remedy_of_an_error(browser
 def test_the_evidence_of_a_hit_adds_up_to_its_score(browser):
     browser.open("/?q=prune+the+roses")
     browser.one(".hit .actions button").click()
+    short = browser.text(".why .inshort")
+    assert "nearer to the query" in short and "It contains all 2 words of the query: prune, roses" in short
+    browser.one(".why summary").click()
     *parts, score = map(float, re.findall(r"-?[\d.]+", browser.text(".why .total").replace("\u2212", "-")))
     assert len(parts) >= 2 and sum(parts) == pytest.approx(score, abs=0.016)
     assert browser.text(".hit .score").split()[-1] == f"{score:.2f})"
@@ -206,6 +209,7 @@ def test_the_context_that_the_query_attends_to_is_listed(browser, axe, notes, cl
                 browser.appear(theme=theme)
                 browser.open("/?q=prune+the+roses")
                 browser.one(".hit .actions button").click()
+                browser.one(".why summary").click()
                 browser.one(".why .total")
                 shares = [float(share.text.rstrip("%")) for share in browser.every(".why .context .share")]
                 assert len(shares) == 6 and shares == sorted(shares, reverse=True)
@@ -231,6 +235,7 @@ def test_html_in_files_is_shown_as_text(browser):
     assert hit.text.startswith("kitchen/<img src=x onerror=alert(5)>.txt")
     assert "<script>alert(2)</script>" in browser.text(".hit:first-child .passage")
     browser.one(".hit .actions button").click()
+    browser.one(".why summary").click()
     browser.one(".why .total")
     hit.click()
     assert "<img src=x onerror=alert(1)>" in browser.text(".chunk.is-hit")
@@ -271,6 +276,7 @@ def test_axe_finds_no_serious_accessibility_problem(browser, axe, theme, rules):
         open_view(browser, address)
         if "=pruning" in address:
             browser.one(".hit .actions button").click()
+            browser.one(".why summary").click()
             browser.one(".why .total")
         findings += serious(browser, axe, rules, address)
     browser.open("/?q=start+engine+fuel")
