@@ -25,6 +25,7 @@ export function startDocument() {
 function update() {
   if (state.view !== "document") {
     open = "";
+    byId("view-document").replaceChildren();
     return;
   }
   const key = JSON.stringify([state.document, state.chunk, state.of || state.index]);
@@ -74,7 +75,7 @@ function page(part, root) {
       before = Math.min(MAX_AROUND, before + STEP);
       show({ keep: `chunk-${chunks[0].chunk}` });
     }),
-    el("div", { class: "chunks" }, chunks.map((chunk, i) => section(chunk, part, trailOf(chunks[i - 1])))),
+    el("div", { class: "chunks" }, sections(part, chunks)),
     more("Show later passages", left, left > 0 && after < MAX_AROUND, () => {
       after = Math.min(MAX_AROUND, after + STEP);
       show({ keep: `chunk-${chunks.at(-1).chunk}` });
@@ -88,6 +89,9 @@ function more(text, count, isShown, onclick) {
 }
 
 const trailOf = (chunk) => (chunk ? chunk.trail.join(" › ") : "");
+
+/** Returns the elements of consecutive chunks of a part of a document. */
+export const sections = (part, chunks) => chunks.map((chunk, i) => section(chunk, part, trailOf(chunks[i - 1])));
 
 function section(chunk, part, trailBefore) {
   const words = wordsOf(state.q);

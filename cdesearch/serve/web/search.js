@@ -5,6 +5,7 @@ import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
 import { byId, counted, el, number, withCode } from "./dom.js";
 import { addHits } from "./hit.js";
+import { previewFirst } from "./preview.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, onChange, searched, state } from "./route.js";
 
@@ -91,6 +92,7 @@ async function search(offset) {
     if (own !== sequence) return;
     showHits(answer, asked, offset, (hit) => corpus.roots?.[hit.index] ?? corpus.root);
     summarise(answer);
+    if (!offset) previewFirst();
     const isAsked = !offset && answer.answered && asked.mode === "hybrid" && !asked.type && isQuestion(asked.q);
     if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
   } catch (error) {

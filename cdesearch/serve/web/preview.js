@@ -1,0 +1,57 @@
+// The preview beside the hits on wide screens: the passage of the hit that has the focus, with its neighbours.
+
+import { get } from "./api.js";
+import { sections } from "./document.js";
+import { byId, el } from "./dom.js";
+import { pathOf } from "./place.js";
+import { onChange, state } from "./route.js";
+
+const AROUND = 2; // passages on each side
+const DELAY = 120; // milliseconds that the pointer rests on a hit
+const wide = matchMedia("(min-width: 1240px)");
+
+let timer = 0;
+let shown = ""; // the address of the hit that is previewed
+
+export function startPreview() {
+  byId("hits").addEventListener("focusin", (event) => preview(linkOf(event.target)));
+  byId("hits").addEventListener("mouseover", (event) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => preview(linkOf(event.target)), DELAY);
+  });
+  wide.addEventListener("change", previewFirst);
+  onChange(hide);
+}
+
+/** Previews the first hit. Call it when the hits of a search are shown. */
+export function previewFirst() {
+  hide();
+  preview(document.querySelector("#hits a.open"));
+}
+
+const linkOf = (target) => target.closest("a.open") ?? target.closest(".also li, .hit")?.querySelector("a.open");
+
+function hide() {
+  if (state.view === "search" && state.q.trim() && wide.matches) return;
+  shown = "";
+  byId("preview").hidden = true;
+}
+
+async function preview(link) {
+  if (!link || !wide.matches || link.href === shown) return;
+  shown = link.href;
+  const target = new URL(link.href).searchParams;
+  const path = target.get("document").split("/").map(encodeURIComponent).join("/");
+  const asked = { chunk: target.get("chunk"), index: target.get("of") || target.get("index"), around: AROUND };
+  try {
+    const part = await get(`documents/${path}`, asked);
+    if (shown !== link.href) return;
+    const box = byId("preview");
+    box.replaceChildren(el("h2", {}, pathOf(part.path)), ...sections(part, part.chunks));
+    box.hidden = false;
+    const hit = box.querySelector(".is-hit");
+    box.scrollTop = hit ? hit.offsetTop - box.clientHeight / 4 : 0;
+  } catch {
+    byId("preview").hidden = true; // opening the hit shows the error
+  }
+}
