@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass, field, replace
 from io import BufferedIOBase, BytesIO
 from math import inf
 from pathlib import PurePosixPath
+from time import process_time
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 from indexer.formats.byproducts import secret_rule
 
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
-MOST_FAILED = 10  # parts of a file that may end a worker, until all other parts are left out
+MOST_FAILED = 10  # parts of a file that may end a worker, until all parts after them are left out
 LEAST = 100  # characters for which a document in a part counts at least
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
 
@@ -116,6 +117,54 @@ class LeftOut:
         return f"{self.n_lines:,} {self.unit}{'s' if self.n_lines > 1 else ''} left out: {self.problems}"
 
 
+@dataclass(slots=True)
+class Parts:
+    """The parts of a file that is read, such as attachments: which of them are left out, and how long they take.
+
+    A file is read again without a part that has ended its worker. What comes before this part has been passed on
+    already, and must be read as before. So whether another part is read depends on the others only if it comes later.
+    """
+
+    failed: Mapping[str, str] = field(default_factory=dict)  # how parts have ended a worker
+    most_seconds: float = inf
+    seconds: float = 0.0  # of the processor for all parts, also when the file was read before
+    tell: Callable[[str, float], None] = lambda *_: None  # is called with the part that is read now, and `seconds`
+    _numbers: list[int] = field(default_factory=lambda: [0])  # of the last part of the file, of the last one in it, ...
+    _since: float = 0.0
+
+    def begin(self) -> str:
+        """Begin the next part, which may be inside another one; returns why it is left out instead, or ""."""
+        self._measure()
+        self._numbers[-1] += 1
+        part = _ordered(self._numbers)
+        reason = self.failed.get(part, "")
+        if part > max(self.failed, default=""):
+            if len(self.failed) >= MOST_FAILED:
+                reason = f"{MOST_FAILED} others have failed"
+            elif self.seconds > self.most_seconds:
+                reason = f"the others took longer than {self.most_seconds:,.0f} s"
+        if not reason:
+            self._numbers.append(0)
+            self.tell(part, self.seconds)
+        return reason
+
+    def end(self) -> None:
+        """End the part that was begun last."""
+        self._measure()
+        self._numbers.pop()
+        self.tell(_ordered(self._numbers[:-1]), self.seconds)
+
+    def _measure(self) -> None:
+        now = process_time()
+        self.seconds += now - self._since if len(self._numbers) > 1 else 0.0
+        self._since = now
+
+
+def _ordered(numbers: list[int]) -> str:
+    """Numbers as a text that is ordered as they are; "" for none."""
+    return "/".join(f"{number:09}" for number in numbers)
+
+
 @dataclass(frozen=True, slots=True)
 class OpenFile:
     """A file that a format reads."""
@@ -130,9 +179,7 @@ class OpenFile:
     is_in_archive: bool = False
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     progress: Callable[[], None] = lambda: None  # a format that takes long for a file calls it again and again
-    part: str = ""  # where it is in other files, as an attachment or in an archive; "" for a file of its own
-    enter: Callable[[str], None] = lambda _: None  # is called with each part that is read, and with `part` after it
-    failed: Mapping[str, str] = field(default_factory=dict)  # how parts that are left out have ended a worker
+    parts: Parts = field(default_factory=Parts)
 
     @property
     def name(self) -> str:
@@ -165,15 +212,13 @@ def read_part(
 
     Whatever cannot be read, even if it ends the worker, is left out of `file` and counted.
     """
-    part, unit = f"{file.part or file.path}#{name}", "file" if inside.is_in_archive else "part"
+    unit = "file" if inside.is_in_archive else "part"
     found: list[Document] = []
-    if part in file.failed or len(file.failed) >= MOST_FAILED:
-        reason = file.failed.get(part, f"{MOST_FAILED} others have failed")
+    if reason := file.parts.begin():
         file.left_out.add(name, f"could not be read: {reason}", unit)
         return found
-    file.enter(part)
     try:
-        opened = replace(inside, part=part, stream=BytesIO(data()), left_out=LeftOut())
+        opened = replace(inside, stream=BytesIO(data()), left_out=LeftOut())
         for document in read(opened):
             most -= max(len(document.text), LEAST)
             if most < 0:
@@ -189,7 +234,7 @@ def read_part(
         problem = f"cannot be read: its parser failed ({type(error).__name__})"
     if problem:
         file.left_out.add(name, problem, unit)
-    file.enter(file.part)
+    file.parts.end()
     return found
 
 

@@ -18,6 +18,8 @@ class Limits:
 
     seconds: float = 60  # without progress, which is a new chunk or, in files of records, a byte read
     part_seconds: float = 20  # for an attachment, or a file in an archive, which is then left out of its file
+    parts_seconds: float = 300  # for all of them in a file, and a second more for each `bytes_per_second` of the file
+    bytes_per_second: int = 100_000
     memory_bytes: int = 2_000_000_000  # in addition to what a worker needs before it reads a file; only on Linux
     # A small file may contain a huge text, because it is compressed or because Parquet stores a repeated value once.
     characters: int = 200_000_000  # of text in one document, and in all documents of a small file

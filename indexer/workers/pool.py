@@ -3,9 +3,11 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 from cdesearch.processors import available_processors
 from indexer.files.outcome import Source
@@ -25,6 +27,31 @@ def worker_count(sources: Sequence[Source]) -> int:
     """How many processes are worth starting, at most one per core."""
     worth = 1 + sum(source.size for source in sources) // BYTES_PER_WORKER
     return min(available_processors(), len(sources), worth)
+
+
+class _Once:
+    """Passes on what is told about a file once, although the file is read again from its start after a failure."""
+
+    def __init__(self, put: Callable[[Message], None]) -> None:
+        self._put = put
+        self._hashes: list[int] = []  # of the messages that were passed on
+        self.n_read = 0  # messages since the start of the file
+        self.file_hash: str | None = None
+        self.has_ended = False
+        self.has_changed = False  # whether another message came than when the file was read before
+
+    def add(self, message: Message) -> None:
+        """Pass a message on, unless it was passed on before."""
+        if self.has_ended or self.has_changed or n_ended(message) > 1:  # the worker is not what it was
+            return
+        said = hash((str(message.header), message.chunks, message.documents))
+        if self.n_read < len(self._hashes):
+            self.has_changed = said != self._hashes[self.n_read]
+        else:
+            self.has_ended, self.file_hash = n_ended(message) == 1, message.header["files"][-1]["hash"]
+            self._hashes.append(said)
+            self._put(message)
+        self.n_read += 1
 
 
 class Pool:
@@ -166,53 +193,46 @@ class Pool:
 
     def _read(self, worker: Worker | None, number: int) -> Worker | None:
         """Have a worker read the files of a task, and each alone if it fails; returns a worker that can read more."""
-        task, failed = self._tasks[number], dict[str, str]()
+        task = self._tasks[number]
         if len(task) > 1:
             worker = worker or self._started()
             messages: list[Message] = []
-            is_whole = self._answers(worker, task, messages.append, failed)
+            is_whole = self._answers(worker, [described(source, {}) for source in task], messages.append)
             if is_whole and sum(map(n_ended, messages)) == len(task):
                 for message in messages:
                     self._put(number, message)
                 return worker
-            self._fail(worker, failed)
+            self._fail(worker)
             worker = None
         for source in task:
-            worker = self._read_alone(worker or self._started(), source, number, dict(failed))
+            worker = self._read_alone(worker or self._started(), source, number)
         return worker
 
-    def _read_alone(self, worker: Worker, source: Source, number: int, failed: dict[str, str]) -> Worker | None:
-        """Read a file, and again without a part of it that has ended the worker: what came before is the same."""
-        has_ended, file_hash, n_put, n_again = False, None, 0, 0
-
-        def put(message: Message) -> None:
-            nonlocal has_ended, file_hash, n_put, n_again
-            n_again -= 1
-            if not has_ended and n_ended(message) <= 1 and n_again < 0:  # else the worker is not what it was
-                has_ended, file_hash = n_ended(message) == 1, message.header["files"][-1]["hash"]
-                n_put += 1
-                self._put(number, message)
-
-        while not self._answers(worker, [source], put, failed):
-            n_failed, reason = len(failed), self._fail(worker, failed)
-            if has_ended or len(failed) == n_failed:
+    def _read_alone(self, worker: Worker, source: Source, number: int) -> Worker | None:
+        """Read a file, and again without each part of it that has ended the worker."""
+        told = _Once(partial(self._put, number))
+        failed, reason = dict[str, str](), "its process failed"
+        can_go_on = self._answers(worker, [described(source, failed)], told.add)
+        while not can_go_on:
+            reason = self._fail(worker)
+            is_final = told.has_ended or told.has_changed or len(failed) == MOST_FAILED
+            if is_final or worker.part in ("", *failed):
                 break
-            worker, n_again = self._started(), n_put
-        else:
-            return worker
-        if not has_ended:
-            ended = {"reason": f"could not be read: {reason}"}
-            file = {"hash": file_hash, "n_chunks": 0, "n_documents": 0, "ended": ended}
+            failed[worker.part], seconds, worker = reason, worker.seconds, self._started()
+            told.n_read = 0
+            can_go_on = self._answers(worker, [described(source, failed, seconds)], told.add)
+        if not told.has_ended:
+            ended = {"reason": "changed while it was read" if told.has_changed else f"could not be read: {reason}"}
+            file = {"hash": told.file_hash, "n_chunks": 0, "n_documents": 0, "ended": ended}
             self._put(number, Message({"files": [file]}))
-        return None
+        return worker if can_go_on else None
 
-    def _answers(
-        self, worker: Worker, task: Sequence[Source], put: Callable[[Message], None], failed: Mapping[str, str]
-    ) -> bool:
+    def _answers(self, worker: Worker, files: list[dict[str, Any]], put: Callable[[Message], None]) -> bool:
         """Pass on what a worker reads in some files; returns whether it has read them and can read more."""
         if self._reading is None or not (worker.is_ready or self._set_up(worker, self._reading)):
             return False
-        worker.send(Message({"files": [described(source, failed) for source in task]}))
+        worker.part = ""
+        worker.send(Message({"files": files}))
         while (message := worker.receive()) is not None:
             kind = message.header.get("kind")
             if kind in ("free", "retired"):
@@ -220,7 +240,7 @@ class Pool:
             if kind == "read":
                 put(message)
             elif kind == "part":
-                worker.part = str(message.header.get("part"))
+                worker.part, worker.seconds = str(message.header.get("part")), float(message.header.get("seconds", 0))
         return False
 
     def _set_up(self, worker: Worker, reading: Reading) -> bool:
@@ -231,13 +251,11 @@ class Pool:
         worker.is_ready = worker.receive() is not None
         return worker.is_ready
 
-    def _fail(self, worker: Worker, failed: dict[str, str]) -> str:
-        """End a worker that has failed, and return why, in `failed` too; raises CdesearchError if it never began."""
+    def _fail(self, worker: Worker) -> str:
+        """End a worker that has failed, and return why; raises CdesearchError if it never began."""
         reason = self._collect(worker)
         if not worker.is_ready:
             raise cannot_start(reason)
-        if worker.part and len(failed) < MOST_FAILED:
-            failed[worker.part] = reason
         return reason
 
     def _put(self, number: int, message: Message) -> None:

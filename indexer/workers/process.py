@@ -64,7 +64,8 @@ class Worker:
         self.killed_because: str | None = None
         self.awaited: Stopwatch | None = None  # measures the time until its next message
         self.is_ready = False  # whether it has received its settings
-        self.part = ""  # the attachment, or file in an archive, that it reads now
+        self.part = ""  # the number of the attachment, or file in an archive, that it reads now
+        self.seconds = 0.0  # that all parts of the file have taken
         detached = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000200}
         try:
             self._process = subprocess.Popen(

@@ -63,11 +63,11 @@ def tasks_of(sources: Iterable[Source]) -> list[list[Source]]:
     return tasks
 
 
-def described(source: Source, failed: Mapping[str, str]) -> dict[str, Any]:
-    """A file in a task, and which parts of it are left out, and why."""
+def described(source: Source, failed: Mapping[str, str], seconds: float = 0.0) -> dict[str, Any]:
+    """A file in a task, why parts of it are left out, and how long its parts have taken when it was read before."""
     top = str(source.top) if source.top is not None else None
     task = {"file": source.location, "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
-    return task | {"top": top, "is_wanted": source.is_wanted, "failed": failed}
+    return task | {"top": top, "is_wanted": source.is_wanted, "failed": failed, "seconds": seconds}
 
 
 def n_ended(message: Message) -> int:

@@ -27,7 +27,7 @@ from cdesearch.words.known import ENGLISH
 from indexer.documents.chunk import Chunker
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
-from indexer.formats.format import Document, GeneratedError, LeftOut, OpenFile, UnreadableError
+from indexer.formats.format import Document, GeneratedError, LeftOut, OpenFile, Parts, UnreadableError
 from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of, is_packed, read
 from indexer.workers.limits import Reading, bound_memory, data_bytes, die_with
@@ -108,7 +108,9 @@ class Reader:
         retire = is_ignored = has_text = False
         outbox.begin(None)
         try:
-            has_text = self._read(source, outbox, left_out, chosen, file["failed"])
+            most = self.limits.parts_seconds + source.size / self.limits.bytes_per_second
+            parts = Parts(file["failed"], most, file["seconds"], outbox.enter)
+            has_text = self._read(source, outbox, left_out, chosen, parts)
         except UnreadableError as error:
             reason = str(error)
             is_ignored = isinstance(error, GeneratedError)
@@ -128,9 +130,7 @@ class Reader:
         outbox.end({"reason": reason, "is_ignored": is_ignored, "note": note, "columns": sorted(chosen)})
         return retire
 
-    def _read(
-        self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str], failed: dict[str, str]
-    ) -> bool:
+    def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str], parts: Parts) -> bool:
         """Send the contents of a file, and return whether it has text."""
         name = PurePosixPath(source.path).name
         with open_regular(source.file, source.top, outbox.progress) as file:
@@ -155,8 +155,7 @@ class Reader:
                 is_wanted=source.is_wanted,
                 has_ocr=self._reading.has_ocr,
                 progress=outbox.progress,
-                enter=outbox.enter,
-                failed=failed,
+                parts=parts,
             )
             for n_records, document in enumerate(read(opened), start=1):
                 if len(document.text) > self.limits.characters:
@@ -209,10 +208,10 @@ class _Outbox:
             self._last_sent = time.monotonic()
             send(self._answers, Message({"kind": "working"}))
 
-    def enter(self, part: str) -> None:
-        """Tell the parent which part of a file is read from now on; "" for none."""
+    def enter(self, part: str, seconds: float) -> None:
+        """Tell the parent which part of a file is read from now on, "" for none, and how long all have taken."""
         self.part, self._last_sent = part, time.monotonic()
-        send(self._answers, Message({"kind": "part", "part": part}))
+        send(self._answers, Message({"kind": "part", "part": part, "seconds": seconds}))
 
     def add(self, chunk: Chunk) -> None:
         """Add a chunk of the document that is being split, by default in the language of the chunk before it."""

@@ -4,6 +4,7 @@ import ctypes
 import os
 import sys
 import threading
+import time
 
 from indexer.formats.code import PlainText
 from indexer.formats.format import UnreadableError
@@ -27,8 +28,9 @@ def behave(file):
     file.stream.seek(0)
     if word == "HANG":
         threading.Event().wait()
-    elif word == "SPIN":
-        while True:
+    elif word in ("SPIN", "BUSY"):
+        end = time.process_time() + 0.7
+        while word == "SPIN" or time.process_time() < end:
             pass
     elif word == "CRASH":
         ctypes.string_at(0)

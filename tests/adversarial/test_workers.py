@@ -1,6 +1,7 @@
 """A file that makes its worker hang, crash or use too much memory is skipped, and all others are read."""
 
 import gzip
+import io
 import json
 import os
 import select
@@ -8,13 +9,14 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from email.message import EmailMessage
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from read_by_workers import outcomes, sources_of
+from read_by_workers import outcomes, reading, sources_of
 
 from cdesearch.progress import Silent
 from indexer import job
@@ -24,6 +26,7 @@ from indexer.formats.format import MOST_FAILED
 from indexer.settings import Options
 from indexer.workers import process
 from indexer.workers.limits import Limits
+from indexer.workers.pool import Pool
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
 LIMITS = Limits(seconds=4, part_seconds=2, memory_bytes=600_000_000)
@@ -96,6 +99,64 @@ def test_a_mail_stays_whole_however_many_of_its_attachments_end_the_worker(tmp_p
     texts = [row["text"] for message in read for row in message.chunks.to_pylist()]
     assert reasons == {"a.eml": None} and "the dog" in texts[0] and "the sun" not in "".join(texts)
     assert f"{MOST_FAILED + 3} parts left out" in read[-1].parts[-1].ended.note
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("n_bad", [MOST_FAILED - 1, MOST_FAILED])
+@pytest.mark.parametrize("name", ["a.zip", "a.mbox"])
+def test_what_precedes_parts_that_end_the_worker_is_read_once_however_many_they_are(
+    tmp_path, hostile, tiny_tokenizer, name, n_bad
+):
+    """They come after the first message with chunks, and one has the name of a part before it."""
+    words = [f"w{number}" for number in range(300)] + ["LEAVE"] * n_bad + ["last"]
+    file = tmp_path / name
+    if name == "a.zip":
+        file.write_bytes(archive_of(*words))
+    else:
+        mails = [mail_of(f"body{number}", word.encode()) for number, word in enumerate(words)]
+        mails += [mail_of(f"body{number}") for number in range(len(words), 600)]
+        file.write_bytes(b"".join(b"From a\n" + mail + b"\n" for mail in mails))
+    reasons, read = outcomes([source_of(file)], tiny_tokenizer, 1, LIMITS)
+    texts = " ".join(row["text"] for message in read for row in message.chunks.to_pylist()).split()
+    found = Counter(text for text in texts if text.startswith(("w", "body", "last")))
+    expected = [*words[:300], *(["last"] if n_bad < MOST_FAILED else [])]
+    expected += [f"body{number}" for number in range(600)] if name == "a.mbox" else []
+    assert (reasons, found) == ({name: None}, Counter(expected))
+    n_left_out = len(words) - 300 - (n_bad < MOST_FAILED)
+    assert read[-1].parts[-1].ended.note.startswith(f"{n_left_out} ")
+    n_chunks = sum(row["n_chunks"] for message in read for part in message.parts for row in part.documents)
+    assert n_chunks == sum(message.chunks.num_rows for message in read)
+
+
+def archive_of(*texts):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number, text in enumerate(texts):
+            archive.writestr(zipfile.ZipInfo(f"{number % 299}.txt"), text)
+    return stream.getvalue()
+
+
+def test_the_parts_of_a_file_have_a_time_together_in_which_those_that_are_read_again_count(
+    tmp_path, hostile, tiny_tokenizer
+):
+    (tmp_path / "a.zip").write_bytes(archive_of("the moon", "BUSY cat", "LEAVE", "the sun", "the dog"))
+    _, read = outcomes([source_of(tmp_path / "a.zip")], tiny_tokenizer, 1, Limits(parts_seconds=1))
+    texts = [row["text"].partition("\n")[2] for message in read for row in message.chunks.to_pylist()]
+    assert texts == ["the moon", "BUSY cat"]
+    note = read[-1].parts[-1].ended.note
+    assert note.startswith("3 files left out: ") and note.count("the others took longer than 1 s") == 2
+
+
+def test_a_file_that_changes_before_it_is_read_again_is_skipped(tmp_path, hostile, tiny_tokenizer):
+    file = tmp_path / "a.zip"
+    file.write_bytes(archive_of("the moon", "SPIN", "the sun"))
+    with Pool(1) as workers:
+        read = workers.read([source_of(file)], reading(tiny_tokenizer, LIMITS))
+        next(read)
+        (tmp_path / "b.zip").write_bytes(archive_of("the cat"))
+        (tmp_path / "b.zip").replace(file)
+        last = list(read)[-1]
+    assert last.parts[-1].ended.reason == "changed while it was read"
 
 
 def source_of(file):
