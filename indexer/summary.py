@@ -15,7 +15,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import Place
 from cdesearch.terminal import counted, open_console, printable
-from indexer.files.outcome import UNKNOWN_FORMAT
+from indexer.formats.unknown import UNKNOWN_FORMAT
 from indexer.plan import Plan
 from indexer.staleness import advice
 

@@ -44,7 +44,7 @@ class Odt(Format):
         if CONTENT not in package.names and STYLES in package.names:  # a template that consists of styles alone
             yield converted_document(file.path, title, "")
             return
-        texts = (text for text in _blocks(_body(package, "text")) if text.strip())
+        texts = (text for text in _blocks(_body(file, package, "text")) if text.strip())
         yield converted_document(file.path, title, "\n\n".join([*texts, *_margins(package)]))
 
 
@@ -55,7 +55,7 @@ class Odp(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODP")
-        body = _body(package, "presentation")
+        body = _body(file, package, "presentation")
         slides = [_slide(page) for page in body.iterchildren("{*}page")]
         if slides:
             slides[0].blocks.extend(dict.fromkeys(one.text or "" for one in body.iterchildren(*DECLARED)))
@@ -69,7 +69,7 @@ class Ods(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = _package(file, "ODS")
-        sheets = _sheets(package, _margins(package))
+        sheets = _sheets(file, package, _margins(package))
         yield from sheet_documents(file, title_of(package, "meta.xml", file), sheets)
 
 
@@ -81,19 +81,25 @@ def _package(file: OpenFile, kind: str) -> Package:
     return package
 
 
-def _body(package: Package, kind: str) -> Any:
+def _body(file: OpenFile, package: Package, kind: str) -> Any:
     body = package.xml(CONTENT).find(f"{{*}}body/{{*}}{kind}")
     if body is None:
         raise package.broken()
-    return _with_objects(package, body)
+    return _with_objects(file, package, body)
 
 
-def _with_objects(package: Package, parent: Any) -> Any:
-    """The element, in which the charts and other documents that the package contains stand where they are shown."""
+def _with_objects(file: OpenFile, package: Package, parent: Any) -> Any:
+    """The element, in which the charts and other documents that the package contains stand where they are shown.
+
+    Those that cannot be read are left out of `file` and counted.
+    """
     for shown in list(parent.iter("{*}object")):
         name = posixpath.normpath(f"{unquote(attribute(shown, 'href'))}/{CONTENT}")
         if name != CONTENT and name in package.names:
-            shown.extend(package.xml(name).findall("{*}body"))
+            try:
+                shown.extend(package.xml(name).findall("{*}body"))
+            except UnreadableError as error:
+                file.left_out.add(posixpath.dirname(name), f"cannot be read: {error}", "part")
     return parent
 
 
@@ -196,7 +202,7 @@ def _margins(package: Package) -> list[str]:
     return list(dict.fromkeys(text for text in texts if sum(map(str.isalpha, text)) > len("Page")))
 
 
-def _sheets(package: Package, margins: list[str]) -> Iterator[tuple[str, list[Row]]]:
+def _sheets(file: OpenFile, package: Package, margins: list[str]) -> Iterator[tuple[str, list[Row]]]:
     """The name and the rows of each sheet. After the rows follow the texts of shapes, and in one sheet `margins`."""
     rows: list[Row] = []
     name, number, depth = "", 1, 0
@@ -213,9 +219,9 @@ def _sheets(package: Package, margins: list[str]) -> Iterator[tuple[str, list[Ro
                 yield name, rows
         elif local_name(element) == "shapes":
             if event == "end":
-                margins = [*(text for text in _blocks(_with_objects(package, element)) if text.strip()), *margins]
+                margins = [*(text for text in _blocks(_with_objects(file, package, element)) if text.strip()), *margins]
         elif event == "end" and depth == 1:
-            if cells := list(_cells(_with_objects(package, element))):
+            if cells := list(_cells(_with_objects(file, package, element))):
                 rows.append((number, cells))
             number = min(number + _repeats(element, "number-rows-repeated"), MAX_ROW)
 

@@ -12,7 +12,7 @@ from indexer.formats.configuration import Sections, YamlFile
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
-from indexer.formats.format import Document, Format, OpenFile, ReadFile, UnreadableError, suffix_of
+from indexer.formats.format import Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.json_file import Canvas, JsonFile, JsonLines, Notebook
 from indexer.formats.mail import START, Mail, Mailbox, is_mail
@@ -49,18 +49,8 @@ _ATTACHED: tuple[Format, ...] = (  # what a message or a PDF may have attached, 
 )  # fmt: skip
 
 
-def _reader_in_archive(name: str) -> ReadFile | None:
-    return read if is_known(name) else None
-
-
 def _attached_to_mail(name: str) -> Format | None:
     return _ZIP if suffix_of(name) in _ZIP.suffixes else _attached_format(name)
-
-
-_ZIP = Zip(_reader_in_archive)
-_MAIL, _MAILBOX = Mail(_attached_to_mail), Mailbox(_attached_to_mail)
-FORMATS: tuple[Format, ...] = (*_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), _ZIP, Tar(_reader_in_archive))
-_SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))
 
 
 def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
@@ -129,3 +119,9 @@ def _find(name: str, formats: Sequence[Format]) -> Format | None:
     if inner is None and "." in stem.strip(".") and suffix_of(stem) == "":
         inner = PLAIN_TEXT  # a page of the manual such as `cat.1.gz`, or an old log such as `cat.log.2.gz`
     return Compressed(inner) if inner is not None else None
+
+
+_ZIP = Zip(read, is_known)
+_MAIL, _MAILBOX = Mail(_attached_to_mail), Mailbox(_attached_to_mail)
+FORMATS: tuple[Format, ...] = (*_ATTACHED, _MAIL, _MAILBOX, OutlookMessage(_MAIL), _ZIP, Tar(read, is_known))
+_SUFFIXES = frozenset().union(*(one.suffixes for one in FORMATS))

@@ -11,8 +11,9 @@ from sample_files import MAILBOX, MESSAGE
 from walked import found, items, left_out
 
 from cdesearch.builders import UnreadFile
-from indexer.files.outcome import MOST_BYTES, Source, reads_as_text
+from indexer.files.outcome import Source
 from indexer.formats.format import GeneratedError
+from indexer.formats.unknown import MOST_BYTES, reads_as_text
 
 PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
 CODE = 'sub greet {\n    my ($name) = @_;\n    print "Hello, $name\\n" if defined $name;\n}\n' * 40

@@ -1,12 +1,14 @@
 """Archives: the paths of the files in them, and what is left out and counted."""
 
+import io
 import struct
 import tarfile
+import zipfile
 
 import pytest
 from old_office_files import excel
 from read_bytes import read_bytes
-from sample_files import FOLDER, tar, zipped
+from sample_files import FOLDER, MAILBOX, tar, zipped
 
 from indexer.formats import archive
 from indexer.formats.format import LeftOut, UnreadableError
@@ -31,7 +33,7 @@ def documents(name, data):
 def test_a_file_in_an_archive_is_a_document_below_its_path(name):
     found, left_out = documents(name, PACKED[name])
     assert [(one.id, one.path, one.has_lines) for one in found] == [(f"{name}/{path}",) * 2 + (True,) for path in PATHS]
-    assert left_out == ""
+    assert left_out == "1 file left out: file e.bin cannot be read: unknown format .bin"
 
 
 def test_records_of_a_file_in_an_archive_keep_their_names():
@@ -41,13 +43,53 @@ def test_records_of_a_file_in_an_archive_keep_their_names():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", ["../b.md", "a/../b.md", "/b.md", ".b/c.md", "..\\b.md", "__MACOSX/b.md", "node_modules/b.md", "b.min.js"]
-)
-def test_names_that_leave_the_archive_and_files_of_programs_are_ignored(name):
-    for suffix, pack in (("zip", zipped), ("tar", tar)):
-        found, left_out = documents(f"a.{suffix}", pack({name: b"the cat", "b.md": b"the dog"}))
-        assert ([one.text for one in found], left_out) == (["the dog"], "")
+BOTH = pytest.mark.parametrize(("suffix", "pack"), [("zip", zipped), ("tar", tar)])
+TEXT = b"The cat sleeps on the mat.\n" * 1000
+READ = {  # each with the path of its document in the archive
+    "NOTES": "NOTES", "docs/plan": "docs/plan", "data.foo": "data.foo", "n.txt ": "n.txt ", "/x/a.txt": "x/a.txt",
+    "a//b.txt": "a/b.txt", "./c.txt": "c.txt", "d\\e.txt": "d/e.txt",
+}  # fmt: skip
+SAID = {
+    "../b.md": (TEXT, "is not read: its name leads out of the archive"),
+    "a/..\\b.md": (TEXT, "is not read: its name leads out of the archive"),
+    "b.foo": (TEXT * 40, "cannot be read: unknown format .foo"),
+    "b.dat": (b"\0\1" * 99, "cannot be read: unknown format .dat"),
+}
+IGNORED = {
+    **dict.fromkeys([".b/c.md", "__MACOSX/b.md", "node_modules/b.md", "b.min.js", "b.png"], TEXT),
+    "program": b"\x7fELF\0\1\2" * 99,
+    "b.crt": b"-----BEGIN CERTIFICATE-----\n",
+}
+
+
+@BOTH
+def test_files_are_read_that_are_read_in_a_folder(suffix, pack):
+    found, left_out = documents(f"a.{suffix}", pack({**dict.fromkeys(READ, TEXT), "Inbox": MAILBOX}))
+    paths = dict.fromkeys(one.path.removeprefix(f"a.{suffix}/") for one in found)
+    assert ([*paths], left_out) == ([*READ.values(), "Inbox"], "")
+
+
+@BOTH
+@pytest.mark.parametrize("name", [*SAID, *IGNORED])
+def test_names_that_leave_the_archive_and_what_is_no_text_is_said_and_what_a_folder_ignores_is_ignored(
+    suffix, pack, name
+):
+    data, problem = SAID.get(name) or (IGNORED[name], "")
+    found, left_out = documents(f"a.{suffix}", pack({name: data, "b.md": b"the dog"}))
+    shown = name.replace("\\", "/")
+    said = f"1 file left out: file {shown} {problem}" if problem else ""
+    assert ([one.text for one in found], left_out) == (["the dog"], said)
+
+
+def test_links_and_folders_of_an_archive_are_not_read():
+    link = zipfile.ZipInfo("link")
+    link.external_attr = 0o120777 << 16
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(link, "b.md")
+        archive.writestr("folder/", "")
+        archive.writestr("b.md", "the dog")
+    assert [one.text for one in documents("a.zip", stream.getvalue())[0]] == ["the dog"]
 
 
 def test_what_cannot_be_read_is_counted():

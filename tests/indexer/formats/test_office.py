@@ -217,6 +217,26 @@ def test_the_text_of_a_box_follows_its_paragraph():
     assert document.text == "Right of it, and below\n\nHelp\n\nHelp"
 
 
+SHOWN = '<draw:frame><draw:object xmlns:x="urn:x" x:href="./A"/></draw:frame>'
+CELL = "<table:table-row><table:table-cell><text:p>The bear</text:p>{}</table:table-cell></table:table-row>"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind", "body"),
+    [
+        ("odt", "text", f"<text:p>The bear</text:p><text:p>{SHOWN}</text:p>"),
+        ("ods", "spreadsheet", f'<table:table table:name="S">{CELL.format(SHOWN)}</table:table>'),
+        ("odp", "presentation", f"<draw:page><text:p>The bear</text:p>{SHOWN}</draw:page>"),
+    ],
+)
+def test_a_broken_object_of_opendocument_is_left_out_and_counted(suffix, kind, body):
+    left_out = LeftOut()
+    data = zipped({**open_document(kind, body), "A/content.xml": b"<unclosed"})
+    (document,) = documents(f"a.{suffix}", data, left_out)
+    assert "The bear" in document.text
+    assert str(left_out) == f"1 part left out: part A cannot be read: broken {suffix.upper()}"
+
+
 def test_a_chart_of_opendocument_has_its_titles_series_and_categories_without_its_numbers():
     def cell(text, kind="string"):
         return f'<table:table-cell office:value-type="{kind}"><text:p>{text}</text:p></table:table-cell>'

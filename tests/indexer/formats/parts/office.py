@@ -389,6 +389,8 @@ ARCHIVE_PARTS = [
         {
             "text files": lambda sentence: zipped({"notes/a.md": sentence.encode()}),
             "documents": lambda sentence: zipped({"a/a.docx": docx(f"<w:p>{run(sentence)}</w:p>")}),
+            "text of unknown formats": lambda sentence: zipped({"a.tmpl": sentence.encode()}),
+            "text without suffix": lambda sentence: zipped({"NOTES": sentence.encode()}),
         },
         {
             "hidden files": lambda sentence: zipped({"a.md": b"a", ".b/a.md": sentence.encode()}),
@@ -397,6 +399,7 @@ ARCHIVE_PARTS = [
         },
     ),
     Part("Archives (.tar)", "text files", ".tar", in_tar("./notes/a.md")),
+    Part("Archives (.tar)", "text files with the root in their names", ".tar", in_tar("/home/notes/a.md")),
     Part("Archives (.tar)", "compressed by gzip", ".tar.gz", in_tar("a.md", "w:gz")),
     Part("Archives (.tar)", "compressed by gzip with one suffix", ".tgz", in_tar("a.md", "w:gz")),
     Part("Archives (.tar)", "compressed by bzip2", ".tar.bz2", in_tar("a.md", "w:bz2")),
