@@ -39,8 +39,8 @@ _PAGE = re.compile(
     r"\b(?:page|pg\.|p\.|seite|página|pagina|sida|side|strana|стр\.)\s*(?:\d+|[ivxlc]+\b)"
     rf"{_OF_ALL}|\b\d+\s*\|\s*p\s?a\s?g\s?e\b|第\s*\d+\s*[页頁ペ]", re.IGNORECASE,
 )  # fmt: skip
-_NUMBER = re.compile(rf"(\W*(?:[A-Z][-.–]?|\d\d?[-.–])??)(\d+|\b[ivxlc]+\b){_OF_ALL}\W*", re.IGNORECASE)
-_APART = re.compile(r"\t|\s[|•·–—-]\s")
+_NUMBER = re.compile(rf"(\W*(?:[A-Z][-.\u2013]?|\d\d?[-.\u2013])??)(\d+|\b[ivxlc]+\b){_OF_ALL}\W*", re.IGNORECASE)
+_APART = re.compile(r"\t|\s[|•·\u2013\u2014-]\s")
 _EDGE = re.compile(r"(?<=^\d) |(?<=^\d\d) |(?<=^\d\d\d) | (?=\S+$)")
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
