@@ -21,7 +21,7 @@ _PRIVATE_KEY = re.compile(
     rf"(?:{_SEPARATOR}[A-Za-z0-9+/=]{{16,100}}(?![\w+/]))+)"
     r"|Private-Lines: \d+(?:\s+[A-Za-z0-9+/=]{40,64}(?![\w+/]))+(?:\s+[A-Za-z0-9+/]{2,64}={1,2})?"
 )
-_OPENED = re.compile(rf"{_BEGIN}(?!.*PRIVATE KEY)", re.DOTALL)
+_OPENED = re.compile(rf"(?:BEGIN|END)\s{_NAME}(?!.*PRIVATE KEY)", re.DOTALL)  # END, if the newest row is the first
 _HEADER = re.compile(r"[A-Z][\w-]+: [^\n]*\n")
 _SIGN = re.compile(r"[^\w+/=…]")
 _LETTERS = re.compile(r"[\w+/=]{32,}|…")  # of a key, or what stands for them if there are many
@@ -34,7 +34,7 @@ class PrivateKeys:
     def __init__(self, left_out: LeftOut) -> None:
         """Count the keys in `left_out`."""
         self._left_out = left_out
-        self._is_open = False  # whether a key begins in the last record, so that its lines may follow
+        self._is_open = False  # whether the last record has one mark of a key, so that its lines may follow
         self._is_counted = False
 
     def without(self, document: Document) -> Document:

@@ -99,7 +99,8 @@ def test_lines_below_a_private_key_keep_their_numbers():
 
 
 def test_a_private_key_whose_lines_are_records_is_left_out_and_said():
-    lines = ["before", *WHOLE[:4], WHOLE[-1], "after", f"the hash {BODY[0]}"]
+    key = [*WHOLE[:4], WHOLE[-1]]
+    lines = ["before", *key, "after", *reversed(key), "again", f"the hash {BODY[0]}"]
     rows = [{"n": n, "what": line} for n, line in enumerate(lines)]
     pq.write_table(pa.Table.from_pylist(rows), parquet := BytesIO())
     table = "".join(f"{row['n']},{row['what']}\n" for row in rows)
@@ -110,5 +111,5 @@ def test_a_private_key_whose_lines_are_records_is_left_out_and_said():
     }.items():
         documents = [*read_bytes(name, data, left_out=(left_out := LeftOut()))]
         shown = [f"{one.text} {one.fields}" for one in documents]
-        assert ["MIIE" in text for text in shown] == [False] * 7 + [True], name
-        assert left_out.n_lines == 1 and "after" in shown[6]
+        assert ["MIIE" in text for text in shown] == [False] * 13 + [True], name
+        assert left_out.n_lines == 2 and "after" in shown[6] and "again" in shown[12]
