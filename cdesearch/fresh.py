@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cdesearch.search.together import Together
 
 SECONDS = 0.5  # in which the files of an index must have been checked
-AGAIN_SECONDS = 1.0
+AGAIN_SECONDS = 0.3
 UNCHECKED = (
     "This answer may lack changes of files, because there was no time to check them all. `cdesearch watch` keeps a"
     " large index up to date."

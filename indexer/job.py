@@ -124,7 +124,7 @@ class BuildJob(BuildInputs):
         if self.vectors.keeps_first_stage:
             cache.tidy(n_chunks, lambda: self._keys(building, tables))
         self._finish(building, replace(manifest, drift=drift), None if self.vectors.keeps_first_stage else cache)
-        if self.base is None and self.target.place == self.folder and n_chunks >= LEAST_CHUNKS:
+        if self.base is None and self.target.place == self.folder:
             record_built(self.folder)
         return cache.embedded
 

@@ -1,6 +1,7 @@
 """Make the index of the working directory when a query finds none: after a question, or without one if it is small."""
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -31,7 +32,12 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
     one to be indexed by itself, or the user declines; SystemExit with the exit code of a build that has failed.
     """
     folder = Path.cwd()
-    if not _is_suitable(folder) or (indexes_below(folder) and not yes):
+    if reason := _unsuitable(folder):
+        raise IndexNotFoundError(
+            f"There is no index here, and a query never indexes {reason}.",
+            "Go into a folder of your files, or name an index with --index.",
+        )
+    if indexes_below(folder) and not yes:
         raise missing
     found = BUILDER.survey(folder)
     if not found.n_files or not (yes or _agrees(missing, folder, found)):
@@ -62,11 +68,14 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
         _say(f"The index is completed in the background (process {process.pid}). This answer is by words.")
 
 
-def _is_suitable(folder: Path) -> bool:
-    """Whether this is a folder of the user that is neither the root of a file system nor contains the home folder."""
+def _unsuitable(folder: Path) -> str | None:
+    """Which kind of folder this is that no query indexes by itself; None for other folders of the user."""
     home = real(Path(os.path.expanduser("~")))  # noqa: PTH111 (Path.home fails without a home folder)
-    is_root = is_mount(folder) or home.is_relative_to(real(folder))
-    return not is_root and is_own(folder.stat()) and os.access(folder, os.W_OK)
+    if home.is_relative_to(real(folder)):
+        return "a home folder or a folder above it"
+    if is_mount(folder):
+        return "the root of a disk"
+    return None if is_own(folder.stat()) and os.access(folder, os.W_OK) else "a folder that is not yours to write into"
 
 
 def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
@@ -82,8 +91,8 @@ def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
         question = f"This folder has no index yet, and one takes {_about(found.seconds)}. Index {work}?"
         return agrees(question, default=True, err=True)
     if found.n_files > MOST_FILES or found.n_bytes > 1e6 * MOST_MB:
-        limit = f"Without --yes, at most {MOST_FILES:,} files and {MOST_MB} MB are indexed; this folder has {amount}."
-        remedy = f"Run `cdesearch index .`, or add --yes to index the folder first. {limit}"
+        limit = f"A query indexes at most {MOST_FILES:,} files and {MOST_MB} MB without a question; there are {amount}."
+        remedy = f"Run `cdesearch index {printable(shlex.quote(str(folder)))}` first. {limit}"
         raise IndexNotFoundError(missing.cause, remedy)
     _say(f"This folder has no index yet. Indexing {work} takes {_about(found.seconds)}.")
     return True

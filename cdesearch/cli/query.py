@@ -78,7 +78,12 @@ def _opened(options: QueryOptions, *, may_build: bool) -> tuple[dict[str, Index]
         return open_each((None,)), True
     except IndexNotFoundError as missing:
         if not options.yes and used_places():
-            return open_used(), False
+            opened = open_used()
+            names = printable(", ".join(opened))
+            _note(
+                f"This folder has no index (`cdesearch index .` makes one). Those of your list are searched: {names}."
+            )
+            return opened, False
         if not may_build:
             raise
         from cdesearch.cli.first_index import build_first_index

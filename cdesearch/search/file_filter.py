@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cdesearch.store.index import Index
 
 _AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
+_MONTH = re.compile(r"[0-9]{4}(?:-[0-9]{2})?")  # or a year
 _SECONDS = re.compile(r"@-?[0-9]{1,12}")
 _FIRST, _END = -(10**10), 10**11  # seconds since 1970: in the years 1653 and 5138
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
@@ -123,8 +124,8 @@ def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
 def time_of(text: str) -> int:
     """The time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01, in seconds since 1970.
 
-    A date is midnight of the local time zone. A number after `@` is the result itself. Raises QueryError for any other
-    text.
+    A date is midnight of the local time zone, and a year or month the first of its days. A number after `@` is the
+    result itself. Raises QueryError for any other text.
     """
     from datetime import datetime, timedelta  # most queries need no time, and importing it takes longer than parsing
 
@@ -135,11 +136,11 @@ def time_of(text: str) -> int:
         if age is not None:
             found = datetime.now() - timedelta(minutes=int(age[1]) * _MINUTES[age[2]])
         else:
-            found = datetime.fromisoformat(text)
+            found = datetime.fromisoformat(f"{text}-01-01"[:10] if _MONTH.fullmatch(text) else text)
         return int(found.timestamp())
     except (ValueError, OverflowError, OSError):
         raise QueryError(
-            f"{text[:40]!r} is neither an age nor a date.", "Examples are 30min, 12h, 7d, 2w and 2026-11-01."
+            f"{text[:40]!r} is neither an age nor a date.", "Examples are 30min, 12h, 7d, 2w, 2026-11-01 and 2026-11."
         ) from None
 
 

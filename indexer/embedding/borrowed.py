@@ -23,8 +23,8 @@ from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool
 
 FILE = "built.json"
-MOST_PLACES = 50  # the latest ones
-LEAST_CHUNKS = 1_000  # two cores embed fewer in less than 20 s
+MOST_PLACES = 200  # the latest ones
+LEAST_CHUNKS = 1_000  # of both indexes; two cores embed fewer in less than 20 s
 LEAST_SHARE = 0.5  # of the texts, so that the weights of tokens are those of a similar corpus
 ROWS = 10_000  # that are in memory at the same time
 
@@ -61,11 +61,13 @@ def borrow(spool: Spool, cache: EmbeddingCache, encoder: Encoder, own: Path) -> 
 
 def _lenders(keys: set[str], fingerprint: str, own: Path) -> Iterator[tuple[Index, list[int]]]:
     """Yield each other index of the same model, with the rows of its vectors of these texts."""
-    for place in _built():
+    for place in built_places():
         with suppress(CdesearchError, OSError):  # it was removed, or cannot be read
             index = Index(place)
-            is_alike = index.manifest.is_complete and index.manifest.model_fingerprint == fingerprint
-            if place == own or not is_alike or not index.vectors.keeps_first_stage or foreign_owner(place) is not None:
+            manifest = index.manifest
+            is_alike = manifest.is_complete and manifest.model_fingerprint == fingerprint
+            has_vectors = manifest.n_chunks >= LEAST_CHUNKS and index.vectors.keeps_first_stage
+            if place == own or not is_alike or not has_vectors or foreign_owner(place) is not None:
                 continue
             with index.checks.reading_tables():
                 n_rows = index.first_stage.count_rows()
@@ -74,15 +76,19 @@ def _lenders(keys: set[str], fingerprint: str, own: Path) -> Iterator[tuple[Inde
 
 
 def record_built(place: Path) -> None:
-    """Remember a new index, whose vectors later ones may borrow. If the cache cannot be written, nothing is stored."""
+    """Remember a new index, whose vectors later ones may borrow, and which `clear --everything` removes.
+
+    If the cache cannot be written, nothing is stored.
+    """
     with suppress(CdesearchError, OSError):
         folder = user_cache()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        places = [str(place), *(str(one) for one in _built() if one != place)]
+        places = [str(place), *(str(one) for one in built_places() if one != place)]
         replace_file(folder / FILE, json.dumps(places[:MOST_PLACES], indent=2) + "\n")
 
 
-def _built() -> list[Path]:
+def built_places() -> list[Path]:
+    """The indexes that builds of this user have made, the latest first."""
     with suppress(CdesearchError, OSError, ValueError, msgspec.MsgspecError):
         return [Path(text) for text in msgspec.json.decode((user_cache() / FILE).read_bytes(), type=list[str])]
     return []

@@ -28,7 +28,7 @@ from indexer.embedding.spool import KEY, Spool
 from indexer.generations.generation import new_generation, swap_in
 from indexer.generations.tables import Tables
 
-STAGED_FROM = 1000  # chunks; two cores embed fewer in less than 20 s, so a stage would be useless
+STAGED_FROM = 300  # chunks; two cores embed fewer in about five seconds, so a stage would be useless
 SECONDS = 15.0  # from one stage to the next, at least: embedding one window takes about as long
 COST_SHARE = 0.04  # the largest share of the time until the next stage that writing a stage may take
 

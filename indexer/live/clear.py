@@ -61,16 +61,17 @@ def _ask(question: str, what: str, *, yes: bool) -> None:
     """Raise InputError unless the user agrees to the removal."""
     if yes:
         return
+    outcome = f"{what} was not removed" if what else "Nothing was removed"
     if not sys.stdin.isatty():
-        raise InputError(f"{what} was not removed, because only a terminal can be asked.", "Add --yes.")
+        raise InputError(f"{outcome}, because only a terminal can be asked.", "Add --yes.")
     if not typer.confirm(question):
-        raise InputError(f"{what} was not removed.", "Answer y, or add --yes.")
+        raise InputError(f"{outcome}.", "Answer y, or add --yes.")
 
 
 def _forget(*, yes: bool) -> None:
-    """Remove the user's own indexes of the list, and then all that other folders of the user hold.
+    """Remove the indexes that the user has made or listed, and then all that other folders of the user hold.
 
-    An index that does not exist or belongs to another user is only dropped from the list. Raises CdesearchError.
+    An index that does not exist or belongs to another user is only forgotten. Raises CdesearchError.
     """
     from cdesearch.cli.agents.command import forget_agents
     from cdesearch.cli.hits.opening import state_folder
@@ -80,13 +81,16 @@ def _forget(*, yes: bool) -> None:
     from cdesearch.store.trust import trust_file
     from cdesearch.store.used import list_file, used_places
     from cdesearch.terminal import printable
+    from indexer.embedding.borrowed import built_places
     from indexer.generations.lock import remove_index
 
-    places = [place for place in used_places() if isinstance(place, Path)]
+    listed = (place for place in used_places() if isinstance(place, Path))
+    places = [place for place in dict.fromkeys([*listed, *built_places()]) if place.is_dir()]
     cache, state, run = user_cache(), state_folder(), runtime_folder()
-    kept = f"the list of them, your confirmations, the entries of agents, {cache} and {state}"
-    what = f"the indexes of `cdesearch indexes` ({len(places):,}), {kept}"
-    _ask(f"Remove {printable(what)}? The indexed files and your settings stay.", "Nothing", yes=yes)
+    kept = f"your list of indexes, your confirmations, the entries of agents, {cache} and {state}"
+    what = f"{len(places):,} {'index' if len(places) == 1 else 'indexes'}, {kept}"
+    shown = "".join(f"\n  {printable(str(place))}" for place in places)
+    _ask(f"Remove {printable(what)}? The indexed files and your settings stay.{shown}\n", "", yes=yes)
     forget_agents()
     for place in places:
         with suppress(IndexNotFoundError, IndexUntrustedError):
@@ -102,4 +106,4 @@ def _forget(*, yes: bool) -> None:
                 one.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"{error.filename} cannot be removed ({error.strerror}).", "Remove it by hand.") from None
-    typer.echo(f"Removed {printable(what)}. `cdesearch clear FOLDER` removes other indexes.")
+    typer.echo(f"Removed {printable(what)}.")

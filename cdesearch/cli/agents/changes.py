@@ -95,18 +95,24 @@ def additions(client: Client) -> list[Change]:
     return changes
 
 
+def was_changed(client: Client) -> bool:
+    """Whether `additions` have put something into the files of this agent."""
+    return not _insertions().keys().isdisjoint(map(str, (client.file, client.skill)))
+
+
 def removals(client: Client) -> list[Change]:
     """The changes that undo those of `additions`, and leave what others have changed since; raises InputError."""
     known, changes = _insertions(), []
     before = _read(client.file)
+    own = known.get(str(client.file))
     if before is not None and NAME.encode() in before:
         with _explained(client.file):
-            after = _taken_out(client, before, known.get(str(client.file)))
+            after = _taken_out(client, before, own)
             if after != before:
                 changes.append(Change(client.file, before, after))
     if client.skill is not None and (skill := _read(client.skill)) is not None:
-        own = known.get(str(client.skill))
-        if skill.decode(errors="replace") == (own.text if own else SKILL):
+        put = known.get(str(client.skill))
+        if skill.decode(errors="replace") == (put.text if put else SKILL):
             changes.append(Change(client.skill, skill, None))
     return changes
 
@@ -178,7 +184,7 @@ def _read(file: Path) -> bytes | None:
 def _write(file: Path, text: bytes) -> None:
     """Replace a file atomically, with the permissions that it has; a new one is private."""
     mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
-    fresh = file.with_name(f"{file.name}.{NAME}")
+    fresh = file.with_name(f"{file.name}.{NAME}-{os.getpid()}")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
         stream.write(text)

@@ -38,10 +38,11 @@ def install_agent(
 
 def forget_agents() -> None:
     """Undo the changes for every agent; raises CdesearchError."""
-    from cdesearch.cli.agents.changes import removals
+    from cdesearch.cli.agents.changes import removals, was_changed
 
-    for name in NAMES:
-        make(removals(client_of(name)))
+    for client in map(client_of, NAMES):
+        if was_changed(client):  # an entry that the user wrote stays
+            make(removals(client))
 
 
 def make(changes: "Sequence[Change]") -> None:

@@ -95,6 +95,11 @@ def _build_first() -> None:
             build_first_index(missing, yes=False)
         except SystemExit:  # stderr has the reason
             raise missing from None
+        except IndexNotFoundError as error:
+            if "--index" not in error.remedy:
+                raise
+            remedy = "Name the folder of an index after `cdesearch mcp` in the configuration of the agent."
+            raise IndexNotFoundError(error.cause, remedy) from None
 
 
 async def _serve(opened: "ServedIndexes") -> None:

@@ -47,8 +47,8 @@ def test_more_than_the_limit_is_indexed_only_if_the_user_says_so(folder, monkeyp
     monkeypatch.setattr(first_index, "MOST_FILES", 5)
     run = cdesearch("the moon", *arguments, "--mode", "text", cwd=folder, code=0 if made else 2)
     assert (folder / ".cdesearch").exists() is made
-    limit = "Without --yes, at most 5 files and 5 MB are indexed; this folder has 6 files (0.0 MB)."
-    assert made or f"add --yes to index the folder first. {limit}\n" in run.stderr
+    limit = "A query indexes at most 5 files and 5 MB without a question; there are 6 files (0.0 MB)."
+    assert made or f"Run `cdesearch index {folder}` first. {limit}\n" in run.stderr
 
 
 def test_no_folder_is_indexed_by_mistake(folder, tmp_path, monkeypatch):
@@ -60,8 +60,10 @@ def test_no_folder_is_indexed_by_mistake(folder, tmp_path, monkeypatch):
     assert "Name one in it: --index pets." in cdesearch("moon", cwd=folder, code=2).stderr
     missing = IndexNotFoundError("There is no index.", "Make one.")
     monkeypatch.setenv("HOME", str(tmp_path / "empty" / "me"))
-    for where in ("/", "/proc", tmp_path / "empty", tmp_path):
-        with chdir(where), pytest.raises(IndexNotFoundError, match="Make one"):
+    above = "a home folder or a folder above it"
+    places = {"/": above, "/proc": "the root of a disk", tmp_path / "empty": above, tmp_path: above}
+    for where, kind in places.items():
+        with chdir(where), pytest.raises(IndexNotFoundError, match=f"a query never indexes {kind}"):
             build_first_index(missing, yes=True)
     assert not (tmp_path / ".cdesearch").exists()
 

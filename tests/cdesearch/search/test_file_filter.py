@@ -41,6 +41,14 @@ def test_files_that_were_modified_since_a_time_are_searched(opened, days):
     assert found(opened, since=f"@{int(time.time() - days * DAY)}") == expected
 
 
+def test_a_year_and_a_month_begin_with_their_first_day():
+    assert time_of("2026") == time_of("2026-01") == time_of("2026-01-01") and time_of("2026-11") == time_of(
+        "2026-11-01"
+    )
+    with pytest.raises(QueryError, match="neither an age nor a date"):
+        time_of("2026-13")
+
+
 def test_paths_types_and_times_restrict_a_search_together(opened):
     assert found(opened) == set(AGES)
     assert found(opened, type=".py") == {"b.PY", "sub/c.py"}

@@ -196,6 +196,9 @@ def test_a_file_that_cannot_be_understood_is_not_touched(agent, text, reason, ho
 def test_an_entry_of_the_same_name_stays(home):
     client = prepared("cursor", '{"mcpServers": {"cdesearch": {"command": "mine"}}}')
     assert additions(client) == [] and len(removals(client)) == 1
+    before = client.file.read_text()
+    forget_agents()  # as `clear --everything`
+    assert client.file.read_text() == before
 
 
 def test_a_skill_that_the_user_has_changed_stays(home):

@@ -156,7 +156,7 @@ def test_the_first_call_indexes_a_small_folder(tmp_path, n_files, arguments):
 
     found = in_session(command_with(*arguments, cwd=tmp_path), ask)
     is_built = n_files == 1 and not arguments
-    assert ("0.md" if is_built else "Run `cdesearch index .`" if n_files > 1 else "`cdesearch index") in text_of(found)
+    assert ("0.md" if is_built else "Run `cdesearch index /" if n_files > 1 else "`cdesearch index") in text_of(found)
     assert found.is_error is not is_built and (tmp_path / ".cdesearch").exists() is is_built
 
 
