@@ -21,10 +21,10 @@ _MARK_AFTER = re.compile(
     r"(?:(?:(?<=[^\W\d_]{2})(?<!\b[cdkmnµμ]m)(?<!\bft)(?<!\bin)|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"])"
     r"|(?<=\b(?:19|20)\d\d)|(?<=%))\d{1,3}|(?<=[^\W\d_]{3})[ivx]{1,4})(?!\w)"
 )
-_NUMBER_AT_EDGE = re.compile(r"^(?:\S*\d|[ivxlc]+)\s|\s(?:\S*\d|[ivxlc]+)$")  # perhaps that of the page, after a gap
+_PAGE_NUMBER = re.compile(r"\S*\d|[ivxlc]+")
 _BLANKS = re.compile(r"\s+")
 # Of fonts without names for their characters, as LaTeX makes, pdfium returns the codes of ff, fi, fl, ffi and ffl.
-_LIGATURE = re.compile(r"(?<=[^\W\d_])[\x1b-\x1f]|[\x1b-\x1f](?=[^\W\d_])")
+_LIGATURE = re.compile(r"[\x1b-\x1f](?:(?=[^\W\d_])|(?<=[^\W\d_].))")
 _ALEFS, _LAM = "\u0627\u0623\u0625\u0622", "\u0644"
 
 # Also the names that the fonts of TeX and the free versions of Times and Palatino have.
@@ -73,9 +73,9 @@ def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> lis
                     is_at_left = segment.left - left + 2 * segment.size < right - segment.right
                     shown = direction.logical(places.ordered(span), is_at_left=is_at_left)
                     segment = segment._replace(text=shown)
-                runs = places.runs(span) if _NUMBER_AT_EDGE.search(segment.text) else []
-                is_apart = len(runs) > 1 and any(" " not in text[slice(*run)] for run in (runs[0], runs[-1]))
-                segments.append(segment._replace(is_apart=True) if is_apart else segment)
+                elif places.has_number_apart(span):
+                    segment = segment._replace(is_apart=True)
+                segments.append(segment)
     return segments
 
 
@@ -129,11 +129,23 @@ class _Places:
         start, end = line
         found = []
         for blanks in _BLANKS.finditer(self._text, start, end):
-            gap = self._edges(blanks.end())[0] - self._edges(blanks.start() - 1)[1]
-            if gap > WIDE_GAP * self._size or gap < -self._size:
+            if self._is_wide(blanks.span()):
                 found.append((start, blanks.start()))
                 start = blanks.end()
         return [*found, (start, end)]
+
+    def has_number_apart(self, line: _Span) -> bool:
+        """Whether a wide gap is after a number at the begin of a line, or before one at its end."""
+        first, last = self._text.find(" ", *line), self._text.rfind(" ", *line)
+        words = (first, (line[0], first)), (last, (last + 1, line[1]))
+        return first >= 0 and any(
+            _PAGE_NUMBER.fullmatch(self._text, *word) and self._is_wide((blank, blank + 1)) for blank, word in words
+        )
+
+    def _is_wide(self, blanks: _Span) -> bool:
+        """Whether blanks in a line are a wide gap, or lead back in it."""
+        gap = self._edges(blanks[1])[0] - self._edges(blanks[0] - 1)[1]
+        return gap > WIDE_GAP * self._size or gap < -self._size
 
     def segment(self, span: _Span) -> Segment | None:
         """The text with its place; None if it is outside the page."""
