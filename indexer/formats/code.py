@@ -19,8 +19,8 @@ _GENERATED = re.compile(
     re.IGNORECASE,
 )
 _PRIVATE_KEY = re.compile(
-    r"\s*(?:[\[{].*?\"(?:private_?key|key)\"\s*:\s*\")?"  # also of an account, in JSON
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\s)",
+    r"\s*(?:[\[{].*?\"(?:private_?key|key)\"\s*:\s*\")?"  # also of an account, in JSON; no sentence
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\s)(?!\s*[a-z]{1,15}[,;:]? [a-z])",
     re.DOTALL | re.IGNORECASE,
 )
 

@@ -76,7 +76,7 @@ def _texts(parent: Any, styles: Mapping[str, str], notes: Notes) -> Iterator[str
             elif name.endswith("Reference"):
                 texts.append(notes.pop((name.removesuffix("Reference"), attribute(one, "id")), ""))
             else:
-                texts.append(alternative_text(attribute(one, "descr") or attribute(one, "alt")))
+                texts.append(alternative_text(*(attribute(one, name) for name in ("title", "descr", "alt"))))
         yield from (text for text in texts if text.strip())
 
 

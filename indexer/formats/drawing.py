@@ -29,14 +29,14 @@ def paragraphs(parent: Any) -> Iterator[str]:
 
 
 def alternative_texts(parent: Any) -> list[str]:
-    """The descriptions of pictures and other objects below an element, each once."""
-    found = (alternative_text(attribute(one, "descr")) for one in parent.iter("{*}cNvPr"))
+    """The titles and descriptions of pictures and other objects below an element, each once."""
+    found = (alternative_text(attribute(one, "title"), attribute(one, "descr")) for one in parent.iter("{*}cNvPr"))
     return list(dict.fromkeys(filter(None, found)))
 
 
-def alternative_text(text: str) -> str:
-    """The description of a picture for people who cannot see it; "" if it is the name of the file."""
-    return "" if _FILE_NAME.search(text) else text.strip()
+def alternative_text(*texts: str) -> str:
+    """The title and description of a picture for people who cannot see it, without the name of the file."""
+    return "\n".join(dict.fromkeys(text.strip() for text in texts if text.strip() and not _FILE_NAME.search(text)))
 
 
 def _chart_text(chart: Any) -> str:

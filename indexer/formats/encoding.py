@@ -55,6 +55,7 @@ _NUL, _NULS = re.compile(rb"\0+"), re.compile(rb"\0{8,}")  # and what a crash le
 # \x08 makes letters bold in pages of a manual, \x1a ends old DOS files, \x1b colours logs
 _CONTROL = re.compile(rb"[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
 ENCODED = 1000  # letters of Base64 without a blank are no text
+KEY_MARKS = "KEY-----", "-----END"  # without a blank between them if line ends are written as \\n
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
 _DRAWING = re.compile(r"data:image/svg\+xml[\w;=-]{0,99},[ ]?(?:<|%3C)svg\b", re.IGNORECASE)
 _DRAWING_END = re.compile(r"(?:</|%3C/)svg(?:>|%3E)", re.IGNORECASE)
@@ -148,8 +149,14 @@ def without_data(text: str) -> str:
     if any(_HALF_IN_LINES.match(text, start) for start in sampled):
         text = _IN_LINES.sub(lambda found: "\n…" + "\n" * (found[0].count("\n") - 1), f"\n{text}")[1:]
     if any(_HALF_ENCODED.match(text, start) for start in sampled):
-        return _ENCODED.sub("…", text)
+        return _ENCODED.sub(_without_letters, text)
     return text
+
+
+def _without_letters(found: re.Match[str]) -> str:
+    """What stands for letters of Base64: the marks of a key remain, so that it can be known as one."""
+    is_key = found[0].startswith(KEY_MARKS[0]) and found[0].endswith(KEY_MARKS[1])
+    return "…".join(KEY_MARKS) if is_key else "…"
 
 
 def _without_drawings(text: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NAVIGATION = (
     "script, style, noscript, template, nav, iframe, button, select option:not([selected]), datalist, "
+    "rt, rp, "  # how the letters of a word are read, which would divide it
     "svg title, svg desc, svg defs, svg metadata, "  # the names of icons, and what others refer to
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .linenos, "
     ".navheader, .navfooter, .nav-panel, .docnav, .breadcrumb, .breadcrumbs"  # DocBook, Texinfo, Publican
@@ -38,7 +39,7 @@ VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
-APART = {"option", "text", "tspan"}  # the texts of a choice and of a drawing, which blanks separate
+APART = {"option", "text", "tspan", "button", "select"}  # blanks separate them from others
 TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
 NEAR = 20  # at most so many elements are between code and the table row that holds it
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check all open elements at each
@@ -136,6 +137,7 @@ class _Writer:
         self._cells: list[str] = []
         self._n_characters = 0  # in `_parts`, without white space
         self._anchors: dict[int, str] = {}  # by the number of characters before each
+        self._meanings = set[str]()  # of abbreviations, each of which is written once
         self.heading = ""
 
     def text(self) -> str:
@@ -182,6 +184,8 @@ class _Writer:
                     self._put("\n\n")
                     outermost = child.mem_id
                 open_nodes.append((child, child.iter(include_text=True)))
+            elif child.tag in APART and outermost is not None:
+                self._text(" ")
 
     def _enter(self, node: "LexborNode") -> None:
         tag = node.tag or ""
@@ -210,7 +214,7 @@ class _Writer:
             self._text(f" {node.attributes.get('value') or node.attributes.get('placeholder') or ''} ")
         if tag in APART:
             self._text(" ")
-        if tag in ("img", "figure"):
+        if tag in ("img", "figure", "area"):
             says = dict.fromkeys(node.attributes.get(name) for name in ("alt", "title"))
             self._text("".join(f" {text} " for text in says if text))
 
@@ -223,6 +227,10 @@ class _Writer:
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
+        title = node.attributes.get("title") if tag == "abbr" else None
+        if title and title not in self._meanings:
+            self._meanings.add(title)
+            self._text(f" ({title})")
         if self._code_of is not None:
             if node.mem_id == self._code_of:
                 self._end_code()

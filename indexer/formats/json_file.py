@@ -204,7 +204,7 @@ class JsonLines(Format):
 
     def _rows(self, file: OpenFile) -> Iterator[Row]:
         lacking: UnreadableError | None = None  # the error of the first line that lacks a chosen column
-        n_lacking = 0
+        n_lacking = n_read = 0
         n_rows = 0  # including those that are left out, so that correcting one changes no id
         for number, line in enumerate(stream_lines(file.stream, MAX_LINE), start=1):
             if len(line) > MAX_LINE:
@@ -221,8 +221,9 @@ class JsonLines(Format):
                 lacking, n_lacking = lacking or error, n_lacking + 1
                 file.left_out.add(number, f"has {error}")
             else:
+                n_read += 1
                 yield n_rows, number, found, [*row.items()]
-        if n_rows and file.left_out.n_lines == n_rows:
+        if n_rows and not n_read:
             if lacking is not None and n_lacking == n_rows:
                 raise lacking  # the file is of another kind, and its first line says so
             none = f"none of its {n_rows:,} lines can be read: " if n_rows > 1 else ""

@@ -177,7 +177,7 @@ def _checked(data: bytes) -> Message:
 
 
 def _leaves(message: Message) -> Iterator[Message | str]:
-    """The parts that contain no other parts, and the headers of a message inside the message."""
+    """The parts that contain no other parts, and the headers of a message inside the message or of a report."""
     if not message.is_multipart():
         yield message
         return
@@ -187,6 +187,8 @@ def _leaves(message: Message) -> Iterator[Message | str]:
         yield from _chosen([leaf for part in parts for leaf in _leaves(part)])
         return
     for part in parts:
+        if kind == "message/delivery-status":
+            yield "\n".join(f"{name}: {_decoded(str(value)[:MAX_HEADER])}" for name, value in part.raw_items())
         if kind == "message/rfc822":
             yield "\n".join(filter(None, [_header(part, "Subject"), _headers(part)]))
         yield from _leaves(part)

@@ -33,9 +33,19 @@ CAPTION = re.compile(r"(?:figure|fig\.|table|listing|algorithm|abbildung|abb\.|t
 COMPOUND = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _DIVIDED = re.compile(rf"\w{HYPHEN}$")
 _LEADERS = re.compile(r"(?:\s?\.){5,}")
-_NUMBER = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+_OF_ALL = r"(?:\s*(?:/|of|von|de|di|sur|van|av|af|z|из)\s*\d+)?"  # pages
+# The number of a page beside a word for it, one that stands alone, and what separates it from a title
+_PAGE = re.compile(
+    r"\b(?:page|pg\.|p\.|seite|página|pagina|sida|side|strana|стр\.)\s*(?:\d+|[ivxlc]+\b)"
+    rf"{_OF_ALL}|\b\d+\s*\|\s*p\s?a\s?g\s?e\b|第\s*\d+\s*[页頁ペ]", re.IGNORECASE,
+)  # fmt: skip
+_NUMBER = re.compile(rf"(\W*(?:[A-Z][-.\u2013]?|\d\d?[-.\u2013])??)(\d+|\b[ivxlc]+\b){_OF_ALL}\W*", re.IGNORECASE)
+_APART = re.compile(r"\t|\s[|•·\u2013\u2014-]\s")
+_EDGE = re.compile(r"(?<=^\d) |(?<=^\d\d) |(?<=^\d\d\d) | (?=\S+$)")
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
-_Key = tuple[int, str]  # the height in points, and the text with each number replaced
+# The height in points, the text, perhaps without the number of the page, and how far it is from the number in the file
+_Key = tuple[int, str, int]
 
 
 def rows_of(segments: Sequence[Segment]) -> list[Segment]:
@@ -148,30 +158,54 @@ def _hyphen(line: str, following: str, compounds: Set[str]) -> str:
     return "" if is_word and (word is None or word[0].lower() not in compounds) else "-"
 
 
-def without_repeated(pages: Sequence[Sequence[Segment]], large: float) -> Iterator[list[Segment]]:
+def without_repeated(pages: Sequence[Sequence[Segment]], large: float) -> list[list[Segment]]:
     """The segments of neighbouring pages without headers and footers.
 
     They are repeated rows, from the edge of the page inwards, up to the first row that belongs to the text of the page.
-    A row in a font of at least the size `large` counts only if its numbers are repeated as well: it may be the heading
-    of a chapter.
+    Only the number of the page may differ, unless a row has a font of at least the size `large`. Such a row may be the
+    heading of a chapter.
     """
-    outer = [[_outer_rows(page, large, is_top=is_top) for is_top in (True, False)] for page in pages]
-    counts = Counter(key for page in outer for key in {key for side in page for key, _ in side})
+    outer = [
+        [_outer_rows(page, large, number, is_top=is_top) for is_top in (True, False)]
+        for number, page in enumerate(pages)
+    ]
+    counts = Counter(key for page in outer for key in {key for side in page for keys, _ in side for key in keys})
+    kept: list[list[Segment]] = []
     for page, sides in zip(pages, outer, strict=True):
-        repeated = [row for side in sides for _, row in takewhile(lambda one: counts[one[0]] >= MIN_PAGES, side)]
-        removed = {id(segment) for row in repeated for segment in row}
-        yield [segment for segment in page if id(segment) not in removed]
+        repeated = (takewhile(lambda one: max(counts[key] for key in one[0]) >= MIN_PAGES, side) for side in sides)
+        removed = {id(segment) for side in repeated for _, row in side for segment in row}
+        kept.append([segment for segment in page if id(segment) not in removed])
+    return kept if any(kept) else [list(page) for page in pages]
 
 
-def _outer_rows(page: Sequence[Segment], large: float, *, is_top: bool) -> list[tuple[_Key, list[Segment]]]:
-    """The outermost rows with their keys, the outermost one first."""
+def _outer_rows(
+    page: Sequence[Segment], large: float, number: int, *, is_top: bool
+) -> list[tuple[list[_Key], list[Segment]]]:
+    """The outermost rows of page `number` with their keys, the outermost one first."""
     ordered = sorted(page, key=lambda one: (-one.y if is_top else one.y, one.left))
-    rows: list[tuple[_Key, list[Segment]]] = []
+    rows: list[tuple[list[_Key], list[Segment]]] = []
     for y, group in groupby(ordered, key=lambda one: round(one.y)):
         if len(rows) == N_OUTER:
             break
         row = list(group)
-        text = " ".join(segment.text for segment in row)
         is_large = max(segment.size for segment in row) >= large
-        rows.append(((y, text if is_large else _NUMBER.sub("#", text)), row))
+        keys = [(" ".join(segment.text for segment in row), 0)] if is_large else [*_row_keys(row, number)]
+        rows.append(([(y, *key) for key in keys], row))
     return rows
+
+
+def _row_keys(row: Sequence[Segment], page: int) -> Iterator[tuple[str, int]]:
+    """The text of a row, and the text without each number that may be that of the page."""
+    text = "\t".join(_EDGE.sub("\t", segment.text) if segment.is_apart else segment.text for segment in row)
+    yield _PAGE.sub("#", text), 0
+    pieces = _APART.split(text)
+    for n, piece in enumerate(pieces):
+        if found := _NUMBER.fullmatch(piece):
+            yield "\t".join([*pieces[:n], f"{found[1]}#", *pieces[n + 1 :]]), _value(found[2].lower()) - page
+
+
+def _value(number: str) -> int:
+    if number.isdecimal():
+        return int(number[:9])
+    values = [_ROMAN[letter] for letter in number]
+    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from ctypes import byref, c_double, c_int, create_string_buffer
+from itertools import pairwise
 from math import hypot, pi
 from typing import Any, NamedTuple
 
@@ -20,7 +21,11 @@ _MARK_AFTER = re.compile(
     r"(?:(?:(?<=[^\W\d_]{2})(?<!\b[cdkmnµμ]m)(?<!\bft)(?<!\bin)|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"])"
     r"|(?<=\b(?:19|20)\d\d)|(?<=%))\d{1,3}|(?<=[^\W\d_]{3})[ivx]{1,4})(?!\w)"
 )
+_PAGE_NUMBER = re.compile(r"\S*\d|[ivxlc]+")
 _BLANKS = re.compile(r"\s+")
+# Of fonts without names for their characters, as LaTeX makes, pdfium returns the codes of ff, fi, fl, ffi and ffl.
+_LIGATURE = re.compile(r"[\x1b-\x1f](?:(?=[^\W\d_])|(?<=[^\W\d_].))")
+_ALEFS, _LAM = "\u0627\u0623\u0625\u0622", "\u0644"
 
 # Also the names that the fonts of TeX and the free versions of Times and Palatino have.
 _BOLD = re.compile(rb"bold|black|heavy|demi|(?:CM|SF|EC)\w*BX|[,-]Bd|-Medi\b|-Medi(?:Ital)?$|^LM\w*-bx", re.IGNORECASE)
@@ -38,6 +43,7 @@ class Segment(NamedTuple):
     size: float  # of the font
     is_bold: bool = False  # whether its first and its last word are in a bold font
     begins: bool = False  # whether a paragraph begins here
+    is_apart: bool = False  # whether it begins or ends with a number that a wide gap separates
 
 
 def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> list[Segment]:
@@ -47,7 +53,7 @@ def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> lis
     page that is shown `is_turned`, width and height may be exchanged, as by ReportLab.
     """
     text_page = page.get_textpage()  # which is closed with the page
-    text = text_page.get_text_range()
+    text = _LIGATURE.sub(lambda code: chr(ord(code[0]) - 0x1B + 0xFB00), text_page.get_text_range())
     direction = Direction.of(text, is_reversed=is_reversed)
     left, bottom, right, top = page.get_bbox()
     if is_turned:
@@ -67,6 +73,8 @@ def segments_of(page: Any, *, is_reversed: bool, is_turned: bool = False) -> lis
                     is_at_left = segment.left - left + 2 * segment.size < right - segment.right
                     shown = direction.logical(places.ordered(span), is_at_left=is_at_left)
                     segment = segment._replace(text=shown)
+                elif places.has_number_apart(span):
+                    segment = segment._replace(is_apart=True)
                 segments.append(segment)
     return segments
 
@@ -121,11 +129,23 @@ class _Places:
         start, end = line
         found = []
         for blanks in _BLANKS.finditer(self._text, start, end):
-            gap = self._edges(blanks.end())[0] - self._edges(blanks.start() - 1)[1]
-            if gap > WIDE_GAP * self._size or gap < -self._size:
+            if self._is_wide(blanks.span()):
                 found.append((start, blanks.start()))
                 start = blanks.end()
         return [*found, (start, end)]
+
+    def has_number_apart(self, line: _Span) -> bool:
+        """Whether a wide gap is after a number at the begin of a line, or before one at its end."""
+        first, last = self._text.find(" ", *line), self._text.rfind(" ", *line)
+        words = (first, (line[0], first)), (last, (last + 1, line[1]))
+        return first >= 0 and any(
+            _PAGE_NUMBER.fullmatch(self._text, *word) and self._is_wide((blank, blank + 1)) for blank, word in words
+        )
+
+    def _is_wide(self, blanks: _Span) -> bool:
+        """Whether blanks in a line are a wide gap, or lead back in it."""
+        gap = self._edges(blanks[1])[0] - self._edges(blanks[0] - 1)[1]
+        return gap > WIDE_GAP * self._size or gap < -self._size
 
     def segment(self, span: _Span) -> Segment | None:
         """The text with its place; None if it is outside the page."""
@@ -160,15 +180,19 @@ class _Places:
 
         pdfium returns those that stand for a text of their own, as browsers print Arabic, from left to right.
         """
-        start = span[0]
         return RIGHT_WORD_OR_SIGNS.sub(
-            lambda word: (
-                word[0][::-1]
-                if sum(self._edges(start + word.start())) < sum(self._edges(start + word.end() - 1))
-                else word[0]
-            ),
-            self._text[slice(*span)],
+            lambda word: self._ordered_word(word[0], span[0] + word.start()), self._text[slice(*span)]
         )
+
+    def _ordered_word(self, word: str, start: int) -> str:
+        """A word that begins at an offset in the text; lam comes before the alef with which it shares a sign."""
+        edges = [self._edges(offset) for offset in range(start, start + len(word))]
+        if sum(edges[0]) < sum(edges[-1]):
+            word, edges = word[::-1], edges[::-1]
+        for n, (one, other) in enumerate(pairwise(edges)):
+            if one == other and word[n] in _ALEFS and word[n + 1] == _LAM:
+                word = word[:n] + word[n + 1] + word[n] + word[n + 2 :]
+        return word
 
     def _is_bold(self, offset: int) -> bool:
         """Whether the font is bold, by its name."""

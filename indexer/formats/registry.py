@@ -27,9 +27,10 @@ from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
+from indexer.formats.private_keys import PrivateKeys
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
-from indexer.formats.tidy import tidy, without_private_keys
+from indexer.formats.tidy import tidy
 from indexer.formats.xls import Xls
 from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
@@ -69,12 +70,12 @@ def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
 def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     problems: dict[str, str] = {}
+    keys = PrivateKeys(file.left_out)
     try:
         for document in format_of(file.name, file.stream).read(file):
             if file.fields:
                 document = replace(document, fields=(*file.fields, *document.fields))  # noqa: PLW2901
-            tidied = tidy(document, problems)
-            yield tidied if file.is_wanted else without_private_keys(tidied, file.left_out)
+            yield tidy(document if file.is_wanted else keys.without(document), problems)
         for name, problem in problems.items():
             file.left_out.add(name, problem, "field")
     except (UnreadableError, MemoryError):

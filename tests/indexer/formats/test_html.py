@@ -146,3 +146,13 @@ def test_what_a_picture_and_a_figure_say_is_read_once():
 @pytest.mark.parametrize("name", ["two words", "", "a" * 501, "a\x1bb"])
 def test_an_id_that_no_link_can_name_is_ignored(name):
     assert at_anchors(f'<h1 id="{name}">Cats</h1>') == []
+
+
+def test_the_reading_of_a_word_does_not_divide_it_and_buttons_divide_words():
+    page = to_markdown("<p><ruby>Tok<rt>to</rt>yo<rp>(</rp><rt>ky</rt></ruby> and<button>Like</button>Kobe</p>")
+    assert page.text == "Tokyo and Kobe"
+
+
+def test_the_meaning_of_an_abbreviation_is_written_once():
+    page = to_markdown("<p>The <abbr title='Sea Office'>SO</abbr> and the <abbr title='Sea Office'>SO</abbr></p>")
+    assert page.text == "The SO (Sea Office) and the SO"

@@ -150,12 +150,49 @@ def test_headers_footers_and_page_numbers_are_left_out():
     header = Line(50, 780, "The Book of Cats")
     texts = [[f"{name} {line}" for line in LINES] for name in ("one", "two", "six")]
     pages = [
-        [header, Line(500, 780, f"Chapter {n}"), *column(50, 700, text), Line(300, 20, str(n))]
+        [header, Line(500, 780, f"{n + 9}"), *column(50, 700, text), Line(300, 20, str(n))]
         for n, text in enumerate(texts)
     ]
     document = document_of(pages)
     assert [line for line in document.text.split("\n") if line] == [line for text in texts for line in text]
     assert len(document.pages) == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("Minutes of meeting {}", "Account 00{}1"),
+        ("Date: {}.03.2026", "Sum: {}.50"),
+        ("Walrus Ltd   Ticket {}", "No. {}"),
+    ],
+)
+def test_rows_at_the_edges_whose_numbers_differ_are_kept(first, last):
+    numbers = [41, 42, 43, 44]
+    pages = [[Line(50, 780, first.format(n)), *column(50, 700, LINES), Line(50, 20, last.format(n))] for n in numbers]
+    kept = [line for line in lines_of(pages) if line not in LINES]
+    expected = [" ".join(text.format(n).split()) for n in numbers for text in (first, last)]
+    assert kept == expected
+
+
+def test_numbers_of_pages_in_every_form_are_left_out():
+    forms = ["{n}", "- {n} -", "Page {n} of 9", "Seite {n}/9", "A-{n}", "{n} | Page", "Book | {n}", "Cats, page {n}"]
+    texts = [[f"{name} {line}" for line in LINES] for name in ("one", "two", "six", "ten")]
+    for form in forms:
+        pages = [[*column(50, 700, text), Line(50, 20, form.format(n=n))] for n, text in enumerate(texts, start=9)]
+        assert lines_of(pages) == [line for text in texts for line in text], form
+
+
+def test_pages_that_are_all_alike_are_read():
+    assert lines_of([[Line(50, 700, "Admit one")]] * 4) == ["Admit one"] * 4
+
+
+def test_ligatures_of_fonts_without_names_are_letters():
+    assert lines_of([[Line(50, 700, "\x1cne o\x1eces a\x1fuent o\x1b")]]) == ["fine offices affluent off"]
+
+
+def test_lam_and_alef_in_one_sign_have_the_order_of_reading():
+    signs = {1002: stream("2 beginbfchar <61> <06440627> <62> <0645> endbfchar 1 beginbfchar <63> <0633> endbfchar")}
+    assert document_of([[Line(50, 700, "bac", font="F5")]], others=signs).text == "\u0633\u0644\u0627\u0645"
 
 
 def test_the_text_inside_of_a_header_is_kept_even_if_it_is_repeated():

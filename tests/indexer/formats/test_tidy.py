@@ -1,9 +1,7 @@
 import pytest
-from pdf_pages import column, pdf_of
 from read_bytes import read_bytes
-from sample_files import workbook, zipped
 
-from indexer.formats.format import Anchor, Document, Heading, LeftOut
+from indexer.formats.format import Anchor, Document, Heading
 from indexer.formats.tidy import tidy
 
 
@@ -90,51 +88,3 @@ def test_a_description_after_very_many_values_is_read():
 def test_front_matter_that_is_nested_deep_is_harmless(mark, matter):
     (document,) = read_bytes("a.md", f"{mark}\n{matter}\n{mark}\nbody\n".encode())
     assert document.text.endswith("body\n")
-
-
-PRIVATE = (
-    f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{'MIIEabc+' * 9}\n-----END RSA PRIVATE KEY-----\n"
-)
-
-
-CUT = f"-----BEGIN PRIVATE KEY-----\n{'MIIEabc+' * 8}\n{'MIIEabc+' * 8}\n"  # without its end
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "text", "said"),
-    [
-        ("a.md", f"# A\n\nbefore\n{PRIVATE}after\n", "# A\n\nbefore\n…\n\n\n\n\nafter\n", "in line 4"),
-        ("a.md", f"---\ntags: b\n---\n{PRIVATE}after\n", "tags: b\n…\n\n\n\n\nafter\n", "in line 4"),
-        ("a.csv", f'who,what\nAnn,"{PRIVATE}"\n', "who: Ann - what: …", "in line 2"),
-        ("a.html", f"<p>before<pre>{PRIVATE}</pre>", "before\n\n```\n…\n\n\n\n\n```", "in the text"),
-        ("a.log", f"before\n{CUT}and more\n", "before\n…\n\n\nand more\n", "in line 2"),
-        ("a.py", f'x = 1\ny = """{PRIVATE}"""\n', 'x = 1\ny = """…\n\n\n\n\n"""\n', "in line 2"),
-    ],
-)
-def test_a_private_key_within_a_text_is_left_out_and_said(name, data, text, said):
-    left_out = LeftOut()
-    (document,) = read_bytes(name, data.encode(), left_out=left_out)
-    assert (document.text, str(left_out)) == (text, f"1 private key left out: private key {said} is not read")
-    assert "MIIE" in next(read_bytes(name, data.encode(), is_wanted=True)).text
-
-
-def test_a_private_key_over_rows_or_pages_is_left_out():
-    lines = ["before", *PRIVATE.splitlines(), "after"]
-    rows = "".join(f'<row><c t="inlineStr"><is><t>{line}</t></is></c></row>' for line in lines)
-    pages = [column(40, 700, lines[:5]), column(40, 700, lines[5:-1]), column(40, 700, lines[-1:])]
-    for name, data in (("a.xlsx", zipped(workbook({"S": rows}))), ("a.pdf", pdf_of(pages))):
-        (document,) = read_bytes(name, data, left_out=(left_out := LeftOut()))
-        assert document.text.split() == ["before", "…", "after"] and left_out.n_lines == 1, name
-        places = document.pages or [one.offset for one in document.anchors]
-        assert document.text[places[-1] :] == "after" and len(places) == (3 if document.pages else 6)
-
-
-def test_a_private_key_in_a_title_or_a_field_is_left_out():
-    key = " ".join(PRIVATE.split("\n")).strip()
-    (document,) = read_bytes("a.md", f"---\ntitle: {key}\nsecret: {key}\n---\nbody\n".encode())
-    assert document.title == "…" and ("secret", "…") in document.fields
-
-
-def test_what_only_speaks_of_private_keys_is_read():
-    text = "A file begins with -----BEGIN PRIVATE KEY----- and ends with -----END PRIVATE KEY-----.\n"
-    assert next(read_bytes("a.md", text.encode())).text == text

@@ -71,6 +71,11 @@ def forwarded(made: EmailMessage, sentence: str) -> None:
     made.add_attachment(inner)
 
 
+def report(sentence: str) -> bytes:
+    head = 'From: a\nMIME-Version: 1.0\nContent-Type: multipart/report; boundary="b"\n\n--b\n\ntext\n\n--b\n'
+    return f"{head}Content-Type: message/delivery-status\n\nTo: x\n\nDiagnostic-Code: {sentence}\n\n--b--".encode()
+
+
 def mailbox(status: str = "0001", *, in_second: bool = False) -> Callable[[str], bytes]:
     def build(sentence: str) -> bytes:
         first, second = ("Hello", sentence) if in_second else (sentence, "Hello")
@@ -100,6 +105,7 @@ MAILS = [
         ),
     ),
     Part(MAIL, "forwarded message", ".eml", message(forwarded)),
+    Part(MAIL, "report of delivery", ".eml", report),
     Part(MAIL, "message without suffix", "", message(plain)),
     Part(
         MAIL,
@@ -153,6 +159,9 @@ HTML = text_parts(
         "caption of a figure": "<figure><img src='a.png'><figcaption>@</figcaption></figure>",
         "alternative text of a picture": "<p>text <img src='a.png' alt='@'></p>",
         "title of a picture": "<p>text <img src='a.png' title='@'></p>",
+        "alternative text of an area": "<p>text</p><map><area alt='@'></map>",
+        "meaning of an abbreviation": "<p>text <abbr title='@'>TX</abbr></p>",
+        "word with its reading": "<p><ruby>@<rp>(</rp><rt>reading</rt><rp>)</rp></ruby></p>",
         "title of a figure": "<figure title='@'><img src='a.png'></figure>",
         "code": "<pre>@</pre>",
         "quotation": "<blockquote>@</blockquote>",
@@ -176,6 +185,7 @@ HTML = text_parts(
         "title of a drawing": "<p>text</p><svg><title>@</title><path/></svg>",
         "text for browsers without scripts": "<p>text</p><noscript>@</noscript>",
         "description for search engines": "<meta name='description' content='@'><p>text</p>",
+        "reading of a word": "<p><ruby>text<rt>@</rt></ruby></p>",
         "page header": "<header>@</header><p>text</p>",
         "page footer": "<p>text</p><footer>@</footer>",
     },

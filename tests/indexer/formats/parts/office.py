@@ -123,6 +123,9 @@ WORD_PARTS = parts(
         "text boxes in tables": body(f"<w:tbl><w:tr><w:tc><w:p>{BOX}</w:p></w:tc></w:tr></w:tbl>"),
         "text boxes in headers": beside("header", f"<w:hdr {WORD}><w:p>{BOX}</w:p></w:hdr>"),
         "alternative texts": paragraph('<w:r><w:drawing><wp:docPr xmlns:wp="urn:wp" descr="[]"/></w:drawing></w:r>'),
+        "titles of pictures": paragraph(
+            '<w:r><w:drawing><d:docPr xmlns:d="urn:d" title="[]" descr="x"/></w:drawing></w:r>'
+        ),
         "equations": paragraph('<m:oMath xmlns:m="urn:m"><m:r><m:t>[]</m:t></m:r></m:oMath>'),
         "charts": beside("chart", CHART),
         "SmartArt": beside("diagramData", DIAGRAM),

@@ -94,7 +94,8 @@ STAMP = "/Type /Annot /Subtype /Stamp /Rect [50 300 400 320]"
 PARTS = [
     Part(KIND, "text", ".pdf", _printed()),
     Part(KIND, "headings", ".pdf", lambda sentence: _lines(Line(50, 750, sentence, size=20))),
-    Part(KIND, "headings of the outline", ".pdf", lambda one: pdf_of([[Line(50, 700, one)]], outline=[(one, 0, [])])),
+    Part(KIND, "headings that the outline names", ".pdf",
+         lambda one: pdf_of([[Line(50, 700, one)]], outline=[(one, 0, [])])),
     Part(KIND, "the title", ".pdf", lambda sentence: pdf_of([column(50, 700, WORDS)], title=sentence)),
     Part(KIND, "columns", ".pdf", _columns),
     Part(KIND, "justified lines", ".pdf", _justified),
@@ -121,5 +122,7 @@ PARTS = [
     Part(KIND, "passwords beside stamps", ".pdf", _note(f"{PASSWORD} /V (@)", FORM, n2002=STAMP), is_read=False),
     Part(KIND, "passwords outside a form", ".pdf", _note(f"{PASSWORD} /V (@)", n2002=STAMP), is_read=False),
     Part(KIND, "headers and footers that pages repeat", ".pdf", _repeated, is_read=False),
+    Part(KIND, "titles of the outline that no page has", ".pdf",
+         lambda one: pdf_of([column(50, 700, WORDS)], outline=[(one, 0, [])]), is_read=False),
     Part(KIND, "text outside the page", ".pdf", lambda sentence: _lines(Line(700, 300, sentence)), is_read=False),
 ]  # fmt: skip
