@@ -55,8 +55,8 @@ build([Path(sys.argv[1])], options, Silent())
 
 
 def update(docs, model):
-    """One run without a kill."""
-    build([docs], Options(model=model, context_size=4), Silent())
+    """One run without a kill. A worker that a killed run was about to start has the lock for a moment."""
+    build([docs], Options(model=model, context_size=4, wait=True), Silent())
 
 
 def change(docs):
