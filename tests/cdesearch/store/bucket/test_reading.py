@@ -100,11 +100,11 @@ def test_an_index_in_a_bucket_and_a_local_one_are_searched_as_one(store, run, do
     (notes / "own.md").write_text("the moon is in the house of bread")
     build([notes], Options(model=tiny_checkpoint), Silent())
     both = ("--index", store.address, "--index", notes)
-    found = json.loads(cdesearch("query", QUERY, *both, "-k", 20, "--json", cwd=tmp_path).stdout)
+    found = json.loads(cdesearch("query", QUERY, *both, "-k", 99, "--json", cwd=tmp_path).stdout)
     assert found["indexes"] == {"docs": str(docs), "notes": str(notes)}
     assert {hit["index"] for hit in found["hits"]} == {"docs", "notes"}
     with cdesearch_api.open([store.address, notes]) as indexes:
-        assert [hit.chunk.path for hit in indexes.search(QUERY, 20)] == [hit["path"] for hit in found["hits"]]
+        assert [hit.chunk.path for hit in indexes.search(QUERY, 99)] == [hit["path"] for hit in found["hits"]]
     store.is_gone = True
     gone = cdesearch("query", QUERY, *both, cwd=tmp_path, code=2)
     assert f"The bucket {store.bucket}" in gone.stderr
