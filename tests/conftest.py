@@ -182,7 +182,9 @@ def tiny_encoder(tiny_checkpoint: Path) -> Encoder:
 def built(tmp_path_factory, tiny_checkpoint, tiny_encoder):
     from damage import SoundIndex
 
-    return SoundIndex(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
+    index = SoundIndex(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
+    index.restore()  # generations share files by hard links; after a copy, damage to one leaves the other whole
+    return index
 
 
 @pytest.fixture

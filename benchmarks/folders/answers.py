@@ -13,7 +13,7 @@ from benchmarks.folders.command import DATA
 from benchmarks.folders.questions import QUESTIONS, Question, read_questions
 from benchmarks.measurement import RESULTS, Measurement, measure
 from cdesearch.cli.answers import found_answer
-from cdesearch.evaluation.questions import plain
+from cdesearch.evaluation.questions import Answer, plain
 from cdesearch.progress import Silent
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
@@ -73,20 +73,16 @@ def _asked(searcher: Searcher, kind: Kind, text: str, question: Question | None 
     assert answer is not None  # it is quoted
     if question is None:
         return Asked(kind, answer.is_answered)
-    quotes = any(
-        one.is_in(path, quote.text) or (path == one.path and _is_part(quote.text, one.phrase))
-        for quote in answer.quotes
-        for path in [passages[quote.passage].path]
-        for one in question.answers
-    )
-    cited = [passages[number - 1] for number in answer.cited]
-    cites = any(one.is_in(passage.path, passage.text) for passage in cited for one in question.answers)
+    quoted = [(passages[quote.passage].path, quote.text) for quote in answer.quotes]
+    cited = [(passages[number - 1].path, passages[number - 1].text) for number in answer.cited]
+    quotes = any(one.is_in(*text) or _is_part(one, *text) for text in quoted for one in question.answers)
+    cites = any(one.is_in(*text) for text in cited for one in question.answers)
     return Asked(kind, answer.is_answered, quotes, cites)
 
 
-def _is_part(sentence: str, phrase: str) -> bool:
-    """Whether a sentence of at least four words is a part of a phrase of several sentences."""
-    return len(sentence.split()) >= 4 and plain(sentence) in plain(phrase)
+def _is_part(answer: Answer, path: str, sentence: str) -> bool:
+    """Whether a sentence of at least four words is a part of the phrase of an answer, which has several sentences."""
+    return path == answer.path and len(sentence.split()) >= 4 and plain(sentence) in plain(answer.phrase)
 
 
 def summarised(found: Sequence[Asked]) -> list[Measurement]:

@@ -35,7 +35,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
     if reason := _unsuitable(folder):
         raise IndexNotFoundError(
             f"There is no index here, and a query never indexes {reason}.",
-            "Go into a folder of your files, or name an index with --index.",
+            "Go into a folder of your files, or name an index.",
         )
     if indexes_below(folder) and not yes:
         raise missing

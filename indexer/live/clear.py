@@ -21,7 +21,7 @@ def clear(
         bool,
         typer.Option(
             "--everything",
-            help="Remove the indexes of `cdesearch indexes`, this list, your confirmations, caches and logs, and what"
+            help="Remove the indexes that you have made or listed, your confirmations, caches and logs, and what"
             " `cdesearch install-agent` has written.",
         ),
     ] = False,
@@ -44,7 +44,7 @@ def clear(
     if not is_older(found):
         check_marker(found)
     shown = printable(str(found))
-    _ask(f"Remove the index {shown}? The indexed files stay.", shown, yes=yes)
+    _ask(f"Remove the index {shown}? The indexed files stay.", f"{shown} was not removed", yes=yes)
     left = remove_index(found)
     if left:
         names = ", ".join(printable(str(path.relative_to(found))) for path in left[:SHOWN])
@@ -57,15 +57,14 @@ def clear(
         typer.echo(f"Removed the index {shown}.")
 
 
-def _ask(question: str, what: str, *, yes: bool) -> None:
-    """Raise InputError unless the user agrees to the removal."""
+def _ask(question: str, refused: str, *, yes: bool) -> None:
+    """Raise InputError, whose cause is `refused`, unless the user agrees to the removal."""
     if yes:
         return
-    outcome = f"{what} was not removed" if what else "Nothing was removed"
     if not sys.stdin.isatty():
-        raise InputError(f"{outcome}, because only a terminal can be asked.", "Add --yes.")
+        raise InputError(f"{refused}, because only a terminal can be asked.", "Add --yes.")
     if not typer.confirm(question):
-        raise InputError(f"{outcome}.", "Answer y, or add --yes.")
+        raise InputError(f"{refused}.", "Answer y, or add --yes.")
 
 
 def _forget(*, yes: bool) -> None:
@@ -90,7 +89,8 @@ def _forget(*, yes: bool) -> None:
     kept = f"your list of indexes, your confirmations, the entries of agents, {cache} and {state}"
     what = f"{len(places):,} {'index' if len(places) == 1 else 'indexes'}, {kept}"
     shown = "".join(f"\n  {printable(str(place))}" for place in places)
-    _ask(f"Remove {printable(what)}? The indexed files and your settings stay.{shown}\n", "", yes=yes)
+    question = f"Remove {printable(what)}? The indexed files and your settings stay.{shown}\n"
+    _ask(question, "Nothing was removed", yes=yes)
     forget_agents()
     for place in places:
         with suppress(IndexNotFoundError, IndexUntrustedError):

@@ -96,10 +96,10 @@ def _build_first() -> None:
         except SystemExit:  # stderr has the reason
             raise missing from None
         except IndexNotFoundError as error:
-            if "--index" not in error.remedy:
+            if error is not missing:
                 raise
             remedy = "Name the folder of an index after `cdesearch mcp` in the configuration of the agent."
-            raise IndexNotFoundError(error.cause, remedy) from None
+            raise IndexNotFoundError(missing.cause, remedy) from None
 
 
 async def _serve(opened: "ServedIndexes") -> None:
