@@ -34,6 +34,7 @@ def test_a_small_folder_is_indexed_in_a_pipe_with_the_settings_of_the_project(fo
     assert not cdesearch("the moon", "-k", "1", "--mode", "text", cwd=folder, code=1).stdout
 
 
+@pytest.mark.slow
 def test_a_large_folder_is_answered_by_words_while_the_vectors_are_added(folder):
     (folder / "many.jsonl").write_text("".join(f'{{"text": "number {n}"}}\n' for n in range(stages.STAGED_FROM)))
     run = cdesearch_process("number 617", "-k", "1", "--yes", cwd=folder)

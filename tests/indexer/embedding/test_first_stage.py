@@ -35,7 +35,10 @@ def assert_equal(one, other):
     assert one[0].equals(other[0]) and np.array_equal(one[1], other[1]), "every bit of every vector"
 
 
-@pytest.mark.parametrize(("kind", "dimension"), [(FLOATS[0], None), (FLOATS[1], None), (FLOATS[1], 6)])
+@pytest.mark.parametrize(
+    ("kind", "dimension"),
+    [(FLOATS[1], None), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((FLOATS[0], None), (FLOATS[1], 6)))],
+)
 def test_a_build_an_update_and_a_new_context_give_the_same_vectors(docs, run, kind, dimension):
     run(vectors=kind, dimension=dimension)
     first, context = contents(docs), Index.open(docs).context
