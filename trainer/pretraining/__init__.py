@@ -1,1 +1,0 @@
-"""How does a network learn from texts alone, without queries?"""
