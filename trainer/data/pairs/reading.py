@@ -87,7 +87,6 @@ class Pair:
     negatives: tuple[str, ...] = ()
     document_id: str = ""  # of the long document that `document` is a chunk of, or empty
     scores: tuple[float, ...] = ()  # of a teacher, for `document` and then for each of the negatives; or none
-    place: int = 0  # of `document` among the chunks of the long document
     group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
@@ -99,7 +98,6 @@ class _Row(Struct):
     negatives: list[str] | None = None
     document_id: Name = None
     scores: list[Score] | None = None
-    place: Place | None = None
     group: Name = None
 
 
@@ -198,9 +196,8 @@ def _pair(row: dict[str, Any], location: str) -> Pair:
             "Correct the line.",
         )
     name, group = (_cleaned(str(one or "")) for one in (found.document_id, found.group))
-    place = found.place or 0
     return Pair(
-        _cleaned(found.query), _cleaned(found.document), tuple(map(_cleaned, texts)), name, tuple(scores), place, group
+        _cleaned(found.query), _cleaned(found.document), tuple(map(_cleaned, texts)), name, tuple(scores), group
     )
 
 
@@ -210,7 +207,7 @@ def _questions(found: _LongDocument, location: str) -> Iterator[Pair]:
         if question.chunk >= len(found.chunks):
             raise SourceError(f"{location} has no chunk {question.chunk}, which a question names.", "Correct the line.")
         text, chunk = _cleaned(question.text), _cleaned(found.chunks[question.chunk])
-        yield Pair(text, chunk, (), name, (), question.chunk, group)
+        yield Pair(text, chunk, (), name, (), group)
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
