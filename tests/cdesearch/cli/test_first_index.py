@@ -69,7 +69,7 @@ def test_no_folder_is_indexed_by_mistake(folder, tmp_path, monkeypatch):
     assert not (tmp_path / ".cdesearch").exists()
 
 
-@pytest.mark.parametrize(("typed", "code"), [(b"n\n", 2), (b"\x04", 2), (b"\n", 0)])
+@pytest.mark.parametrize(("typed", "code"), [(b"n\n", 2), (b"\x04", 2), pytest.param(b"\n", 0, marks=pytest.mark.slow)])
 def test_a_terminal_is_asked_once(folder, typed, code):
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "cdesearch", "the moon", "-k", "1"]
