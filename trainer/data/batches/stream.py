@@ -20,7 +20,6 @@ from trainer.data.surrogate import Surrogate
 from trainer.data.training_batch import (
     Batch,
     documents_of,
-    owners_of,
     padded,
     siblings_of,
     teacher_of_pairs,
@@ -202,7 +201,6 @@ class BatchStream:
             is_null=is_null,
             excluded=torch.from_numpy(excluded),
             teacher=teacher,
-            owners=owners_of(pairs),
         )
         if recipe.batches.clusters == "documents":
             batch = replace(batch, siblings=siblings_of(pairs))
