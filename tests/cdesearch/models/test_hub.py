@@ -138,6 +138,7 @@ def test_the_list_of_models(cache, tiny_checkpoint):
     assert rows == {"(default)": "ships", "me/model": "cached", "jxm/cde-small-v1": "cached"} | others
 
 
+@pytest.mark.slow
 def test_the_known_models_are_those_of_the_registry_of_mteb():
     """Except the context model of pplx-embed, which mteb does not have."""
     mteb = pytest.importorskip("mteb")
