@@ -104,6 +104,9 @@ class Objective(Section, frozen=True):
     # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files,
     # a list with a number for the document and then one for each of the `negatives`.
     teacher: Literal["surrogate", "pairs"] = "surrogate"
+    # The documents among which the teacher distributes its probability: all of the batch, or with `local` the query's
+    # own and its hard negatives (coCondenser, equations 15 and 16).
+    teacher_scope: Literal["batch", "local"] = "batch"
 
 
 class RunSettings(Section, frozen=True):

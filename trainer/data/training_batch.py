@@ -64,6 +64,7 @@ class Batch:
     is_null: Tensor  # (J,) true for slots of `context_texts` that hold the null vector
     excluded: Tensor  # (B, D) true for false negatives
     teacher: Tensor | None = None  # (B, D) logits
+    owners: Tensor | None = None  # (D,) the row of the query to which each document or hard negative belongs
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
     context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: the documents at `context`
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainer.data.training_batch import Batch, sent
-from trainer.loss.contrastive import LossOutput, beyond_margin, contrastive, with_queries
+from trainer.loss.contrastive import LossOutput, among_own, beyond_margin, contrastive, with_queries
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import Objective
 
@@ -42,12 +42,19 @@ class BatchLoss:
         queries, documents = finish(queries), finish(documents)
         if batch.siblings is not None:
             documents = in_document(documents, sent(batch.siblings, documents.device), self.document_weight)
-        excluded = sent(batch.excluded, queries.device)
-        taught = batch.teacher if self.teacher_weight else None
-        teacher = None if taught is None else sent(taught, queries.device)
+        excluded, teacher = sent(batch.excluded, queries.device), self._teacher(batch, queries.device)
         if self.objective.query_negatives:
             documents, excluded, teacher = with_queries(queries, documents, excluded, teacher)
         if self.objective.margin is not None:
             excluded = beyond_margin(queries, documents, excluded, self.objective.margin)
         weight = 0.0 if teacher is None else self.teacher_weight
         return contrastive(queries, documents, excluded, self.temperature, teacher, weight)
+
+    def _teacher(self, batch: Batch, device: torch.device) -> Tensor | None:
+        if batch.teacher is None or not self.teacher_weight:
+            return None
+        teacher = sent(batch.teacher, device)
+        if self.objective.teacher_scope == "batch":
+            return teacher
+        assert batch.owners is not None
+        return among_own(teacher, sent(batch.owners, device))

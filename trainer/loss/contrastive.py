@@ -38,6 +38,16 @@ def beyond_margin(queries: Tensor, documents: Tensor, excluded: Tensor, margin: 
     return excluded | (cosines > cosines.diagonal()[:, None] + margin)
 
 
+def among_own(teacher: Tensor, owners: Tensor) -> Tensor:
+    """The teacher's logits (B, D) with probability 0 for the documents and hard negatives of other queries.
+
+    `owners` (D,) are the rows of the queries to which the documents belong. The student's probabilities still extend
+    over all documents (coCondenser, equations 15 and 16).
+    """
+    own = torch.arange(len(teacher), device=teacher.device)[:, None] == owners
+    return teacher.masked_fill(~own, UNKNOWN)
+
+
 @dataclass(frozen=True, slots=True)
 class LossOutput:
     """The loss of a batch, and the share of queries whose own document has the highest score."""

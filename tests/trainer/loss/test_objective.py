@@ -7,6 +7,8 @@ import pytest
 import torch
 from batches import make_batch, make_student
 
+from trainer.data.pairs.reading import Pair
+from trainer.data.training_batch import owners_of
 from trainer.loss.batch_loss import BatchLoss
 from trainer.recipe import Objective
 
@@ -44,12 +46,13 @@ def info_nce(cosines, counted):
     return -np.diagonal(log_softmax(cosines / T, counted)).mean()
 
 
-def loss_of(vectors, excluded, weight=0.0, teacher=None, **keys):
+def loss_of(vectors, excluded, weight=0.0, teacher=None, owners=None, **keys):
     queries, documents = (torch.from_numpy(rows).requires_grad_() for rows in vectors)
     batch = replace(
         make_batch(),
         excluded=torch.from_numpy(excluded),
         teacher=None if teacher is None else torch.from_numpy(teacher),
+        owners=owners,
         siblings=None,
     )
     loss = BatchLoss(make_student()[1], 0.0, T, weight, Objective(**keys))
@@ -81,21 +84,27 @@ def test_negatives_beyond_the_margin_by_the_models_own_cosines_do_not_count(vect
     assert found == pytest.approx(info_nce(cosines, ~(mask | beyond)), rel=1e-5)
 
 
-@pytest.mark.parametrize("query_negatives", [False, True])
-def test_a_teacher_is_the_sum_of_t_log_t_over_s_and_knows_no_queries(vectors, excluded, query_negatives):
-    """Here with half of the weight."""
+@pytest.mark.parametrize(("scope", "query_negatives"), [("batch", False), ("local", False), ("local", True)])
+def test_a_local_teacher_knows_the_querys_own_documents_and_the_student_all(vectors, excluded, scope, query_negatives):
+    """coCondenser, equations 15 and 16: the sum of T log(T / S), here with half of the weight."""
+    pairs = [Pair("q", "d", ("n",) * n) for n in (1, 0, 2, 0, 0, 1, 0)]
+    owners = owners_of(pairs)
+    assert owners.tolist() == [*range(B), 0, 2, 2, 5]
     logits = np.random.default_rng(3).normal(size=(B, D)).astype(np.float32)
     queries, documents = map(unit, vectors)
-    cosines, taught, student_counts, logits_of_all = queries @ documents.T, ~excluded, ~excluded, logits
+    cosines, student_counts = queries @ documents.T, ~excluded
+    taught = student_counts if scope == "batch" else student_counts & (owners.numpy() == np.arange(B)[:, None])
     if query_negatives:
         cosines = np.hstack([cosines, queries @ queries.T])
         student_counts = np.hstack([student_counts, student_counts[:, :B] & ~np.eye(B, dtype=bool)])
         logits_of_all = np.hstack([logits, np.zeros((B, B), np.float32)])
         taught = np.hstack([taught, np.zeros((B, B), bool)])
+    else:
+        logits_of_all = logits
     teacher, student = log_softmax(logits_of_all, taught), log_softmax(cosines / T, student_counts)
     probability = np.where(taught, np.exp(teacher), 0)
     with np.errstate(invalid="ignore"):
         divergence = np.where(taught, probability * (teacher - student), 0).sum(axis=1).mean()
     expected = 0.5 * divergence + 0.5 * info_nce(cosines, student_counts)
-    found = loss_of(vectors, excluded, 0.5, logits, query_negatives=query_negatives)
+    found = loss_of(vectors, excluded, 0.5, logits, owners, teacher_scope=scope, query_negatives=query_negatives)
     assert found == pytest.approx(expected, rel=1e-4)

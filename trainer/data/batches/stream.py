@@ -20,6 +20,7 @@ from trainer.data.surrogate import Surrogate
 from trainer.data.training_batch import (
     Batch,
     documents_of,
+    owners_of,
     padded,
     siblings_of,
     teacher_of_pairs,
@@ -201,6 +202,7 @@ class BatchStream:
             is_null=is_null,
             excluded=torch.from_numpy(excluded),
             teacher=teacher,
+            owners=owners_of(pairs),
         )
         if recipe.batches.clusters == "documents":
             batch = replace(batch, siblings=siblings_of(pairs))
