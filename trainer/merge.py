@@ -1,8 +1,11 @@
 """The weighted mean of checkpoints that were trained from one start.
 
-    python -m trainer.merge OUT FOLDER=SHARE FOLDER=SHARE ... [--precision int8|fp32] [--half]
+    python -m trainer.merge OUT FOLDER=SHARE FOLDER=SHARE ... [--slerp] [--precision int8|fp32] [--half]
 
-The mean of a start and a model trained from it is often better than both (Wortsman et al., 2022: model soups).
+The mean of a start and a model trained from it is often better than both (Wortsman et al., 2022: model soups). With
+--slerp, each tensor of the second of two checkpoints is reached along an arc, which keeps its length, instead of a line
+(pplx-embed merges its contextual and its triplet stage in this way). The merged model reads the chunks of a document
+together, or each alone, as the first checkpoint does.
 """
 
 import argparse
@@ -21,6 +24,8 @@ if __name__ == "__main__":
     exit_without_torch()  # before the imports below, which need torch
 
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, ModelError
@@ -31,12 +36,17 @@ from trainer.reporting import Parser, reported
 from trainer.run.folder import next_step
 from trainer.start import is_published, start_model
 
+PARALLEL = 0.9995  # the cosine of two tensors above which an arc is a line
 
-def merge(shares: Mapping[Path, float]) -> ContextualModel:
+
+def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> ContextualModel:
     """The weighted mean of checkpoints, and of published biencoders as starts; raises ModelError, InputError.
 
-    The numbers of the whitening are a mean as well.
+    With `along_arc`, two checkpoints are interpolated by `slerp`, tensor by tensor. The numbers of the whitening are
+    always a mean.
     """
+    if along_arc and len(shares) != 2:
+        raise InputError(f"--slerp merges two checkpoints, not {len(shares)}.", "Name two.")
     total = sum(shares.values())
     if not 0 < total < math.inf or min(shares.values()) < 0:
         raise InputError(
@@ -54,7 +64,10 @@ def merge(shares: Mapping[Path, float]) -> ContextualModel:
         if {name: tensor.shape for name, tensor in state.items()} != {n: t.shape for n, t in merged.items()}:
             raise ModelError(f"{folder} has other shapes than {first_folder}.", "Merge checkpoints of one start.")
         for name, tensor in state.items():
-            merged[name] += share * tensor
+            if along_arc and folder != first_folder:
+                merged[name] = slerp(first.state_dict()[name], tensor, share)
+            else:
+                merged[name] += share * tensor
         numbers += share * torch.tensor(astuple(model.config.statistics), dtype=torch.float64)
     first.load_state_dict(merged)
     query, document = _prefixes(models)
@@ -88,6 +101,20 @@ def _opened(folder: Path) -> ContextualModel:
     return start_model(folder) if is_published(folder) else load_checkpoint(folder)
 
 
+def slerp(one: Tensor, other: Tensor, share: float) -> Tensor:
+    """The point at `share` of the way from one tensor to the other, along the arc between their directions.
+
+    It is sin((1 - t) a) / sin(a) times the one plus sin(t a) / sin(a) times the other, where a is the angle between
+    them (Shoemake, 1985). If the cosine of the angle is above PARALLEL in size, or a tensor is zero, it is the mean.
+    """
+    cosine = functional.cosine_similarity(one.double().flatten(), other.double().flatten(), dim=0).clamp(-1, 1)
+    if not abs(cosine) <= PARALLEL or not one.any() or not other.any():
+        return (1 - share) * one + share * other
+    angle = torch.arccos(cosine)
+    weights = torch.sin((1 - share) * angle) / torch.sin(angle), torch.sin(share * angle) / torch.sin(angle)
+    return (weights[0] * one.double() + weights[1] * other.double()).to(one.dtype)
+
+
 def _share(text: str) -> tuple[Path, float]:
     folder, _, share = text.rpartition("=")
     with suppress(ValueError):
@@ -102,13 +129,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m trainer.merge", description=__doc__)
     parser.add_argument("out", type=Path, help="folder of the merged checkpoint")
     parser.add_argument("shares", type=_share, nargs="+", metavar="FOLDER=SHARE", help="a checkpoint and its share")
+    parser.add_argument("--slerp", action="store_true", help="merge two checkpoints along an arc")
     writing_options(parser, "fp32")
     options = parser.parse_args(arguments)
     shares = dict(options.shares)
     if len({folder.resolve() for folder in shares}) < len(options.shares):
         raise InputError("A folder is named twice.", "Name it once, with the sum of its shares.")
     check_out(options.out, list(shares))
-    export_as(merge(shares), next(iter(shares)) / "tokenizer.json", options)
+    export_as(merge(shares, along_arc=options.slerp), next(iter(shares)) / "tokenizer.json", options)
     print(f"The merged checkpoint is in {options.out}. {next_step(options.out)}")
     return 0
 

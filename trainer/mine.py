@@ -107,9 +107,10 @@ def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[tuple[Write, P
 
 def _row(pair: Pair) -> dict[str, Any]:
     row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
+    place = {"place": pair.place} if pair.place else {}
     group = {"group": pair.group} if pair.group else {}
     scores = {"scores": pair.scores} if pair.scores else {}
-    return row | group | {"negatives": pair.negatives} | scores
+    return row | place | group | {"negatives": pair.negatives} | scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,9 @@ class ModelChoice(Section, frozen=True):
     # gated attention to the first-stage vectors of the context. `both`. `joint`: statistics, and the paper's attention
     # over context and text in one sequence. `none`: the biencoder baseline, trained by the same code.
     context: Literal["none", "statistics", "attention", "both", "joint"] = "both"
+    # Late chunking: the chunks of a long document are read together, in windows of at most so many tokens, in training
+    # and in the checkpoint. 0: in training each chunk is read alone, and the checkpoint has the windows of the start.
+    window_tokens: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
 
     @property
     def attends(self) -> bool:
@@ -101,6 +104,13 @@ class Objective(Section, frozen=True):
     # Negatives whose cosine with the query exceeds that of its own document by more than this do not count. The cosines
     # are the model's own. None: all count that `batches.filter` leaves.
     margin: Annotated[float, Meta(ge=0, le=2)] | None = None
+    # Compare vectors as rounded: to int8 (127 times tanh) or to their signs. Gradients are those of tanh.
+    quantise: Literal["none", "int8", "binary"] = "none"
+    # The loss is the mean over vectors cut to so many dimensions each; empty: whole vectors alone.
+    matryoshka: list[Count] = field(default_factory=list)
+    # The losses of the contextual stage of pplx-embed, over the chunks of long documents. The keys above that choose
+    # negatives apply to the loss over whole documents. See trainer/loss/batch_loss.py.
+    contextual: bool = False
     # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files,
     # a list with a number for the document and then one for each of the `negatives`.
     teacher: Literal["surrogate", "pairs"] = "surrogate"
@@ -239,4 +249,14 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
             raise InputError(f"{file}: data.groups.{domain} is no pattern ({error}).", "Correct the pattern.") from None
+    model = recipe.model
+    if (model.window_tokens or recipe.objective.contextual) and recipe.batches.clusters != "documents":
+        key = "model.window_tokens" if model.window_tokens else "objective.contextual"
+        raise InputError(
+            f"{file}: {key} needs batches of the chunks of long documents.", 'Set batches.clusters to "documents".'
+        )
+    if model.window_tokens and model.context == "joint":
+        raise InputError(
+            f"{file}: model.window_tokens and joint attention exclude each other.", "Leave one of the two out."
+        )
     return recipe

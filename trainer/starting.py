@@ -1,5 +1,7 @@
 """The model and the whitening head with which a recipe starts, in training mode."""
 
+from dataclasses import replace
+
 import torch
 from torch import nn
 
@@ -29,6 +31,8 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
     else:
         model = load_checkpoint(choice.start)
         _check_shape(choice, model.config)
+    if choice.window_tokens:
+        _add_windows(choice, model)
     if not attends:
         for cross_attention in model.second_stage.cross_attention:
             cross_attention.set_weight(0.0)
@@ -67,6 +71,17 @@ def start_null_vector(model: ContextualModel, texts: Tokens, micro_batch: int) -
             tokens = part.to(null.device)
             null.add_(model.first_stage(tokens.ids, tokens.mask).sum(0) / len(texts))
     mean(null)  # so that the last bits are the same in all processes
+
+
+def _add_windows(choice: ModelChoice, model: ContextualModel) -> None:
+    """Let the model read chunks in the windows of the recipe; raises InputError if it has too few positions."""
+    limit = model.config.backbone.n_positions
+    if choice.window_tokens > limit:
+        raise InputError(
+            f"model.window_tokens is {choice.window_tokens}, but {choice.start} has {limit} positions.",
+            f"Set it to {limit} or less.",
+        )
+    model.config = replace(model.config, window_tokens=choice.window_tokens)
 
 
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:

@@ -26,7 +26,7 @@ from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, Tokens, tokenize
 from trainer.execution import evaluation_mode, first_goes_ahead, is_first, joined, mean, rank, world
 from trainer.export import export
-from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.batch_loss import BatchLoss, document_share
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
@@ -213,9 +213,10 @@ class TrainingRun:
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor
         self.optimizer.zero_grad(set_to_none=True)
+        share = document_share(step, self.n_steps)
 
         def loss_fn(queries: Tensor, documents: Tensor, context: Tensor) -> LossOutput:
-            return self.loss.of(batch, queries, documents, context if batch.is_contextual else None)
+            return self.loss.of(batch, queries, documents, context if batch.is_contextual else None, share)
 
         output = self.cache.step(batch, self.weights.of(batch, self.head), loss_fn)
         self.cache.average_gradients()

@@ -206,7 +206,7 @@ class Encoder:
     @property
     def joins_chunks(self) -> bool:
         """Whether the chunks of a document are read together, window by window (late chunking)."""
-        return self.separator is not None
+        return self.separator is not None or self.config.window_tokens > 0
 
     def windows(self, chunks: Sequence[str]) -> list[range]:
         """Divide all chunks of a document into windows, each of which `encode_window` reads at once.
@@ -214,11 +214,14 @@ class Encoder:
         Only if the model joins chunks. A window ends between two chunks.
         """
         lengths = list(map(len, self._tokens.chunk_ids(chunks)))
-        return split_windows(lengths, min(WINDOW_TOKENS, self.max_tokens))
+        if self.separator is None:
+            return split_windows(lengths, self.config.window_tokens, 0)
+        return split_windows(lengths, min(WINDOW_TOKENS, self.max_tokens), 1)
 
     def encode_window(self, chunks: Sequence[str], context: EncodingContext | None) -> Floats:
-        """(n, d) vectors of the chunks of a window, each of which reads the others. Only if the model joins chunks."""
-        assert self.separator is not None
+        """(n, d) vectors of the chunks of a window, each of which reads the others; of one chunk, that of `encode`."""
+        if self.separator is None and len(chunks) == 1:
+            return self.encode(chunks, "document", context)  # which divides a long text into spans
         ids, belongs = join_chunks(self._tokens.chunk_ids(chunks), self.separator)
         context = context or self._null
         vectors = self._runtime.second_stage_chunks(ids, belongs, context)
@@ -227,6 +230,21 @@ class Encoder:
     def encode_windows(self, windows: Sequence[Sequence[str]], context: EncodingContext | None) -> Iterator[Floats]:
         """The vectors of each window, in order; the runtime's `workers` compute several at the same time."""
         return run_parallel(lambda chunks: self.encode_window(chunks, context), windows, self._runtime.workers)
+
+    def encode_chunks(
+        self, texts: Sequence[str], documents: Sequence[Sequence[int]], context: EncodingContext | None
+    ) -> Floats:
+        """(n, d) vectors of chunks, window by window; `documents` holds the indices of each document's chunks."""
+        vectors = self._empty(len(texts), context)
+        windows = [
+            [rows[place] for place in window]
+            for rows in documents
+            for window in self.windows([texts[row] for row in rows])
+        ]
+        made = self.encode_windows([[texts[row] for row in window] for window in windows], context)
+        for window, found in zip(windows, made, strict=True):
+            vectors[window] = found
+        return vectors
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None

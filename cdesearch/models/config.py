@@ -17,6 +17,7 @@ MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two s
 OPTIONAL = (
     "context_norm_eps",
     "context_sink",
+    "window_tokens",
     "context_head",
 )
 
@@ -102,6 +103,9 @@ class ModelConfig:
     document_weight: Annotated[float, Meta(ge=0, le=1e6)] = 0.6
     max_tokens: Positions = 512
     span_tokens: Positions | None = None  # longer texts are read in spans of so many tokens and pooled over all spans
+    # Late chunking: the chunks of a document are read together, in windows of at most so many tokens, and each is
+    # pooled from its own tokens. 0: each chunk is read alone.
+    window_tokens: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
     query_prefix: str = ""
     document_prefix: str = ""
     context_head: HeadConfig | None = None  # attention behind the networks to the sampled chunks; None: there is none
@@ -155,7 +159,9 @@ class ModelConfig:
         return config
 
     def _check_sizes(self, file: Path) -> None:
-        """Raise ModelError if texts have more tokens than the backbone has positions."""
+        """Raise ModelError if texts or windows have more tokens than the backbone has positions."""
         positions = self.backbone.n_positions
         if min(self.max_tokens, self.span_tokens or self.max_tokens) > positions:
             raise ModelError(f"{file} reads more tokens at once than its {positions} positions.", AGAIN)
+        if self.window_tokens > positions:
+            raise ModelError(f"{file} has windows of {self.window_tokens} tokens, and {positions} positions.", AGAIN)

@@ -60,6 +60,8 @@ FIELDS = [
     ("query_prefix", "the " * 100),
     ("context_attention", "x"),
     ("context_sink", 1),
+    ("window_tokens", 64.5),
+    ("window_tokens", 129),
     ("rope", 1),
 ]
 

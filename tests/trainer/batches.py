@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from conftest import TINY, make_model, make_tokenizer
 
-from trainer.data.training_batch import Batch, tokenize
+from trainer.data.training_batch import Batch, make_windows, tokenize
 from trainer.loss.contrastive import contrastive
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 
@@ -18,6 +18,8 @@ VARIANTS = {
     "sink": replace(TINY, context_sink=True),
     "joint": replace(TINY, context_attention="joint"),
 }  # all kinds of context attention
+WINDOWED = replace(TINY, window_tokens=20)  # reads the chunks of a document together
+PLACES = [2, 0, 1] * 4  # of the chunks of four documents; they are not in order
 
 
 def make_batch(n=12, n_null=1):
@@ -36,6 +38,19 @@ def make_batch(n=12, n_null=1):
         excluded=excluded,
         siblings=torch.arange(n) // 3,
     )
+
+
+def make_window_batch():
+    """Four documents of three chunks each, the last of which has the same chunk twice."""
+    batch = make_batch()
+    ids, mask = batch.documents.ids.clone(), batch.documents.mask.clone()
+    ids[11], mask[11] = ids[9], mask[9]
+    documents, copies = replace(batch.documents, ids=ids, mask=mask), np.array([*range(11), 9])
+    windows = make_windows(documents, batch.siblings, PLACES, copies, WINDOWED.window_tokens)
+    counts = mask.sum(1) * torch.from_numpy(copies == np.arange(12))
+    excluded = batch.excluded.clone()
+    excluded[9, 11] = excluded[11, 9] = True
+    return replace(batch, documents=documents, windows=windows, token_counts=counts, excluded=excluded)
 
 
 def make_student(config=TINY, dropout=0.0):

@@ -5,9 +5,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from conftest import make_model
+from conftest import TINY, make_model
 
 import trainer
 from cdesearch.errors import InputError, ModelError
@@ -42,10 +43,44 @@ def test_checkpoints_that_read_texts_differently_are_not_merged(tiny_checkpoint,
         merge({tiny_checkpoint: 1, tmp_path / "prefix": 1})
 
 
+def arc(one, other, share):
+    """Spherical interpolation in NumPy; a line if the tensors are nearly parallel."""
+    one, other = (tensor.numpy().astype(float) for tensor in (one, other))
+    lengths = np.linalg.norm(one) * np.linalg.norm(other)
+    cosine = (one * other).sum() / lengths if lengths else 1.0
+    if abs(cosine) > 0.9995:
+        return (1 - share) * one + share * other
+    angle = np.arccos(cosine)
+    return (np.sin((1 - share) * angle) * one + np.sin(share * angle) * other) / np.sin(angle)
+
+
+def test_two_checkpoints_are_merged_along_an_arc_tensor_by_tensor(tiny_checkpoint, tmp_path):
+    export(make_model(seed=1), tiny_checkpoint / "tokenizer.json", tmp_path / "other")
+    folders = [tiny_checkpoint, tmp_path / "other"]
+    assert main([str(tmp_path / "out"), f"{folders[0]}=3", f"{folders[1]}=1", "--slerp"]) == 0
+    one, other, merged = (load_checkpoint(folder).state_dict() for folder in (*folders, tmp_path / "out"))
+    means = 0
+    for name, tensor in merged.items():
+        np.testing.assert_allclose(tensor.numpy(), arc(one[name], other[name], 0.25), atol=1e-5, err_msg=name)
+        means += torch.allclose(tensor, 0.75 * one[name] + 0.25 * other[name], atol=1e-5)
+    assert 0 < means < len(merged), "tensors that are equal or zero, and others"
+
+
+def test_the_merged_checkpoint_has_the_windows_of_the_first(tmp_path, tiny_checkpoint):
+    windowed = replace(TINY, window_tokens=64)
+    for seed, name, config in ((0, "contextual", windowed), (1, "triplet", TINY)):
+        export(make_model(config, seed=seed), tiny_checkpoint / "tokenizer.json", tmp_path / name)
+    names = ["contextual", "triplet"]
+    for first, other in (names, names[::-1]):
+        merged = merge({tmp_path / first: 1, tmp_path / other: 1}, along_arc=True)
+        assert merged.config.window_tokens == (64 if first == "contextual" else 0)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["MODEL=nan"], "MODEL=nan is not FOLDER=SHARE"),
+        (["MODEL=1", "--slerp"], "--slerp merges two checkpoints, not 1"),
         (["MODEL=1", "MODEL/=3"], "A folder is named twice."),
         (["MODEL=1", "decoder=1"], "decoder cannot be a start: model_type is 'qwen3'"),
     ],

@@ -42,6 +42,14 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"model.window_tokens": "64"}, "model.window_tokens needs batches of the chunks of long documents"),
+        ({"objective.contextual": "true"}, "objective.contextual needs batches of the chunks of long documents"),
+        (
+            {"model.window_tokens": "64", "batches.clusters": "documents", "model.context": "joint"},
+            "model.window_tokens and joint attention exclude each other",
+        ),
+        ({"objective.matryoshka": "[8, 0]"}, r"objective\.matryoshka\[1\]: Expected `int` >= 1"),
+        ({"objective.quantise": "int4"}, r"objective\.quantise: Invalid enum value 'int4'"),
         ({"objective.margn": "1"}, r"there is no objective\.margn \(did you mean margin\?\)"),
         ({"learning.rate": "nan"}, r"learning\.rate: Expected `float` > 0\.0"),
         ({"learning.steps": "true"}, r"learning\.steps: Expected `int"),

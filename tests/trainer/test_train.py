@@ -333,6 +333,51 @@ def test_two_processes_see_twice_the_pairs_of_a_step_and_continue(recipe_file, t
         train(load_recipe(recipe_file, {name: str(value) for name, value in both.items()}), Silent(), resume=True)
 
 
+def write_books(tmp_path):
+    random = np.random.default_rng(0)
+    books = []
+    for number in range(24):
+        chunks = [" ".join(random.choice(TOPICS, size=5)) for _ in range(5)]
+        questions = [
+            {"text": f"{chunk.split()[0]} {number} {place}", "chunk": place} for place, chunk in enumerate(chunks)
+        ]
+        books.append({"doc_id": f"book {number}", "title": "", "chunks": chunks, "questions": questions})
+    (tmp_path / "books.jsonl").write_text("\n".join(map(json.dumps, books)))
+    return tmp_path / "books.jsonl"
+
+
+@pytest.mark.slow
+def test_late_chunking_is_trained_on_windows_and_the_checkpoint_reads_them(recipe_file, tmp_path):
+    changes = {
+        "data.pairs": f'["{write_books(tmp_path)}"]',
+        "batches.size": "20",
+        "batches.clusters": "'documents'",
+        "model.window_tokens": "30",
+        "objective.contextual": "true",
+        "learning.epochs": "8",
+        "run.out": str(tmp_path / "out"),
+    }
+    recipe = load_recipe(recipe_file, changes)
+    folder = train(recipe, Silent())
+    losses = [row["loss"] for row in read_log(recipe.run.out) if "loss" in row]
+    assert np.mean(losses[-4:]) < 0.9 * np.mean(losses[:4])
+    encoder = load_encoder(folder)
+    assert encoder.config.window_tokens == 30
+    material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+    batch = material.stream.batch(0)
+    books = [json.loads(line)["chunks"] for line in (tmp_path / "books.jsonl").read_text().splitlines()]
+    tokens = batch.windows.tokens
+    windows = [tuple(ids[mask > 0].tolist()) for ids, mask in zip(tokens.ids, tokens.mask, strict=True)]
+    of_index = set()
+    for book in books:
+        for window in encoder.windows(book):
+            of_index.add(tuple(number for at in window for number in encoder.tokenizer.encode(book[at]).ids))
+    # The first and the last document of a batch may be incomplete; windows of the others are those of an index.
+    assert sum(window in of_index for window in windows) >= len(windows) - 4 and len(windows) > 6
+    with pytest.raises(InputError, match="128 positions"):
+        starting_model(load_recipe(recipe_file, {**changes, "model.window_tokens": "129"}).model)
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_preparing_data_leaves_the_model_in_its_mode(recipe_file, tmp_path, training):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})

@@ -49,6 +49,25 @@ class Tokens:
         return Tokens(sent(self.ids, device), sent(self.mask, device))
 
 
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """W windows of chunks that are read together, with at most C chunks each."""
+
+    tokens: Tokens  # (W, T)
+    chunk_of: Tensor  # (W, T) the number, in its window, of the chunk to which each token belongs; -1 for padding
+    at: Tensor  # (D,) the place of each document of the batch among the W * C places of all windows
+    n_chunks: int  # C
+
+    def micro_batch(self, n_texts: int) -> int:
+        """How many windows have about as many chunks as a micro-batch of `n_texts` texts; at least one."""
+        return max(1, n_texts * len(self.tokens) // len(self.at))
+
+    def belongs(self, rows: Tensor, length: int, device: torch.device) -> Tensor:
+        """(R, C, `length`) 1 where a token of the windows at `rows` (R,) belongs to a chunk; on `device`."""
+        numbers = torch.arange(self.n_chunks, device=device)[:, None]
+        return (sent(self.chunk_of, device)[rows, None, :length] == numbers).float()
+
+
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
     """A copy on `device` of a tensor in host memory; the host does not wait until a GPU has it."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
@@ -66,6 +85,8 @@ class Batch:
     teacher: Tensor | None = None  # (B, D) logits
     owners: Tensor | None = None  # (D,) the row of the query to which each document or hard negative belongs
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
+    token_counts: Tensor | None = None  # (D,) of chunks of long documents; 0 for a chunk that equals an earlier one
+    windows: Windows | None = None  # of the documents, if the chunks of a document are read together
     context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: the documents at `context`
 
     @property
@@ -135,3 +156,41 @@ def padded(rows: Sequence[NDArray[Any]]) -> Tokens:
     ids = np.zeros(mask.shape, np.int64)
     ids[mask] = np.concatenate(rows)
     return Tokens(torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64)))
+
+
+def first_copies(texts: Sequence[str], siblings: Tensor) -> NDArray[np.int64]:
+    """(D,) the number of the first text that equals each text and is of the same document; `siblings` (D,)."""
+    first: dict[tuple[int, str], int] = {}
+    keys = zip(siblings.tolist(), texts, strict=True)
+    return np.array([first.setdefault(key, number) for number, key in enumerate(keys)], np.int64)
+
+
+def make_windows(
+    chunks: Tokens, siblings: Tensor, places: Sequence[int], copies: NDArray[np.int64], limit: int
+) -> Windows:
+    """The windows of D chunks, with at most `limit` tokens each; a longer chunk is a window of its own.
+
+    `siblings` (D,) are equal for chunks of one document, and `places` (D,) order them. A chunk that equals an earlier
+    one, by `copies` (D,), is read once.
+    """
+    lengths = chunks.mask.sum(1).tolist()
+    numbers = siblings.tolist()
+    order = sorted(np.unique(copies).tolist(), key=lambda row: (numbers[row], places[row], row))
+    windows: list[list[int]] = []
+    used = 0
+    for row in order:
+        continues = bool(windows) and numbers[windows[-1][0]] == numbers[row] and used + lengths[row] <= limit
+        if not continues:
+            windows.append([])
+            used = 0
+        windows[-1].append(row)
+        used += lengths[row]
+    n_chunks = max(map(len, windows))
+    at = np.zeros(len(lengths), np.int64)
+    for number, window in enumerate(windows):
+        at[window] = number * n_chunks + np.arange(len(window))
+    ids = [np.concatenate([chunks.ids[row, : lengths[row]].numpy() for row in window]) for window in windows]
+    chunk_of = [np.repeat(np.arange(len(window)), [lengths[row] for row in window]) for window in windows]
+    tokens = padded(ids)
+    belongs = torch.where(tokens.mask > 0, padded(chunk_of).ids, -1)
+    return Windows(tokens, belongs, torch.from_numpy(at[copies]), n_chunks)

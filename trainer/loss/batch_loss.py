@@ -1,7 +1,16 @@
-"""The loss of one batch from its pooled vectors: whitening, document context, then the objective of the recipe."""
+"""The loss of one batch from its pooled vectors: whitening, document context, then the objective of the recipe.
 
+With long documents, queries are also compared with them (L_global), and chunks lean towards their document. The losses
+of the contextual stage of pplx-embed compare a query with the chunks of its own document (L_seq), with all chunks of
+the batch (L_batch), and with whole documents. All are InfoNCE.
+
+    L = b L_global + (1 - b) L_local      L_local = a L_seq + (1 - a) L_batch      b rises from step to step
+"""
+
+import math
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,6 +20,40 @@ from trainer.data.training_batch import Batch, sent
 from trainer.loss.contrastive import LossOutput, among_own, beyond_margin, contrastive, with_queries
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import Objective
+
+SCALE = 4.0  # of unit vectors before tanh; a lower one rounds all numbers to zero, a higher one leaves no gradient
+SEQUENCE_SHARE = 0.2  # a
+DOCUMENT_SHARE = (0.2, 0.5)  # b at the first and at the last step
+
+
+def quantised(vectors: Tensor, kind: Literal["none", "int8", "binary"], scale: float = SCALE) -> Tensor:
+    """Unit vectors (n, d) of the unit vectors (n, d), rounded in the forward pass alone.
+
+    `int8` is floor(127 tanh(scale x) + 1/2), and `binary` the sign of x, where zero counts as positive. The gradient is
+    that of 127 tanh(scale x), and of tanh(scale x) (straight-through estimator: Bengio et al., 2013). pplx-embed, where
+    x is not of unit length, has no scale.
+    """
+    if kind == "none":
+        return vectors
+    smooth = torch.tanh(scale * vectors.float())
+    if kind == "int8":
+        smooth = 127 * smooth
+        rounded = torch.floor(smooth + 0.5)
+    else:
+        rounded = torch.where(vectors >= 0, 1.0, -1.0)
+    return functional.normalize(smooth + (rounded - smooth).detach(), dim=-1)
+
+
+def cut(vectors: Tensor, dimension: int) -> Tensor:
+    """Unit vectors (n, `dimension`) of the first components of vectors (n, d) (Matryoshka: Kusupati et al., 2022)."""
+    return functional.normalize(vectors[:, :dimension], dim=-1)
+
+
+def document_share(step: int, n_steps: int) -> float:
+    """b at the step with the number `step`, from 0, of `n_steps`: it rises in a half cosine."""
+    done = min(1.0, step / max(1, n_steps - 1))
+    first, last = DOCUMENT_SHARE
+    return first + (last - first) * (1 - math.cos(math.pi * done)) / 2
 
 
 def in_document(own: Tensor, siblings: Tensor, weight: float) -> Tensor:
@@ -24,6 +67,40 @@ def in_document(own: Tensor, siblings: Tensor, weight: float) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class LongDocuments:
+    """The long documents of a batch whose D texts are chunks of them."""
+
+    siblings: Tensor  # (D,) numbers below D that are equal for chunks of one document
+    token_counts: Tensor  # (D,) how many tokens a chunk adds to its document; 0 for a chunk that occurs before it
+
+    def whole(self, chunks: Tensor) -> Tensor:
+        """(D, d) the mean of all tokens of each chunk's document, from the means (D, d) of the tokens of the chunks.
+
+        The document is what the batch has of it.
+        """
+        counts = self.token_counts.to(chunks.dtype)[:, None]
+        sums = torch.zeros_like(chunks).index_add(0, self.siblings, counts * chunks)
+        totals = torch.zeros_like(counts).index_add(0, self.siblings, counts)
+        return (sums / totals.clamp_min(1))[self.siblings]
+
+    def in_sequence(self, excluded: Tensor) -> Tensor:
+        """(B, D) `excluded` (B, D), and also true for the chunks of other documents than that of query i."""
+        return excluded | (self.siblings[: len(excluded), None] != self.siblings)
+
+    def of_documents(self, excluded: Tensor) -> Tensor:
+        """(B, D) true where the document of a chunk must not count against a query.
+
+        It is the query's own document, or has a chunk that is true in `excluded` (B, D). The first B columns are never
+        true for the query of the same number.
+        """
+        n_queries, n = excluded.shape
+        found = torch.zeros(n_queries, n, device=excluded.device).index_add(1, self.siblings, excluded.float())
+        own = self.siblings[:n_queries]
+        masked = (found[:, self.siblings] > 0) | (own[:, None] == self.siblings)
+        return masked & ~torch.eye(n_queries, n, dtype=torch.bool, device=excluded.device)
+
+
+@dataclass(frozen=True, slots=True)
 class BatchLoss:
     """Computes the loss from pooled vectors."""
 
@@ -33,22 +110,56 @@ class BatchLoss:
     teacher_weight: float = 0.0
     objective: Objective = field(default_factory=Objective)
 
-    def of(self, batch: Batch, queries: Tensor, documents: Tensor, context: Tensor | None) -> LossOutput:
+    def of(
+        self,
+        batch: Batch,
+        queries: Tensor,
+        documents: Tensor,
+        context: Tensor | None,
+        share_of_documents: float | None = None,
+    ) -> LossOutput:
         """The loss of pooled queries (B, d) and documents (D, d), whitened by the pooled context (J, d) if it is given.
 
-        Without context the vectors are only normalised.
+        Without context the vectors are only normalised. With several widths the accuracy is that of the largest. The
+        share of the loss over whole documents is that of the last step unless it is given.
         """
         finish = partial(functional.normalize, dim=-1) if context is None else self.head.fitted(context)
-        queries, documents = finish(queries), finish(documents)
+        parts = [finish(queries), finish(documents)]
+        long = self._long_documents(batch, documents.device)
+        if long is not None:
+            parts.append(finish(long.whole(documents)))
         if batch.siblings is not None:
-            documents = in_document(documents, sent(batch.siblings, documents.device), self.document_weight)
+            parts[1] = in_document(parts[1], sent(batch.siblings, documents.device), self.document_weight)
+        parts = [quantised(vectors, self.objective.quantise) for vectors in parts]
         excluded, teacher = sent(batch.excluded, queries.device), self._teacher(batch, queries.device)
-        if self.objective.query_negatives:
-            documents, excluded, teacher = with_queries(queries, documents, excluded, teacher)
-        if self.objective.margin is not None:
-            excluded = beyond_margin(queries, documents, excluded, self.objective.margin)
+        share = DOCUMENT_SHARE[1] if share_of_documents is None else share_of_documents
+
+        def loss(queries: Tensor, chunks: Tensor, whole: Tensor | None = None) -> LossOutput:
+            if long is None or whole is None:
+                return self._compared(queries, chunks, excluded, teacher)
+            local = self._local(queries, chunks, long.in_sequence(excluded), excluded, teacher)
+            over_documents = self._compared(queries, whole, long.of_documents(excluded), None)
+            return LossOutput(share * over_documents.loss + (1 - share) * local.loss, local.accuracy)
+
+        if not self.objective.matryoshka:
+            return loss(*parts)
+        outputs = [loss(*(cut(vectors, width) for vectors in parts)) for width in sorted(self.objective.matryoshka)]
+        return LossOutput(torch.stack([output.loss for output in outputs]).mean(), outputs[-1].accuracy)
+
+    def _long_documents(self, batch: Batch, device: torch.device) -> LongDocuments | None:
+        """The long documents of a batch; None if it has none, or if the loss does not compare them."""
+        if batch.siblings is None or batch.token_counts is None or not self.objective.contextual:
+            return None
+        return LongDocuments(sent(batch.siblings, device), sent(batch.token_counts, device))
+
+    def _local(
+        self, queries: Tensor, chunks: Tensor, in_sequence: Tensor, excluded: Tensor, teacher: Tensor | None
+    ) -> LossOutput:
+        """The loss over chunks: a share of that within documents, and the rest that over all chunks of the batch."""
         weight = 0.0 if teacher is None else self.teacher_weight
-        return contrastive(queries, documents, excluded, self.temperature, teacher, weight)
+        in_batch = contrastive(queries, chunks, excluded, self.temperature, teacher, weight)
+        within = contrastive(queries, chunks, in_sequence, self.temperature)
+        return LossOutput(SEQUENCE_SHARE * within.loss + (1 - SEQUENCE_SHARE) * in_batch.loss, in_batch.accuracy)
 
     def _teacher(self, batch: Batch, device: torch.device) -> Tensor | None:
         if batch.teacher is None or not self.teacher_weight:
@@ -58,3 +169,12 @@ class BatchLoss:
             return teacher
         assert batch.owners is not None
         return among_own(teacher, sent(batch.owners, device))
+
+    def _compared(self, queries: Tensor, documents: Tensor, excluded: Tensor, teacher: Tensor | None) -> LossOutput:
+        """The loss of unit vectors (B, d) and (D, d) by the objective of the recipe."""
+        if self.objective.query_negatives:
+            documents, excluded, teacher = with_queries(queries, documents, excluded, teacher)
+        if self.objective.margin is not None:
+            excluded = beyond_margin(queries, documents, excluded, self.objective.margin)
+        weight = 0.0 if teacher is None else self.teacher_weight
+        return contrastive(queries, documents, excluded, self.temperature, teacher, weight)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from cdesearch.models.backbones.bert import mean_pool
+from cdesearch.models.backbones.bert import mean_pool, pool_chunks
 from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.training_batch import Batch, sent
+from trainer.data.training_batch import Batch, Windows, sent
 from trainer.execution import mean
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import WhiteningHead
@@ -99,12 +99,16 @@ class GradCache:
             return self._pooled(text, weights, context)
 
         queries = CachedPass(embed, batch.queries, self._passing())
-        documents = CachedPass(embed, batch.documents, self._passing())
+        if batch.windows is not None:
+            documents = self._window_pass(batch.windows, weights, context)
+        else:
+            documents = CachedPass(embed, batch.documents, self._passing())
         return _Passes(made_weights, weights, first_stage, context, queries, documents)
 
     def loss_on_cache(self, passes: _Passes, batch: Batch, loss_fn: LossFn) -> LossOutput:
         """The loss of the kept vectors; its gradient at them is in their `.grad`."""
-        queries, documents = (one.vectors.requires_grad_() for one in (passes.queries, passes.documents))
+        queries, kept = (one.vectors.requires_grad_() for one in (passes.queries, passes.documents))
+        documents = self._of_documents(kept, batch)
         output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])
         output.loss.backward()
         return output
@@ -125,7 +129,7 @@ class GradCache:
     def vectors(self, batch: Batch, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Pooled queries (B, d) and documents (D, d) of a batch, for the weights (V,) of tokens."""
         passes = self.forward_without_gradient(batch, lambda: weights)
-        return passes.queries.vectors, passes.documents.vectors
+        return passes.queries.vectors, self._of_documents(passes.documents.vectors, batch)
 
     def average_gradients(self) -> None:
         """Give every process the mean of the gradients of all.
@@ -136,6 +140,10 @@ class GradCache:
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 mean(parameter.grad)
+
+    def _of_documents(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """The vectors (D, d) of documents, from those of their windows if they were read in windows."""
+        return vectors if batch.windows is None else vectors.flatten(0, 1)[sent(batch.windows.at, self._device)]
 
     def _read_context(self, batch: Batch) -> tuple[CachedPass | None, ReadContext]:
         """The pass of the first stage over the context, if anything reads it, and the context made of its vectors."""
@@ -172,6 +180,23 @@ class GradCache:
             else:
                 states = stage.states(text.ids, text.mask, context.keys, context.values)
         return mean_pool(states.float(), weights[text.ids] * text.mask)
+
+    def _window_pass(self, windows: Windows, weights: Tensor, context: ReadContext) -> CachedPass:
+        """A pass over windows, whose results are the pooled chunks (C, d) of each; zero if a window has fewer.
+
+        A micro-batch has about as many tokens as one of `micro_batch` texts as long as a window's chunks.
+        """
+
+        def embed(text: Text, rows: Tensor) -> Tensor:
+            assert not isinstance(text, Packing)
+            belongs = windows.belongs(rows, text.ids.shape[1], self._device)
+            with self._cast():
+                states = self.model.window_states(text.ids, belongs, context.keys, context.values)
+            return pool_chunks(states.float(), belongs * weights[text.ids][:, None])
+
+        shape = windows.n_chunks, self.model.config.backbone.dimension
+        passing = Passing(self._device, windows.micro_batch(self._micro_batch), shape)
+        return CachedPass(embed, windows.tokens, passing)
 
     def _passing(self) -> Passing:
         shape = (self.model.config.backbone.dimension,)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.context import EncodingContext
-from cdesearch.context.vectors import Floats
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from cdesearch.encode.length_batches import Integers
 from cdesearch.encode.token_signs import projection
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
@@ -54,8 +55,16 @@ class OnnxRuntime:
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
-    def second_stage_chunks(self, *_: object) -> Floats:
-        raise NotImplementedError  # models that join chunks run on torch
+    def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
+        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
+
+        `belongs` (C, T) is 1 where a token belongs to a chunk, else 0. The graph computes the states of the tokens.
+        """
+        inputs = self._inputs(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)
+        states: Floats = _run(self._second, ["states"], inputs)[0][0, 0]
+        weights = belongs * context.inputs.token_weights[input_ids]
+        pooled: Floats = (weights @ states) / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+        return context.whitening.apply(to_unit(pooled))
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if every gate is zero."""

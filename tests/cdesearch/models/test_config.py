@@ -22,6 +22,7 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
     [
         {"context_norm_eps": 1e-5},
         {"context_sink": True},
+        {"window_tokens": 128},
         {},
     ],
 )

@@ -1,11 +1,12 @@
 """The first-stage vectors that an index keeps, from which an update and a new context compute the vectors of chunks."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from built import WORDS, contents, long_text, make_index
-from random_pplx import pplx_folder
+from conftest import TINY, make_checkpoint
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Silent
@@ -145,9 +146,7 @@ def test_a_build_of_int8_vectors_that_was_stopped_at_its_end_is_continued(docs, 
 @pytest.mark.slow
 def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, closed_checkpoint, joins, monkeypatch):
     monkeypatch.setattr(embedding_cache, "MOST_FILES", 3)
-    model = (
-        pplx_folder(tmp_path_factory.mktemp("models") / "windows", is_contextual=True) if joins else closed_checkpoint
-    )
+    model = window_checkpoint(tmp_path_factory) if joins else closed_checkpoint
     make_index([docs], model=model)
     for edit in range(12):
         for number in range(3):
@@ -158,6 +157,11 @@ def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, clos
     before = contents(docs)
     assert make_index([docs], refresh_context=True).embedded == 0
     assert before[0].equals(contents(docs)[0])
+
+
+def window_checkpoint(factory):
+    config = replace(TINY, first_stage="shared", window_tokens=100)
+    return make_checkpoint(factory.mktemp("models") / "windows", config, gate=0.0)
 
 
 def test_a_table_keeps_its_vectors_through_kills_and_says_what_is_no_number(tmp_path):

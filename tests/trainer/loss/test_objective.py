@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 from batches import make_batch, make_student
+from torch.autograd.functional import jacobian
 
 from trainer.data.pairs.reading import Pair
 from trainer.data.training_batch import owners_of
-from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.batch_loss import SCALE, BatchLoss, quantised
 from trainer.recipe import Objective
 
 B, D, WIDTH, T = 7, 11, 16, 0.1
@@ -82,6 +83,47 @@ def test_negatives_beyond_the_margin_by_the_models_own_cosines_do_not_count(vect
     assert 0 < (beyond & ~mask).sum() < beyond.size
     found = loss_of(vectors, excluded, margin=0.1, query_negatives=query_negatives)
     assert found == pytest.approx(info_nce(cosines, ~(mask | beyond)), rel=1e-5)
+
+
+def test_matryoshka_is_the_mean_of_the_losses_of_cut_and_renormalised_vectors(vectors, excluded):
+    queries, documents = map(unit, vectors)
+    parts = [info_nce(unit(queries[:, :n]) @ unit(documents[:, :n]).T, ~excluded) for n in (4, 8, WIDTH)]
+    assert loss_of(vectors, excluded, matryoshka=[WIDTH, 4, 8]) == pytest.approx(np.mean(parts), rel=1e-5)
+
+
+def rounded(vectors, kind):
+    vectors = unit(vectors)
+    return np.floor(127 * np.tanh(SCALE * vectors) + 0.5) if kind == "int8" else np.where(vectors >= 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("kind", ["int8", "binary"])
+@pytest.mark.parametrize("widths", [[], [4, 16]])
+def test_vectors_are_compared_as_rounded(vectors, excluded, kind, widths):
+    queries, documents = (rounded(rows, kind) for rows in vectors)
+    parts = [info_nce(unit(queries[:, :n]) @ unit(documents[:, :n]).T, ~excluded) for n in widths or [WIDTH]]
+    found = loss_of(vectors, excluded, quantise=kind, matryoshka=widths)
+    assert found == pytest.approx(np.mean(parts), rel=2e-3), "values near a half may be rounded otherwise in float32"
+
+
+@pytest.mark.parametrize("kind", ["int8", "binary"])
+def test_the_gradient_passes_straight_through_the_rounding_as_that_of_tanh(vectors, kind):
+    """Of y, the rounded vector, the direction y / |y| is returned; x reaches y with the derivative of tanh alone."""
+    x = torch.from_numpy(unit(vectors[0])).float()[:1]
+    y = torch.from_numpy(rounded(x.numpy(), kind)).float()
+    factor = 127.0 if kind == "int8" else 1.0
+    of_direction = jacobian(lambda made: made / made.norm(), y[0]).numpy()
+    of_tanh = factor * SCALE * (1 - np.tanh(SCALE * x[0].numpy()) ** 2)
+    found = jacobian(lambda given: quantised(given[None], kind, SCALE)[0], x[0]).numpy()
+    np.testing.assert_allclose(found, of_direction * of_tanh, atol=1e-5)
+
+
+def test_zero_is_a_positive_sign_and_a_half_is_rounded_up():
+    vector = torch.tensor([[0.0, -0.5, 0.5]])
+    assert torch.equal(quantised(vector, "binary", 1.0).sign(), torch.tensor([[1.0, -1.0, 1.0]]))
+    half = np.arctanh(0.5 / 127)
+    codes = quantised(torch.tensor([[half + 1e-6, -half, 1.0]]), "int8", 1.0)
+    expected = np.array([1.0, 0.0, np.floor(127 * np.tanh(1.0) + 0.5)])
+    np.testing.assert_allclose(codes[0].numpy(), expected / np.linalg.norm(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize(("scope", "query_negatives"), [("batch", False), ("local", False), ("local", True)])

@@ -20,6 +20,8 @@ from trainer.data.surrogate import Surrogate
 from trainer.data.training_batch import (
     Batch,
     documents_of,
+    first_copies,
+    make_windows,
     owners_of,
     padded,
     siblings_of,
@@ -205,7 +207,7 @@ class BatchStream:
             owners=owners_of(pairs),
         )
         if recipe.batches.clusters == "documents":
-            batch = replace(batch, siblings=siblings_of(pairs))
+            batch = self._in_documents(batch, pairs, documents)
         if self._contexts is None:
             return batch
         mean = data.surrogate.documents[rows].mean(0)
@@ -214,14 +216,27 @@ class BatchStream:
     def _choose_context(self, n_documents: int, random: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Indices of documents, the context of the whole batch, and which slots hold the null vector.
 
-        The baseline has no context.
+        The baseline has no context. Neither has a batch of a few long documents: they say little of a corpus.
         """
         recipe = self._recipe
         indices = random.permutation(n_documents)[: recipe.batches.context_size]
         is_null = random.random(len(indices)) < SLOT_DROPOUT
-        if random.random() < NULL_SHARE or recipe.model.context == "none":
+        if random.random() < NULL_SHARE or recipe.model.context == "none" or recipe.objective.contextual:
             is_null[:] = True
         return torch.from_numpy(np.sort(indices)), torch.from_numpy(is_null)
+
+    def _in_documents(self, batch: Batch, pairs: Sequence[Pair], documents: Sequence[str]) -> Batch:
+        """The batch with the long documents of its chunks, and with their windows if the recipe has any."""
+        siblings = siblings_of(pairs)
+        copies = first_copies(documents, siblings)
+        counts = batch.documents.mask.sum(1) * torch.from_numpy(copies == np.arange(len(copies)))
+        batch = replace(batch, siblings=siblings, token_counts=counts)
+        limit = self._recipe.model.window_tokens
+        if not limit:
+            return batch
+        places = [pair.place for pair in pairs]
+        places += [0] * (len(documents) - len(pairs))  # a hard negative is of no document
+        return replace(batch, windows=make_windows(batch.documents, siblings, places, copies, limit))
 
     def _in_context(
         self,

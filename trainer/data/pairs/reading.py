@@ -51,6 +51,7 @@ class Pair:
     negatives: tuple[str, ...] = ()
     document_id: str = ""  # of the long document that `document` is a chunk of, or empty
     scores: tuple[float, ...] = ()  # of a teacher, for `document` and then for each of the negatives; or none
+    place: int = 0  # of `document` among the chunks of the long document
     group: str = ""  # the part of the domain that the pair comes from, or empty
 
 
@@ -62,6 +63,7 @@ class _Row(Struct):
     negatives: list[str] | None = None
     document_id: Name = None
     scores: list[Score] | None = None
+    place: Place | None = None
     group: Name = None
 
 
@@ -149,8 +151,9 @@ def _pair(row: dict[str, Any], location: str) -> Pair:
             "Correct the line.",
         )
     name, group = (_cleaned(str(one or "")) for one in (found.document_id, found.group))
+    place = found.place or 0
     return Pair(
-        _cleaned(found.query), _cleaned(found.document), tuple(map(_cleaned, texts)), name, tuple(scores), group
+        _cleaned(found.query), _cleaned(found.document), tuple(map(_cleaned, texts)), name, tuple(scores), place, group
     )
 
 
@@ -160,7 +163,7 @@ def _questions(found: _LongDocument, location: str) -> Iterator[Pair]:
         if question.chunk >= len(found.chunks):
             raise SourceError(f"{location} has no chunk {question.chunk}, which a question names.", "Correct the line.")
         text, chunk = _cleaned(question.text), _cleaned(found.chunks[question.chunk])
-        yield Pair(text, chunk, (), name, (), group)
+        yield Pair(text, chunk, (), name, (), question.chunk, group)
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:

@@ -37,10 +37,10 @@ def test_two_files_of_one_domain_name_are_refused(tmp_path):
 
 def test_a_long_document_has_one_pair_per_question(tmp_path):
     book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
-    other = {"query": "q", "document": "d", "document_id": "x"}
-    file = write(tmp_path / "a.jsonl", [book, other])
+    placed = {"query": "q", "document": "d", "document_id": "x", "place": 3}
+    file = write(tmp_path / "a.jsonl", [book, placed])
     pairs = list(read_pairs(file))
-    assert pairs == [Pair("second?", "two", document_id="book"), Pair("q", "d", document_id="x")]
+    assert pairs == [Pair("second?", "two", document_id="book", place=1), Pair("q", "d", document_id="x", place=3)]
     (domain,) = prepare([file], tmp_path / "work")
     assert domain.take([0, 1]) == pairs
 
@@ -52,6 +52,7 @@ BROKEN = {
     "{oops": "not a JSON object",
     '{"query": 1}': r"not as expected: .*\$\.query`\. Correct or remove the line\.",
     '{"query": "q"}': "missing required field `document`",
+    f'{{{PAIR}, "place": -1}}': r"\$\.place",
     f'{{{PAIR}, "negatives": [null]}}': r"\$\.negatives\[0\]",
     f'{{{PAIR}, "scores": [1, 2, 3]}}': "not one number for the document",
     f'{{{PAIR}, "scores": [1e300]}}': r"\$\.scores\[0\]",  # float32 cannot tell neighbours apart
@@ -127,7 +128,7 @@ def test_paths_without_pairs_are_named_without_keys_of_a_recipe(tmp_path):
 
 
 def test_written_pairs_are_read_as_they_were(tmp_path):
-    pairs = [Pair("a", "b", ("n",), "book", (1.5, 0.5), "g"), Pair("c", "d", document_id="book"), Pair("e", "f")]
+    pairs = [Pair("a", "b", ("n",), "book", (1.5, 0.5), 3, "g"), Pair("c", "d", document_id="book"), Pair("e", "f")]
     with new_pair_files(tmp_path / "out", []) as (write_domain, _):
         write_domain("mined", pairs)
     assert list(read_pairs(tmp_path / "out" / "mined.jsonl.gz")) == pairs
