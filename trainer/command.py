@@ -1,4 +1,4 @@
-"""The commands `train` and `mine`."""
+"""The commands `train`, `pretrain` and `mine`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +27,26 @@ def train(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> Non
         from trainer.train import train as run
     settings = load_recipe(recipe, _parsed(set_))
     say(next_step(_run(run, settings, resume=resume)))
+
+
+def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> None:
+    """Pretrain a network on texts alone.
+
+    The kinds condenser and cocondenser continue the training of a BERT, whose checkpoint `cdesearch train` then starts
+    from. The kind diffusion trains a network in the shape of Qwen3. See objective.kind of a recipe.
+    """
+    from trainer.reporting import check_torch
+
+    check_torch()
+    from cdesearch.cli.exits import exit_when_stopped
+
+    with exit_when_stopped("Nothing was written."):
+        from trainer.execution import say
+        from trainer.pretraining.pretrain import next_step
+        from trainer.pretraining.pretrain import pretrain as run
+        from trainer.pretraining.recipe import load_pretraining_recipe
+    settings = load_pretraining_recipe(recipe, _parsed(set_))
+    say(next_step(settings, _run(run, settings, resume=resume)))
 
 
 def _parsed(overrides: list[str] | None) -> dict[str, str]:

@@ -6,11 +6,16 @@
 
 A repeated pass replays its random state, so dropout is the same both times. The first micro-batch, with the longest
 texts, is not repeated: its graph is kept.
+
+A network can have a loss of its own, which needs no other micro-batch, such as that of masked tokens. It is part of
+the graph that is replayed, so its gradient is counted once, together with that of the vectors (coCondenser, Gao &
+Callan, 2022, equation 8). The pass without graphs need not compute it.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,7 +27,15 @@ Text = Tokens | Packing  # the texts of a micro-batch, on the device
 State = tuple[Tensor, Tensor | None]  # of the CPU, and of the GPU if that is the device
 
 
-Network = Callable[[Text, Tensor], Tensor]  # from texts and their rows in the batch to one result for each text
+class WithLoss(NamedTuple):
+    """Results (n, ...) of a micro-batch, and its part () of a local loss; all parts add up to the loss of the batch."""
+
+    vectors: Tensor
+    loss: Tensor
+
+
+Made = Tensor | WithLoss
+Network = Callable[[Text, Tensor], Made]  # from texts and their rows in the batch to one result for each text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,7 @@ class _Piece:
     indices: Tensor  # of its texts
     text: Text
     state: State
-    graph: Tensor | None = None  # the output with its graph, if it was kept
+    graph: Made | None = None  # the output with its graph, if it was kept
 
 
 class CachedPass:
@@ -59,17 +72,27 @@ class CachedPass:
             state = random_state(self._device)
             with torch.set_grad_enabled(passing.keeps_graph and not self._pieces):
                 made = network(text, indices)
-            self.vectors[indices] = made.detach()
-            self._pieces.append(_Piece(indices, text, state, made if made.requires_grad else None))
+            of_texts = made.vectors if isinstance(made, WithLoss) else made
+            self.vectors[indices] = of_texts.detach()
+            self._pieces.append(_Piece(indices, text, state, made if of_texts.requires_grad else None))
 
-    def replay(self, gradient: Tensor) -> None:
-        """Run backward through every micro-batch, from the gradient (n, ...) at the results."""
+    def replay(self, gradient: Tensor) -> Tensor:
+        """Run backward through every micro-batch, from the gradient (n, ...) at the results.
+
+        Returns the local loss (), which is 0 if the network has none.
+        """
+        local = torch.zeros((), device=self._device)
         for piece in self._pieces:
             made = piece.graph
             if made is None:
                 with replayed(piece.state, self._device):
                     made = self._network(piece.text, piece.indices)
-            made.backward(gradient[piece.indices])
+            if isinstance(made, WithLoss):
+                torch.autograd.backward(made, (gradient[piece.indices], torch.ones_like(made.loss)))
+                local += made.loss.detach()
+            else:
+                made.backward(gradient[piece.indices])
+        return local
 
     def _send(self, tokens: Tokens, *, packs: bool) -> Text:
         """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""

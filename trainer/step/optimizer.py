@@ -33,7 +33,9 @@ def _group(name: str) -> str:
     return "context" if name.startswith(("second_stage.context_", "second_stage.null")) else "backbone"
 
 
-def make_optimizer(groups: Groups, rates: Mapping[str, float], decay: float = 0.01) -> torch.optim.Optimizer:
+def make_optimizer(
+    groups: Groups, rates: Mapping[str, float], decay: float = 0.01, beta2: float = 0.999
+) -> torch.optim.Optimizer:
     """AdamW with the rate of each group. Only matrices have weight decay, so the head has none."""
     parts: dict[tuple[str, float], list[nn.Parameter]] = {}
     for name, parameters in groups.items():
@@ -43,7 +45,8 @@ def make_optimizer(groups: Groups, rates: Mapping[str, float], decay: float = 0.
         [
             {"params": parameters, "name": name, "peak": rates[name], "lr": rates[name], "weight_decay": of_part}
             for (name, of_part), parameters in parts.items()
-        ]
+        ],
+        betas=(0.9, beta2),
     )
 
 

@@ -126,6 +126,16 @@ def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
             yield _pair(row, location)
 
 
+def read_passages(file: Path) -> Iterator[list[str]]:
+    """The documents of one file without their queries, each as a list of its passages; raises SourceError.
+
+    The passages of a long document are its `chunks`, and those of a pair are its document alone.
+    """
+    for number, row in enumerate(_rows(file), start=1):
+        passages = row.get("chunks") or [row.get("document", row.get(OTHER_NAMES["document"]))]
+        yield [text for one in _converted(passages, list[str], f"{file}:{number}") if (text := _cleaned(one))]
+
+
 def _cleaned(text: str) -> str:
     """The text without white space around it; halves of a surrogate pair, which have no UTF-8, are question marks."""
     return text.strip().encode("utf-8", "replace").decode("utf-8")

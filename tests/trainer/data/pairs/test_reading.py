@@ -8,7 +8,7 @@ import pytest
 
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.domains import prepare
-from trainer.data.pairs.reading import Pair, domain_files, read_pairs
+from trainer.data.pairs.reading import Pair, domain_files, read_pairs, read_passages
 from trainer.mine import new_pair_files
 
 
@@ -117,6 +117,7 @@ def test_spaces_around_texts_are_left_out(tmp_path):
 def test_halves_of_surrogate_pairs_become_question_marks(tmp_path):
     file = write(tmp_path / "d.jsonl", [{"query": "a \ud800", "document": "\udc00 b", "negatives": ["\ud800"]}])
     assert list(read_pairs(file)) == [Pair("a ?", "? b", ("?",))]
+    assert list(read_passages(file)) == [["? b"]]
 
 
 def test_paths_without_pairs_are_named_without_keys_of_a_recipe(tmp_path):

@@ -1,0 +1,1 @@
+"""How does a network learn from texts alone, without queries?"""

@@ -1,0 +1,158 @@
+"""A run of pretraining, from the recipe to the checkpoint."""
+
+import math
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+
+import torch
+
+from cdesearch.encode.load import load_tokenizer
+from cdesearch.errors import InputError
+from cdesearch.models.hub import NEEDS_HUB
+from cdesearch.progress import Display
+from cdesearch.terminal import counted
+from trainer.data.pairs.reading import domain_files
+from trainer.execution import world
+from trainer.pretraining.condenser import MaskedLearner
+from trainer.pretraining.diffusion import SequenceLearner, tokenizer_file
+from trainer.pretraining.recipe import PretrainingRecipe
+from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
+from trainer.run.folder import claim_folder, locked, refuse_earlier_run
+from trainer.run.loop import Work, begin, diverged, take_steps, terminable
+from trainer.run.state import (
+    Running,
+    check_state,
+    digest_of_start,
+    first_not_finite,
+    save_state,
+)
+from trainer.step.optimizer import Groups, clip_by_group, linear, make_optimizer
+
+NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
+BETA2 = 0.98  # of AdamW
+# Settings that may differ on resume: how long the run takes, how often it reports, and where its texts and folders are.
+MAY_CHANGE = ("learning.steps", "texts.files", "model.start", "model.head", "network.tokenizer", "run.out", "run.watch")
+
+
+Learner = MaskedLearner | SequenceLearner
+
+
+def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False) -> Path:
+    """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
+
+    Without it, InputError is raised if the folder of the run holds an earlier one.
+    """
+    if world() > 1:
+        raise InputError("Pretraining runs in one process.", "Leave torchrun out.")
+    if not recipe.is_masked and find_spec("transformers") is None:
+        kind = recipe.objective.kind
+        raise InputError(f"Pretraining of the kind {kind} needs transformers, which is not installed.", NEEDS_HUB)
+    out = recipe.run.out
+    for name, model in (("start", recipe.model.start), ("head", recipe.model.head)):
+        if model is not None and out.resolve() in (model.resolve(), *model.resolve().parents):
+            raise InputError(f"model.{name} is {model}, which the run would overwrite.", "Set another run.out.")
+    if resume:
+        check_state(out)
+    with terminable():
+        claim_folder(out)
+        with locked(out, "run.out"):
+            if not resume:
+                refuse_earlier_run(out)
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
+            documents = _documents(recipe, display)
+            torch.manual_seed(recipe.run.seed)
+            learner: Learner = (MaskedLearner if recipe.is_masked else SequenceLearner)(recipe, documents, device)
+            run = PretrainingRun(recipe, learner, documents.digest, display, resume=resume)
+            run.go(device)
+            display.note(f"Writing {out / 'checkpoint'}")
+            learner.save(out)
+            return out / "checkpoint"
+
+
+def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:
+    """The texts as tokens; raises SourceError."""
+    tokenizer = load_tokenizer(tokenizer_file(recipe))
+    advance = display.stage("Reading documents", None)
+    files = domain_files(recipe.texts.files)
+    found = read_token_documents(files, recipe.texts.cap, tokenizer, recipe.run.out / "data", advance)
+    display.note(f"{counted(len(found), 'document')} with {len(found.passages.values):,} tokens")
+    return found
+
+
+class PretrainingRun:
+    """The loop of one run."""
+
+    def __init__(
+        self, recipe: PretrainingRecipe, learner: Learner, texts: str, display: Display, *, resume: bool
+    ) -> None:
+        """With `resume`, continue from the state on disk; raises InputError if it does not fit. `texts` is a digest."""
+        self._recipe = recipe
+        self._learner = learner
+        self._display = display
+        self._groups: Groups = {
+            name: [one for one in module.parameters() if one.requires_grad] for name, module in learner.modules.items()
+        }
+        rates = dict.fromkeys(self._groups, recipe.learning.rate)
+        optimizer = make_optimizer(self._groups, rates, beta2=BETA2)
+        digests = {"texts": texts, "start": "" if learner.start is None else digest_of_start(learner.start)}
+        self._state = Running(recipe.run.out, recipe, digests, learner.modules, optimizer, MAY_CHANGE)
+        self._log = begin(self._state, recipe.learning.steps, resume=resume)
+
+    def go(self, device: torch.device) -> None:
+        """Take all remaining steps."""
+        work, recipe = Work(self._step, self._watch, self._save), self._recipe
+        take_steps(work, self._state, recipe.learning.steps, recipe.run.watch_every, self._display, device)
+
+    def _step(self) -> None:
+        started, progress = time.monotonic(), self._state.progress
+        for group in self._state.optimizer.param_groups:
+            group["lr"] = group["peak"] * self._rate_factor(group["name"], progress.step)
+        self._state.optimizer.zero_grad(set_to_none=True)
+        added = self._learner.add_gradient(progress.step)
+        norms = clip_by_group(self._groups)
+        figures = {name: float(figure) for name, figure in added.items()}
+        if not math.isfinite(figures["loss"]):
+            raise diverged(f"The loss is {figures['loss']} at step {progress.step}.")
+        self._state.optimizer.step()
+        progress.step += 1
+        seconds = max(1e-9, time.monotonic() - started)
+        progress.seconds += seconds
+        self._write_log({**figures, "norms": {name: float(norm) for name, norm in norms.items()}})
+        self._display.detail(f"step {progress.step}  {shown(figures)}  {1 / seconds:.2g} steps/s")
+
+    def _rate_factor(self, group: str, step: int) -> float:
+        """With a new head the network learns nothing in the first steps, and then has its own warmup."""
+        learning = self._recipe.learning
+        waiting = learning.head_warmup if group == "network" else 0
+        left = max(1, learning.steps - waiting)
+        return 0.0 if step < waiting else linear(step - waiting, left, learning.warmup)
+
+    def _watch(self) -> None:
+        if losses := self._learner.held_out():
+            self._write_log({"held_out": dict(losses)})
+            self._display.note(f"step {self._state.progress.step}: held-out loss {shown(losses)}")
+
+    def _save(self) -> None:
+        if broken := first_not_finite(self._learner.modules):
+            raise diverged(f"After step {self._state.progress.step}, {broken} has numbers that are not finite.")
+        save_state(self._state)
+
+    def _write_log(self, figures: Mapping[str, object]) -> None:
+        self._log.write(self._state.progress.step, self._state.progress.seconds, figures)
+
+
+def shown(figures: Mapping[str, float]) -> str:
+    """Figures with their names, for people."""
+    return "  ".join(f"{name} {figure:.3f}" for name, figure in figures.items())
+
+
+def next_step(recipe: PretrainingRecipe, checkpoint: Path) -> str:
+    """What to do with a new checkpoint."""
+    if recipe.is_masked:
+        start = quote(f'model.start="{checkpoint}"')
+        return f"Next: cdesearch train RECIPE --set {start}"
+    return f"Next: cdesearch index FOLDER --model {quote(str(checkpoint))}\n{NO_START}"
