@@ -105,15 +105,6 @@ def index(
             " of float32; binary finds less. Kept until --rebuild PATH."
         ),
     ] = None,
-    dimension: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Keep only the first N principal components of the vectors of the corpus, which makes vectors smaller"
-            " and finds a little less; default: all dimensions of the model. Kept until --rebuild PATH.",
-        ),
-    ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
@@ -183,7 +174,6 @@ def index(
         exclude=None if exclude is None else tuple(filter(None, exclude)),
         has_ocr=ocr,
         vectors=vectors,
-        dimension=dimension,
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,
