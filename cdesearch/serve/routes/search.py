@@ -1,4 +1,4 @@
-"""`GET /api/v1/search` returns the hits of a query, and `GET /api/v1/explain` says why a chunk is one of them."""
+"""`GET /api/v1/search` returns the hits of a query, `/explain` the evidence of one, and `/related` passages like one."""
 
 from dataclasses import asdict, replace
 from functools import partial
@@ -14,8 +14,9 @@ from cdesearch.search.readable import headings_as_text
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import Selection
+from cdesearch.serve.mcp.search_tool import related_hits
 from cdesearch.serve.routes.documents import places_as_json
-from cdesearch.serve.routes.parameters import MAX_OFFSET, Asked, IndexName, IndexNames, State
+from cdesearch.serve.routes.parameters import MAX_OFFSET, AnyIndexName, Asked, IndexName, IndexNames, State
 from cdesearch.service import root_of
 from cdesearch.store.schema import Hit
 
@@ -46,6 +47,19 @@ async def search(
     asked = replace(asked, facets=facets)
     result = await state.admission.run(lambda: chosen.service.search(asked.for_hits(offset + asked.k)))
     return JSONResponse(_answer(chosen, asked, offset, result))
+
+
+@router.get("/related")
+async def related(
+    state: State,
+    path: Annotated[
+        str, Query(description="A file, or a range of it such as a.md:10-20 or b.pdf#page=3.", max_length=4_000)
+    ],
+    index: AnyIndexName = None,
+) -> JSONResponse:
+    """The chunks of other files that are nearest in meaning to a file or a range of it, nearest first."""
+    chosen, asked, result, _ = await state.admission.run(lambda: related_hits(state.indexes, index, path))
+    return JSONResponse({**_answer(chosen, asked, 0, result), "query": path, "more": False})
 
 
 @router.get("/explain")

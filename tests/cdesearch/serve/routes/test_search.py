@@ -123,3 +123,12 @@ def test_the_indexes_are_named_with_their_roots_and_sizes(together, pages):
     first, second = together.json("indexes")["indexes"]
     assert (first["name"], first["root"], second["name"]) == ("pages", str(pages), "other")
     assert second["documents"] == second["chunks"] == 2 < first["chunks"]
+
+
+def test_related_hits_are_nearest_in_meaning_and_of_other_files(together):
+    (own, other, *_) = together.json("search", q="the river", k=50)["hits"]
+    related = together.json("related", path=own["path"], index=own["index"])
+    assert (related["query"], related["mode"], related["more"]) == (own["path"], "dense", False)
+    assert related["hits"] and own["document"] not in {hit["document"] for hit in related["hits"]}
+    assert {hit["confidence"] for hit in related["hits"]} == {None}
+    assert together.get("related", params={"path": "no/such.md"}).status_code == 400
