@@ -1,4 +1,4 @@
-"""`GET /api/v1/search` returns the hits of a query, `/explain` the evidence of one, and `/related` passages like one."""
+"""`GET /api/v1/search` returns the hits of a query, `/explain` the evidence of one, `/related` passages like one."""
 
 from dataclasses import asdict, replace
 from functools import partial

@@ -126,7 +126,7 @@ def test_the_indexes_are_named_with_their_roots_and_sizes(together, pages):
 
 
 def test_related_hits_are_nearest_in_meaning_and_of_other_files(together):
-    (own, other, *_) = together.json("search", q="the river", k=50)["hits"]
+    own, *_ = together.json("search", q="the river", k=50)["hits"]
     related = together.json("related", path=own["path"], index=own["index"])
     assert (related["query"], related["mode"], related["more"]) == (own["path"], "dense", False)
     assert related["hits"] and own["document"] not in {hit["document"] for hit in related["hits"]}
