@@ -150,13 +150,16 @@ class FileConditions:
     def __init__(self, index: "Index") -> None:
         self._index = index
         self._fields = IndexedFields(index)
+        self._known_scripts: dict[tuple[str, ...] | None, list[str]] = {}
 
     def of(self, filters: Sequence[FileFilter]) -> str | None:
         """The condition for several filters; None if they allow every file. Raises QueryError and IndexStateError."""
         return all_of([self._of(one) for one in filters])
 
     def _of(self, files: FileFilter) -> str | None:
-        conditions = [*files.conditions(self._scripts(files))]
+        if files.suffixes not in self._known_scripts:
+            self._known_scripts[files.suffixes] = self._scripts(files)
+        conditions = [*files.conditions(self._known_scripts[files.suffixes])]
         conditions += map(self._fields.sql, files.fields)
         if (files.since, files.before) != (None, None):
             conditions.append(self._in_time(files.since, files.before))

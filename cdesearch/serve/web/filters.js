@@ -6,6 +6,8 @@ import { href, inPage, NO_FILTERS, state } from "./route.js";
 
 // The name of each facet, its name in the state, and how many values it needs to be of use.
 const FACETS = [["folder", "path", 1], ["type", "type", 2], ["year", "year", 2], ["tag", "tag", 1]];
+const MARKS = { path: "/", type: "." }; // before a folder that is no name at any depth, and before the end of a name
+const unmarked = (value) => value.replace(/^[/.]/, "");
 
 let facets = {}; // of the hits that are shown
 
@@ -27,9 +29,9 @@ export function showFilters(found = facets) {
   facets = found;
   for (const [name, key, least] of FACETS) {
     const options = (facets[name] ?? []).map(({ value, documents }) => [
-      key === "type" ? `.${value}` : value, `${value} (${number(documents)})`]);
+      `${MARKS[key] ?? ""}${value}`, `${value} (${number(documents)})`]);
     const chosen = state[key];
-    if (chosen && !options.some(([value]) => value === chosen)) options.unshift([chosen, chosen]);
+    if (chosen && !options.some(([value]) => value === chosen)) options.unshift([chosen, unmarked(chosen)]);
     const select = byId(name);
     select.replaceChildren(el("option", { value: "" }, `Any ${name}`),
       ...options.map(([value, text]) => el("option", { value }, text)));
@@ -53,8 +55,8 @@ export async function showTabs() {
 
 /** Returns the filters of the state in words, such as "in docs, of 2026"; empty without filters. */
 export const filtersInWords = () => [
-  state.path && `in ${state.path}`,
-  state.type && `of type ${state.type.replace(/^\./, "")}`,
+  state.path && `in ${unmarked(state.path)}`,
+  state.type && `of type ${unmarked(state.type)}`,
   state.year && `of ${state.year}`,
   state.tag && `with the tag ${state.tag}`,
 ].filter(Boolean).join(", ");

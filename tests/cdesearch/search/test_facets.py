@@ -25,7 +25,7 @@ EXPECTED = {
     "tag": [("birds", 2), ("night", 1)],
 }
 FILTERS = {
-    "folder": lambda value: {"path": value},
+    "folder": lambda value: {"path": f"/{value}"},
     "type": lambda value: {"type": f".{value}"},
     "year": lambda value: {"since": value, "before": str(int(value) + 1)},
     "tag": lambda value: {"filter": f'tag="{value}"'},

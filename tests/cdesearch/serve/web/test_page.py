@@ -154,7 +154,7 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
 def test_filters_are_stored_in_the_address(browser):
     browser.open()
     assert set(names(browser.search("roses and bread"))) == {"garden/roses.md", "kitchen/bread.md"}
-    browser.script("document.querySelector('#folder').value = 'kitchen'")
+    browser.script("document.querySelector('#folder').value = '/kitchen'")
     browser.script("document.querySelector('#folder').dispatchEvent(new Event('change'))")
     browser.wait(
         lambda: (
@@ -170,7 +170,7 @@ def test_filters_are_stored_in_the_address(browser):
     )
     browser.driver.refresh()
     browser.wait(lambda: names(browser.every("#hits a.open")) == ["kitchen/bread.md"])
-    assert browser.one("#folder").get_attribute("value") == "kitchen"
+    assert browser.one("#folder").get_attribute("value") == "/kitchen"
     browser.driver.back()
     browser.wait(lambda: "mode" not in browser.driver.current_url and browser.every("#weak"))
     assert browser.script("return document.querySelector('[name=mode]:checked').value") == "hybrid"
