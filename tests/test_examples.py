@@ -2,6 +2,7 @@ import json
 import os
 import plistlib
 import runpy
+import shutil
 import subprocess
 import sys
 from configparser import ConfigParser
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 from hidden_libraries import run_code_without
+from running_server import wait_until
 
+import cdesearch
 from cdesearch.cli.exits import TERMINATED
+from cdesearch.store.index import Index
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -116,3 +120,30 @@ def test_the_service_files_run_the_command_watch():
     for program, command, folder in (unit["Service"]["ExecStart"].split(), agent["ProgramArguments"]):
         assert program.endswith("/cdesearch") and command == "watch" and folder.endswith("/docs")
     assert unit["Service"]["SuccessExitStatus"] == str(TERMINATED)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the hook is a shell script")
+def test_the_git_hook_updates_the_index_after_a_checkout_and_a_merge(tmp_path, tiny_checkpoint, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+    def git(*arguments):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    for hook in ("post-checkout", "post-merge"):
+        shutil.copy(EXAMPLES / "git-hook" / "post-checkout", tmp_path / ".git" / "hooks" / hook)
+    (tmp_path / ".gitignore").write_text(".cdesearch/\n")
+    git("add", ".")
+    git("commit", "-m", "first")
+    git("checkout", "-b", "side")
+    assert not (tmp_path / ".cdesearch").exists()
+    (tmp_path / "owl.md").write_text("The owl.")
+    git("add", ".")
+    git("commit", "-m", "owl")
+    cdesearch.build(tmp_path, model=tiny_checkpoint).close()
+    for words, n_documents in ((("checkout", "main"), 0), (("merge", "side"), 1)):
+        git(*words)
+        wait_until(lambda n=n_documents: Index.open(tmp_path).manifest.n_documents == n)

@@ -1,8 +1,8 @@
 // The view of a document: a marked passage with its neighbours, and more neighbours on request.
 
 import { get } from "./api.js";
-import { corpusOf } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
+import { allIndexes, rootOf } from "./indexes.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
 import { nodesOf, withMarks } from "./rendered.js";
@@ -44,13 +44,13 @@ async function show({ isFirst = false, keep = null } = {}) {
   const index = state.of || state.index;
   const path = name.split("/").map(encodeURIComponent).join("/");
   try {
-    const [part, corpus] = await Promise.all([
+    const [part, indexes] = await Promise.all([
       get(`documents/${path}`, { index, chunk, around: Math.min(MAX_AROUND, Math.max(before, after)) }),
-      corpusOf(index),
+      allIndexes(),
     ]);
     if (own !== sequence) return;
     const anchor = keep && byId(keep)?.getBoundingClientRect().top;
-    byId("view-document").replaceChildren(...page(part, corpus.root));
+    byId("view-document").replaceChildren(...page(part, rootOf(indexes, index)));
     if (isFirst) arrive(part);
     else if (anchor !== null && byId(keep)) scrollBy(0, byId(keep).getBoundingClientRect().top - anchor);
   } catch (error) {
