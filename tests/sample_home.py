@@ -18,9 +18,10 @@ TEXTS = {
     "docs/dist/list.md": "# List\n\nA list that a program has written.",
     "docs/.github/policy.md": "# Policy\n\nReviews are needed for every change.",
     "docs/old/reset.md": "# Reset\n\nThe reset of a password by a text message is gone.",
-    "notes/heating.md": "---\nstatus: open\ntags: [house]\n---\n# Heating\n\nWe decided to replace the boiler by a heat pump.",
+    "notes/heating.md": "---\nstatus: open\ntags: [house]\n---\n# Heating\n\nWe decided to "
+    "replace the boiler by a heat pump.",
     "notes/garden.md": "---\nstatus: done\ntags: [house]\n---\n# Garden\n\nThe apple tree was pruned in March.",
-    "code/src/accounts.py": 'def hash_password(password, salt):\n    """Hash what a user typed with a slow function."""\n'
+    "code/src/accounts.py": 'def hash_password(password, salt):\n    """Hash what a user typed."""\n'
     "    return scrypt(password, salt=salt, n=2**15)\n",
     "code/src/orders.py": "def total(order):\n    return sum(line.price * line.count for line in order)\n",
     "code/tests/test_accounts.py": "def test_hash_password():\n    assert hash_password('a', 'b') != 'a'\n",
@@ -52,8 +53,8 @@ def write_home(home: Path) -> Path:
         message.set_content(text)
         box.add(message)
     box.close()
-    page = column(50, 700, ["How bees find flowers", "Honey bees see the colour of flowers,", "and dance to tell the others."])
-    (home / "papers" / "bees.pdf").write_bytes(pdf_of([page], title="How bees find flowers"))
+    lines = ["How bees find flowers", "Honey bees see the colour of flowers,", "and dance to tell the others."]
+    (home / "papers" / "bees.pdf").write_bytes(pdf_of([column(50, 700, lines)], title="How bees find flowers"))
     (home / "papers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PAPERS), encoding="utf-8")
     for name, rows in (("passages.csv", PASSAGES), ("orders.csv", ORDERS)):
         with (home / name).open("w", newline="", encoding="utf-8") as file:

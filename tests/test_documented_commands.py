@@ -1,7 +1,7 @@
 """The commands and programs of the documentation run as they are printed, in a home folder with sample files.
 
-A block that cannot run here has a comment with the reason, `<!-- not run: ... -->`; only the options of its commands are
-checked.
+A block that cannot run here has a comment with the reason, `<!-- not run: ... -->`. Only the options of its commands
+are checked.
 """
 
 import re

@@ -75,6 +75,19 @@ def test_keep_an_index(tmp_path, run_here):
     assert lines == ["2 documents, 0 files skipped", *answers, *answers, "up to date"]
 
 
+def test_the_cells_of_the_notebook_run_one_after_another(tmp_path, monkeypatch, capsys):
+    (tmp_path / "fresh.md").write_text("# Fresh\n\nTo keep an index up to date, run the program index again.")
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    notebook = json.loads((EXAMPLES / "search.ipynb").read_text(encoding="utf-8"))
+    names = {}
+    for cell in notebook["cells"]:
+        assert not cell.get("outputs")
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "1 documents" and "fresh.md:3" in lines[1]
+
+
 def run_example(name, *arguments):
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}

@@ -1,5 +1,6 @@
-"""Write the reference of the HTTP API into the page server.md, from the description that the server gives of itself."""
+"""What mkdocs adds to the pages: the reference of the HTTP API, and their Markdown for the readers of llms.txt."""
 
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,9 +11,14 @@ from cdesearch.serve.settings import API
 MARK = "<!-- requests of the HTTP API -->"
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the mark in a page by the reference. mkdocs calls this for every page."""
-    return markdown.replace(MARK, _reference()) if MARK in markdown else markdown
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Replace the mark in a page by the reference, and publish the Markdown. mkdocs calls this for every page."""
+    if MARK in markdown:
+        markdown = markdown.replace(MARK, _reference())
+    published = Path(config["site_dir"], page.file.src_uri)
+    published.parent.mkdir(parents=True, exist_ok=True)
+    published.write_text(markdown, encoding="utf-8")
+    return markdown
 
 
 def _reference() -> str:
