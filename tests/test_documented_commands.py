@@ -16,7 +16,7 @@ from sample_home import write_home
 
 REPOSITORY = Path(__file__).parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
-BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?^```(bash|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 QUICK = ("README", "searching")  # what a newcomer does first, and the query language; the other pages are slow
 INSTALLING = ("pip", "pipx", "uv", "make")  # programs whose lines do not run, because everything is installed
 
