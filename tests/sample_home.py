@@ -13,7 +13,7 @@ TEXTS = {
     "docs/guides/passwords.md": "---\nstatus: open\ndate: 2026-03-04\ntags: [infra]\n---\n# Passwords\n\n"
     "To reset a password, choose Forgotten and follow the link that you get by mail.",
     "docs/guides/sessions.md": "# Sessions\n\nSessions are kept for thirty days. Log in again afterwards.",
-    "docs/server.md": "# Server\n\nA server runs in the background for thirty minutes after the last request.",
+    "docs/readers.md": "# Who can read an index\n\nOnly the owner of an index can read the index.",
     "docs/releases.md": "# Releases\n\nThe release v1.4 fixes the reset of passwords.",
     "docs/dist/list.md": "# List\n\nA list that a program has written.",
     "docs/.github/policy.md": "# Policy\n\nReviews are needed for every change.",

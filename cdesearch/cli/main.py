@@ -155,9 +155,9 @@ app.command("install-agent")(install_agent)
 def open_hit(
     number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the hit.")] = 1,
 ) -> None:
-    """Open a hit of the last query on a terminal in your editor.
+    """Open a hit of the last query in your editor.
 
-    The editor is $VISUAL or $EDITOR. PDF, HTML and office files are opened with the program of the system.
+    The last query is the one whose hits a terminal has shown last. The editor is $VISUAL or $EDITOR. PDF, HTML and office files are opened with the program of the system.
     """
     from cdesearch.cli.hits.opening import open_place, remembered
 
