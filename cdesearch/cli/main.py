@@ -157,7 +157,8 @@ def open_hit(
 ) -> None:
     """Open a hit of the last query in your editor.
 
-    The last query is the one whose hits a terminal has shown last. The editor is $VISUAL or $EDITOR. PDF, HTML and office files are opened with the program of the system.
+    The last query is the one whose hits a terminal has shown last. The editor is $VISUAL or $EDITOR. PDF, HTML and
+    office files are opened with the program of the system.
     """
     from cdesearch.cli.hits.opening import open_place, remembered
 

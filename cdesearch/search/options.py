@@ -87,8 +87,8 @@ OPTIONS = (
     Option(
         "filter", "--filter", "text",
         "Search only texts whose fields meet these conditions: 'status=open and date>=2026-01-01 and tag:infra'.",
-        "The operators are = != >= <= > < and : for a word of a value. Fields are front matter, columns of records, headers"
-        " of mail and properties of documents; `cdesearch status --fields` lists them.",
+        "The operators are = != >= <= > < and : for a word of a value. Fields are front matter, columns of records,"
+        " headers of mail and properties of documents; `cdesearch status --fields` lists them.",
         most_remote=1_000, metavar="CONDITIONS", is_search=True,
     ),
     Option(
