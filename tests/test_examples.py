@@ -94,11 +94,6 @@ def run_example(name, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
 
-def test_embed_in_context():
-    best = run_example("embed_in_context.py").splitlines()[0]
-    assert "blood" in best or "heart" in best
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the libraries
 @pytest.mark.parametrize("name", ["langchain_retriever.py", "llama_index_retriever.py"])
 def test_retrievers_of_other_libraries(name, tmp_path, run_here):
