@@ -34,16 +34,16 @@ def test_pairs_from_a_folder_that_does_not_exist_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "library", "extra"),
+    ("name", "library", "extra", "arguments"),
     [
-        ("langchain_retriever", "langchain_core", "langchain"),
-        ("llama_index_retriever", "llama_index", "llama-index"),
-        ("mteb_task", "mteb", "mteb"),
+        ("langchain_retriever", "langchain_core", "langchain", ["folder", "question"]),
+        ("llama_index_retriever", "llama_index", "llama-index", ["folder", "question"]),
+        ("mteb_task", "mteb", "mteb", ["folder"]),
     ],
 )
-def test_an_example_without_its_library_names_the_extra(name, library, extra, tmp_path):
+def test_an_example_without_its_library_names_the_extra(name, library, extra, arguments, tmp_path):
     code = "import runpy, sys\nrunpy.run_path(sys.argv.pop(1), run_name='__main__')\n"
-    run = run_code_without(library, code, EXAMPLES / f"{name}.py", "folder", "question", cwd=tmp_path)
+    run = run_code_without(library, code, EXAMPLES / f"{name}.py", *arguments, cwd=tmp_path)
     assert run.returncode == 1 and run.stderr.count("\n") == 1
     assert f"is not installed. Run `pip install 'cdesearch[{extra}]'`." in run.stderr
 
