@@ -56,7 +56,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _about(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
-    """Search with embeddings that depend on the whole corpus. `cdesearch "words"` is short for `cdesearch query`."""
+    """Search your own files by meaning and by words. `cdesearch "words"` is short for `cdesearch query`."""
     if version:
         typer.echo(__version__)
         raise typer.Exit
