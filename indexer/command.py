@@ -114,9 +114,7 @@ def index(
             " and finds a little less; default: all dimensions of the model. Kept until --rebuild PATH.",
         ),
     ] = None,
-    context_size: Annotated[
-        int | None, typer.Option(min=1, help="Number of chunks to sample; default: that of the model.")
-    ] = None,
+    context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
     refresh_context: Annotated[
