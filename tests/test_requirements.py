@@ -19,11 +19,11 @@ def pins(*files: str) -> set[tuple[str, str]]:
     return {(name, version) for text in texts for name, version in re.findall(r"^([\w.-]+)==([\w.+]+)", text, re.M)}
 
 
-def asked(extras: list[str], group: str = "build") -> Iterator[Requirement]:
-    """What cdesearch needs with these extras, which may name other extras of it, and with a group of packages."""
+def asked(extras: list[str]) -> Iterator[Requirement]:
+    """What cdesearch needs with these extras, which may name other extras of it."""
     project = PYPROJECT["project"]
     groups = [project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)]
-    for requirement in map(Requirement, sum(groups, PYPROJECT["dependency-groups"][group])):
+    for requirement in map(Requirement, sum(groups, PYPROJECT["dependency-groups"]["build"])):
         if requirement.name == "cdesearch":
             yield from asked(sorted(requirement.extras))
         else:
@@ -31,27 +31,25 @@ def asked(extras: list[str], group: str = "build") -> Iterator[Requirement]:
 
 
 @pytest.mark.parametrize(
-    ("files", "extras", "group"),
-    [
-        (["serve.txt"], ["serve"], "build"),
-        (["train.txt", "torch.txt"], ["train"], "build"),
-        (["dev.txt", "torch.txt"], ["dev"], "build"),
-        (["docs.txt"], ["serve"], "docs"),
-    ],
+    ("files", "extras"),
+    [(["serve.txt"], ["serve"]), (["train.txt", "torch.txt"], ["train"]), (["dev.txt", "torch.txt"], ["dev"])],
 )
-def test_a_version_is_locked_for_every_dependency(files, extras, group):
+def test_a_version_is_locked_for_every_dependency(files, extras):
     locked = pins(*files)
-    for requirement in asked(extras, group):
+    for requirement in asked(extras):
         versions = [version for name, version in locked if name == canonicalize_name(requirement.name)]
         assert versions and all(map(requirement.specifier.contains, versions)), f"Run `make lock`: {requirement}"
 
 
-def test_the_documentation_is_built_with_the_versions_of_the_demo():
-    assert pins("serve.txt") <= pins("docs.txt")
-
-
 def test_the_tests_run_with_the_versions_of_the_demo_and_of_training():
     assert pins("serve.txt", "train.txt") <= pins("dev.txt")
+
+
+def test_the_documentation_is_built_with_the_versions_of_the_demo():
+    locked = pins("docs.txt")
+    names = {canonicalize_name(name) for name, _ in locked}
+    assert pins("serve.txt") <= locked
+    assert {Requirement(one).name for one in PYPROJECT["dependency-groups"]["docs"]} <= names
 
 
 def test_the_entry_of_the_registry_for_mcp_agrees_with_the_package():
