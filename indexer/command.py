@@ -52,14 +52,14 @@ def index(
         ),
     ] = None,
     model_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model of this server, or of that of the index.")
+        str | None, typer.Option(metavar="NAME", help="Name of the model on this server, or on that of the index.")
     ] = None,
     query_prefix: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Put before each query by a model on a server, such as 'query: ' for E5."),
+        typer.Option(metavar="TEXT", help="Text before each query for a model on a server, such as 'query: ' for E5."),
     ] = None,
     document_prefix: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Put before each chunk, such as 'passage: ' for E5.")
+        str | None, typer.Option(metavar="TEXT", help="Text before each chunk, such as 'passage: ' for E5.")
     ] = None,
     plain: Annotated[
         bool | None,

@@ -38,16 +38,16 @@ def test_pairs_from_a_folder_that_does_not_exist_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "library", "extra"),
+    ("name", "library", "extra", "arguments"),
     [
-        ("langchain_retriever", "langchain_core", "langchain"),
-        ("llama_index_retriever", "llama_index", "llama-index"),
-        ("mteb_task", "mteb", "mteb"),
+        ("langchain_retriever", "langchain_core", "langchain", ["folder", "question"]),
+        ("llama_index_retriever", "llama_index", "llama-index", ["folder", "question"]),
+        ("mteb_task", "mteb", "mteb", ["folder"]),
     ],
 )
-def test_an_example_without_its_library_names_the_extra(name, library, extra, tmp_path):
+def test_an_example_without_its_library_names_the_extra(name, library, extra, arguments, tmp_path):
     code = "import runpy, sys\nrunpy.run_path(sys.argv.pop(1), run_name='__main__')\n"
-    run = run_code_without(library, code, EXAMPLES / f"{name}.py", "folder", "question", cwd=tmp_path)
+    run = run_code_without(library, code, EXAMPLES / f"{name}.py", *arguments, cwd=tmp_path)
     assert run.returncode == 1 and run.stderr.count("\n") == 1
     assert f"is not installed. Run `pip install 'cdesearch[{extra}]'`." in run.stderr
 
@@ -79,15 +79,23 @@ def test_keep_an_index(tmp_path, run_here):
     assert lines == ["2 documents, 0 files skipped", *answers, *answers, "up to date"]
 
 
+def test_the_cells_of_the_notebook_run_one_after_another(tmp_path, monkeypatch, capsys):
+    (tmp_path / "fresh.md").write_text("# Fresh\n\nTo keep an index up to date, run the program index again.")
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    notebook = json.loads((EXAMPLES / "search.ipynb").read_text(encoding="utf-8"))
+    names = {}
+    for cell in notebook["cells"]:
+        assert not cell.get("outputs")
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "1 documents" and "fresh.md:3" in lines[1]
+
+
 def run_example(name, *arguments):
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-
-
-def test_embed_in_context():
-    best = run_example("embed_in_context.py").splitlines()[0]
-    assert "blood" in best or "heart" in best
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the libraries
