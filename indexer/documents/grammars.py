@@ -11,7 +11,7 @@ MODULES = {
     "ada": "tree_sitter_ada", "agda": "tree_sitter_agda", "arduino": "tree_sitter_arduino", "bash": "tree_sitter_bash",
     "bicep": "tree_sitter_bicep", "c": "tree_sitter_c", "commonlisp": "tree_sitter_commonlisp",
     "cpp": "tree_sitter_cpp", "csharp": "tree_sitter_c_sharp", "css": "tree_sitter_css", "cuda": "tree_sitter_cuda",
-    "dart": "tree_sitter_dart", "dockerfile": "tree_sitter_dockerfile", "dtd": "tree_sitter_xml.language_dtd",
+    "dart": "tree_sitter_dart", "dtd": "tree_sitter_xml.language_dtd",
     "elixir": "tree_sitter_elixir", "embeddedtemplate": "tree_sitter_embedded_template",
     "fortran": "tree_sitter_fortran", "fsharp": "tree_sitter_fsharp",
     "fsharp_signature": "tree_sitter_fsharp.language_signature", "glsl": "tree_sitter_glsl", "go": "tree_sitter_go",
