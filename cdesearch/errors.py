@@ -23,6 +23,9 @@ CdesearchError                the root of the tree; exit code 2 on the command l
 └── StorageError              the disk is full, or a folder is read-only
 """
 
+import sys
+from importlib.util import find_spec
+
 
 class CdesearchError(Exception):
     """The base class of all errors that a user can see.
@@ -132,3 +135,15 @@ def is_panic(error: BaseException) -> bool:
     The classes of these errors cannot be imported, and one of them is not a subclass of Exception.
     """
     return type(error).__name__ in ("RustPanic", "PanicException")
+
+
+def extra_with_torch(name: str) -> str:
+    """The remedy for missing libraries of an extra that contains torch.
+
+    On Linux, pip installs the torch for CUDA unless one is there, which brings NVIDIA's libraries.
+    """
+    remedy = f"Run `pip install 'cdesearch[{name}]'`."
+    if sys.platform != "linux" or find_spec("torch") is not None:
+        return remedy
+    cpu = "`pip install torch --index-url https://download.pytorch.org/whl/cpu`"
+    return f"{remedy} Without an NVIDIA GPU, run {cpu} first, which saves 5 GB."

@@ -7,7 +7,7 @@ from functools import wraps
 from importlib.util import find_spec
 
 from cdesearch.cli.exits import BAD_INPUT, print_error, report
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, extra_with_torch
 
 NEEDED = ("torch", "numpy", "tokenizers", "safetensors", "msgspec")  # by all training
 # The names with which pip installs modules of other names.
@@ -18,9 +18,7 @@ def check_torch() -> None:
     """Raise InputError if a library that all training needs is not installed; called before they are imported."""
     absent = next((name for name in NEEDED if find_spec(name) is None), None)
     if absent is not None:
-        raise InputError(
-            f"{absent} is not installed, and this command needs it.", "Run `pip install 'cdesearch[train]'`."
-        )
+        raise InputError(f"{absent} is not installed, and this command needs it.", extra_with_torch("train"))
 
 
 def exit_without_torch() -> None:

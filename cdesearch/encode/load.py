@@ -12,18 +12,17 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
 from cdesearch.encode.model_tokens import reporting_failure
 from cdesearch.encode.runtime import Runtime, Unexported
-from cdesearch.errors import InputError, ModelError
+from cdesearch.errors import InputError, ModelError, extra_with_torch
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.export_folder import export_folder, find_export, is_refused
 from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily
-from cdesearch.models.hub import NEEDS_HUB, checkpoint_folder
+from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.slim_imports import allow_pandas
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
-NEEDS_TORCH = "Run `pip install 'cdesearch[torch]'`."
 
 
 def check_model(model: Model | None) -> None:
@@ -172,4 +171,4 @@ def _without_torch(folder: Path, family: ModelFamily, export_to: Path | None) ->
 
 def _extra(family: ModelFamily) -> str:
     """The remedy for missing libraries: the extra that runs models of this family."""
-    return NEEDS_HUB if family.needs_transformers else NEEDS_TORCH
+    return extra_with_torch("hub" if family.needs_transformers else "torch")

@@ -5,6 +5,7 @@ Links are followed, because the cache of huggingface_hub consists of links. The 
 
 import os
 import stat
+from importlib.util import find_spec
 from pathlib import Path
 
 from cdesearch.errors import ModelError
@@ -32,6 +33,15 @@ def check_plain(file: Path, max_bytes: int | None = None) -> None:
         raise ModelError(
             f"{file} is larger than {max_bytes:,} bytes, the limit for such a file of a checkpoint.", AGAIN
         )
+
+
+def weights_file(folder: Path, weights_hash: str) -> Path:
+    """`model.safetensors` of a folder; if it has none, the file with these weights in the package cdesearch-weights."""
+    own = folder / "model.safetensors"
+    package = None if own.exists() else find_spec("cdesearch_weights")
+    places = [] if package is None else package.submodule_search_locations or []
+    found = [Path(place) / f"{weights_hash}.safetensors" for place in places]
+    return next((file for file in found if file.exists()), own)
 
 
 def read_fields_text(file: Path) -> str:

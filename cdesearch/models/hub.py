@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import ModelError
+from cdesearch.errors import ModelError, extra_with_torch
 from cdesearch.models.family import TOKENIZER
 from cdesearch.models.published_fields import read_fields
 
@@ -26,7 +26,7 @@ FILES = [
     "*_Dense/model.safetensors",
     *(f"onnx/{graph}.onnx" for graph in ("first_stage", "second_stage", "cache")),
 ]
-NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
+NEEDS_HUB = extra_with_torch("hub")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
 
+from indexer.documents.grammars import grammar_of
 from indexer.formats.format import Document, Heading
 
 if TYPE_CHECKING:
@@ -45,23 +46,19 @@ def _splitter(layout: str, language: str | None, capacity: int) -> Splitter:
     if layout == "markdown":
         return MarkdownSplitter(capacity)
     if layout == "code":
-        from tree_sitter_language_pack import get_binding
-
-        return CodeSplitter(get_binding(language), capacity)  # type: ignore[arg-type]
+        return CodeSplitter(grammar_of(language or ""), capacity)
     return TextSplitter(capacity)
 
 
 @lru_cache(maxsize=1)  # code is parsed once for its definitions and once for its splitter
 def parse_code(text: str, language: str) -> "Tree | None":
     """The syntax tree of `text`; None if there is no grammar, or if it takes too long: broken code may take hours."""
-    from tree_sitter_language_pack import get_parser
+    from tree_sitter import Language, Parser
 
-    if language == "yaml" and _DEEP_YAML.search(text):
+    grammar = grammar_of(language)
+    if grammar is None or (language == "yaml" and _DEEP_YAML.search(text)):
         return None
-    try:
-        parser = get_parser(language)  # type: ignore[arg-type]
-    except LookupError:
-        return None
+    parser = Parser(Language(grammar))
     data = text.encode("utf-8", "replace")
     if len(text) <= SMALL:
         return parser.parse(data)

@@ -58,7 +58,7 @@ class RegularFile(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        if not self.closed:
+        if not self.closed and hasattr(self, "_file"):  # Python also closes a file that could not be opened
             self._file.close()
         super().close()
 

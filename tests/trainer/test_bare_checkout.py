@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ABSENT = (
     "bm25s click charset_normalizer docx faiss flash_attn huggingface_hub joblib lance lancedb"
     " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
-    " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
+    " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter typer"
 )
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
 

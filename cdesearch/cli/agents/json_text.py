@@ -63,9 +63,10 @@ def removed(text: bytes, section: Section, name: str) -> bytes:
 
 def _root(text: bytes) -> "Node | None":
     """The object of a text; None for a text of comments alone. Raises ValueError."""
-    from tree_sitter_language_pack import get_parser
+    import tree_sitter_json
+    from tree_sitter import Language, Parser
 
-    tree = get_parser("json").parse(text)
+    tree = Parser(Language(tree_sitter_json.language())).parse(text)
     values = [one for one in tree.root_node.children if one.type != "comment"]
     if not values:
         return None

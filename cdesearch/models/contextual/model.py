@@ -12,7 +12,7 @@ from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, mean_pool, pool_chunks
 from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.backbones.packed import Packing, packed_mean
-from cdesearch.models.checkpoint_files import AGAIN, check_plain
+from cdesearch.models.checkpoint_files import AGAIN, DEFAULT_MODEL, check_plain, weights_file
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.second_stage import SecondStage
 from cdesearch.models.published_weights import on_meta_device
@@ -121,7 +121,7 @@ def load_checkpoint(folder: Path) -> ContextualModel:
     config = ModelConfig.load(folder)
     with on_meta_device():  # no memory is reserved before the file is known to have these tensors
         shapes = {name: list(tensor.shape) for name, tensor in ContextualModel(config).state_dict().items()}
-    file = folder / "model.safetensors"
+    file = weights_file(folder, config.weights_hash)
     check_plain(file)
     try:
         with safe_open(file, framework="pt") as opened:
@@ -132,7 +132,8 @@ def load_checkpoint(folder: Path) -> ContextualModel:
             raise ModelError(f"{file} does not fit its config.json: {', '.join(wrong[:5]):.300}.", AGAIN)
         state = {name: tensor.float() for name, tensor in load_file(file).items()}
     except FileNotFoundError:
-        raise ModelError(f"{folder} has no model.safetensors.", AGAIN) from None
+        remedy = "Run `pip install cdesearch-weights`." if folder == DEFAULT_MODEL else AGAIN
+        raise ModelError(f"{folder} has no model.safetensors.", remedy) from None
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{file} is damaged ({error}).", AGAIN) from None
     model = ContextualModel(config)

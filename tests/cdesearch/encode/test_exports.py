@@ -145,6 +145,7 @@ def test_without_torch_a_model_without_its_export_or_on_another_device_names_the
         run = run_module_without("torch transformers onnx", "cdesearch", *words.split(), cwd=documents)
         assert run.returncode == 2 and named in run.stderr and "Traceback" not in run.stderr
         assert "pip install 'cdesearch[hub]'" in run.stderr
+        assert ("download.pytorch.org/whl/cpu" in run.stderr) == (sys.platform == "linux")
 
 
 @pytest.mark.slow

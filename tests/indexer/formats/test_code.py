@@ -2,24 +2,14 @@
 
 import pytest
 from read_bytes import read_bytes
-from tree_sitter_language_pack import get_parser
 
-from indexer.formats.code import INTERPRETERS, LANGUAGES, LANGUAGES_BY_NAME
 from indexer.formats.format import GeneratedError
-
-WITHOUT_GRAMMAR = {"awk", "batch", "vb"}  # they are split as plain text
 
 
 def document(name, text, *, is_wanted=False):
     data = text.encode()
     (found,) = read_bytes(name, data, is_wanted=is_wanted)
     return found
-
-
-def test_every_language_has_a_grammar():
-    names = {*LANGUAGES.values(), *LANGUAGES_BY_NAME.values(), *INTERPRETERS.values()} - WITHOUT_GRAMMAR
-    for name in names:
-        get_parser(name)
 
 
 @pytest.mark.parametrize(
