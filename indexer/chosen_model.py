@@ -79,10 +79,8 @@ def offering_default(place: Place, folder: Path, named: Model | None) -> Iterato
         raise type(error)(error.cause, remedy) from None
 
 
-def check_model_fits(
-    encoder: Encoder, named: Model | None, model_name: str | None, dimension: int | None, base: Index | None
-) -> None:
-    """Raise CdesearchError if the model has too few dimensions, or if another one built `base`.
+def check_model_fits(encoder: Encoder, named: Model | None, model_name: str | None, base: Index | None) -> None:
+    """Raise CdesearchError if another model built `base`.
 
     `named` is the model that the user has named, and `model_name` what the index stores.
     """
@@ -98,11 +96,6 @@ def check_model_fits(
         if encoder.fingerprint != base.manifest.model_fingerprint:
             _check_named_model(named, base)
         base.check_encoder(encoder)
-    most = encoder.dimension
-    if dimension is not None and dimension > most:
-        raise InputError(
-            f"The vectors of this model have {most} dimensions, not {dimension}.", f"Choose a --dimension up to {most}."
-        )
 
 
 def _check_named_model(named: Model | None, base: Index) -> None:

@@ -52,14 +52,14 @@ def index(
         ),
     ] = None,
     model_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model of this server, or of that of the index.")
+        str | None, typer.Option(metavar="NAME", help="Name of the model on this server, or on that of the index.")
     ] = None,
     query_prefix: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Put before each query by a model on a server, such as 'query: ' for E5."),
+        typer.Option(metavar="TEXT", help="Text before each query for a model on a server, such as 'query: ' for E5."),
     ] = None,
     document_prefix: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Put before each chunk, such as 'passage: ' for E5.")
+        str | None, typer.Option(metavar="TEXT", help="Text before each chunk, such as 'passage: ' for E5.")
     ] = None,
     plain: Annotated[
         bool | None,
@@ -103,15 +103,6 @@ def index(
             help="How vectors are stored; default: float16. Compared with float32, an index is about a quarter smaller"
             " with float16, two thirds with int8 and three quarters with binary. float16 and int8 have almost the hits"
             " of float32; binary finds less. Kept until --rebuild PATH."
-        ),
-    ] = None,
-    dimension: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Keep only the first N principal components of the vectors of the corpus, which makes vectors smaller"
-            " and finds a little less; default: all dimensions of the model. Kept until --rebuild PATH.",
         ),
     ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
@@ -183,7 +174,6 @@ def index(
         exclude=None if exclude is None else tuple(filter(None, exclude)),
         has_ocr=ocr,
         vectors=vectors,
-        dimension=dimension,
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,

@@ -53,17 +53,12 @@ class BuildInputs:
     @property
     def vectors(self) -> VectorFormat:
         """How vectors are stored."""
-        return VectorFormat(self.settings.vectors, self.dimension)
+        return VectorFormat(self.settings.vectors, self.encoder.dimension)
 
     @property
     def context_limit(self) -> int:
         """The most chunks that the context samples."""
         return self.settings.context_size or self.encoder.context_size
-
-    @property
-    def dimension(self) -> int:
-        """The dimension of the vectors that are stored."""
-        return self.settings.dimension or self.encoder.dimension
 
     @property
     def served(self) -> ServedModel | None:
@@ -88,9 +83,8 @@ class BuildInputs:
             context_size=len(context.sampled.chunk_ids) if context else 0,
             context_limit=self.context_limit,
             seed=context.sampled.seed if context else settings.seed,
-            dimension=self.dimension,
+            dimension=encoder.dimension,
             reads_context=encoder.reads_context,
-            is_reduced=self.dimension < encoder.dimension,
             max_tokens=encoder.max_tokens,
             added_context=has_added_context(encoder.config),
             n_documents=documents.num_rows,

@@ -171,8 +171,6 @@ class BuildJob(BuildInputs):
                 "context_size": self.context_limit,
                 "sources": sorted(map(str, self.settings.sources)),
             }
-            if self.vectors.dimension < self.encoder.dimension:
-                key["dimension"] = self.vectors.dimension
         return key
 
     def _export_model(self, spool: Spool) -> None:
@@ -253,7 +251,7 @@ class BuildJob(BuildInputs):
         sample = self._sample(building / SAMPLE, spool)
 
         def fit() -> tuple[FittedContext, bool]:
-            fitted = fit_whitening(sample, spool, cache, encoder, self.vectors.dimension)
+            fitted = fit_whitening(sample, spool, cache, encoder)
             return fitted, keep_part(building / FITTED, fitted)
 
         def publish() -> None:
@@ -287,7 +285,6 @@ class BuildJob(BuildInputs):
             building=building,
             spool=spool,
             encoder=self.encoder,
-            dimension=self.vectors.dimension,
             tables_in=self._tables,
             records=documents,
             files=list(self.plan.files.values()),

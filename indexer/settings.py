@@ -9,7 +9,7 @@ from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_command
-from cdesearch.store.manifest import MOST_CONTEXT, MOST_DIMENSIONS, MOST_FILE_BYTES, Globs, Manifest
+from cdesearch.store.manifest import MOST_CONTEXT, MOST_FILE_BYTES, Globs, Manifest
 from cdesearch.store.place import Place
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
@@ -37,7 +37,6 @@ class Options:
     per_source: bool = False  # whether the globs are for the named folders alone, and replace those of the index there
     has_ocr: bool | None = None  # whether text in scanned pages and images is recognised
     vectors: VectorKind | None = None  # the kind in which vectors are stored, one of KINDS
-    dimension: int | None = None  # of vectors; None for a new index: that of the model
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -71,7 +70,6 @@ class Settings:
     seed: int
     has_ocr: bool
     vectors: VectorKind
-    dimension: int | None  # of vectors, as chosen; None: that of the model
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
 
     def are_those_of(self, manifest: Manifest) -> bool:
@@ -128,7 +126,6 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed=options.seed if options.seed is not None else before.seed if before else 0,
         has_ocr=has_ocr,
         vectors=options.vectors or (before.vectors if before else DEFAULT),
-        dimension=options.dimension or (before.dimension if before and before.is_reduced else None),
         mounts=places.mounts,
     )
 
@@ -185,26 +182,17 @@ def _check_values(options: Options, *, has_ocr: bool) -> None:
         )
     if options.vectors is not None and options.vectors not in KINDS:
         raise InputError(f"Vectors cannot be stored as {options.vectors}.", f"Choose one of {', '.join(KINDS)}.")
-    named = options.dimension
-    if named is not None and not (type(named) is int and 1 <= named <= MOST_DIMENSIONS):
-        remedy = "Choose a whole number from 1 to the dimension of the model."
-        raise InputError(f"{named} cannot be the dimension of vectors.", remedy)
 
 
 def _check_kept(options: Options, stored: Index) -> None:
     """Raise InputError for other vectors or another context than a run that keeps those of the index can have."""
     manifest = stored.manifest
-    vectors = (
-        ("vectors", options.vectors, manifest.vectors, f"as {manifest.vectors}, not as"),
-        ("dimension", options.dimension, manifest.dimension, f"of {manifest.dimension} dimensions, not of"),
-    )
-    for option, value, built, how in () if options.rebuild else vectors:
-        if value not in (None, built):
-            raise InputError(
-                f"The index stores vectors {how} {value}.",
-                f"Leave out --{option}, or build the index again with its other settings:"
-                f" {rebuild_command(stored.place, **{option: str(value)})}.",
-            )
+    if not options.rebuild and options.vectors not in (None, manifest.vectors):
+        raise InputError(
+            f"The index stores vectors as {manifest.vectors}, not as {options.vectors}.",
+            "Leave out --vectors, or build the index again with its other settings:"
+            f" {rebuild_command(stored.place, vectors=options.vectors)}.",
+        )
     context = (("seed", options.seed, manifest.seed), ("context size", options.context_size, manifest.context_limit))
     for name, number, built in () if options.rebuild or options.refresh_context else context:
         if number not in (None, built):

@@ -8,7 +8,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     file.relative_to(REPOSITORY).as_posix()
-    for pattern in ("*.md", "docs/*.md", "cdesearch/default_model/README.md", "examples/*.md")
+    for pattern in ("*.md", "docs/*.md", "docs/llms.txt", "examples/**/*.md", "cdesearch/default_model/README.md")
     for file in REPOSITORY.glob(pattern)
 )
 PACKAGES = ("cdesearch", "indexer", "trainer", "benchmarks")

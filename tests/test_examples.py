@@ -2,6 +2,7 @@ import json
 import os
 import plistlib
 import runpy
+import shutil
 import subprocess
 import sys
 from configparser import ConfigParser
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 from hidden_libraries import run_code_without
+from running_server import wait_until
 
+import cdesearch
 from cdesearch.cli.exits import TERMINATED
+from cdesearch.store.index import Index
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -34,16 +38,16 @@ def test_pairs_from_a_folder_that_does_not_exist_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "library", "extra"),
+    ("name", "library", "extra", "arguments"),
     [
-        ("langchain_retriever", "langchain_core", "langchain"),
-        ("llama_index_retriever", "llama_index", "llama-index"),
-        ("mteb_task", "mteb", "mteb"),
+        ("langchain_retriever", "langchain_core", "langchain", ["folder", "question"]),
+        ("llama_index_retriever", "llama_index", "llama-index", ["folder", "question"]),
+        ("mteb_task", "mteb", "mteb", ["folder"]),
     ],
 )
-def test_an_example_without_its_library_names_the_extra(name, library, extra, tmp_path):
+def test_an_example_without_its_library_names_the_extra(name, library, extra, arguments, tmp_path):
     code = "import runpy, sys\nrunpy.run_path(sys.argv.pop(1), run_name='__main__')\n"
-    run = run_code_without(library, code, EXAMPLES / f"{name}.py", "folder", "question", cwd=tmp_path)
+    run = run_code_without(library, code, EXAMPLES / f"{name}.py", *arguments, cwd=tmp_path)
     assert run.returncode == 1 and run.stderr.count("\n") == 1
     assert f"is not installed. Run `pip install 'cdesearch[{extra}]'`." in run.stderr
 
@@ -75,15 +79,23 @@ def test_keep_an_index(tmp_path, run_here):
     assert lines == ["2 documents, 0 files skipped", *answers, *answers, "up to date"]
 
 
+def test_the_cells_of_the_notebook_run_one_after_another(tmp_path, monkeypatch, capsys):
+    (tmp_path / "fresh.md").write_text("# Fresh\n\nTo keep an index up to date, run the program index again.")
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    notebook = json.loads((EXAMPLES / "search.ipynb").read_text(encoding="utf-8"))
+    names = {}
+    for cell in notebook["cells"]:
+        assert not cell.get("outputs")
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "1 documents" and "fresh.md:3" in lines[1]
+
+
 def run_example(name, *arguments):
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-
-
-def test_embed_in_context():
-    best = run_example("embed_in_context.py").splitlines()[0]
-    assert "blood" in best or "heart" in best
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the libraries
@@ -116,3 +128,30 @@ def test_the_service_files_run_the_command_watch():
     for program, command, folder in (unit["Service"]["ExecStart"].split(), agent["ProgramArguments"]):
         assert program.endswith("/cdesearch") and command == "watch" and folder.endswith("/docs")
     assert unit["Service"]["SuccessExitStatus"] == str(TERMINATED)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the hook is a shell script")
+def test_the_git_hook_updates_the_index_after_a_checkout_and_a_merge(tmp_path, tiny_checkpoint, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+    def git(*arguments):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    for hook in ("post-checkout", "post-merge"):
+        shutil.copy(EXAMPLES / "git-hook" / "post-checkout", tmp_path / ".git" / "hooks" / hook)
+    (tmp_path / ".gitignore").write_text(".cdesearch/\n")
+    git("add", ".")
+    git("commit", "-m", "first")
+    git("checkout", "-b", "side")
+    assert not (tmp_path / ".cdesearch").exists()
+    (tmp_path / "owl.md").write_text("The owl.")
+    git("add", ".")
+    git("commit", "-m", "owl")
+    cdesearch.build(tmp_path, model=tiny_checkpoint).close()
+    for words, n_documents in ((("checkout", "main"), 0), (("merge", "side"), 1)):
+        git(*words)
+        wait_until(lambda n=n_documents: Index.open(tmp_path).manifest.n_documents == n)

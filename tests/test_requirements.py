@@ -47,6 +47,13 @@ def test_the_tests_run_with_the_versions_of_the_demo_and_of_training():
     assert pins("serve.txt", "train.txt") <= pins("dev.txt")
 
 
+def test_the_documentation_is_built_with_the_versions_of_the_demo():
+    locked = pins("docs.txt")
+    names = {canonicalize_name(name) for name, _ in locked}
+    assert pins("serve.txt") <= locked
+    assert {Requirement(one).name for one in PYPROJECT["dependency-groups"]["docs"]} <= names
+
+
 def test_the_entry_of_the_registry_for_mcp_agrees_with_the_package():
     project, entry = PYPROJECT["project"], json.loads((REPOSITORY / "server.json").read_text(encoding="utf-8"))
     (package,) = entry["packages"]

@@ -1,4 +1,4 @@
-"""The commands `train`, `pretrain`, `mine` and `push-to-hub`."""
+"""The commands `train`, `pretrain` and `mine`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -73,10 +73,7 @@ def _run(run: Callable[..., Path], settings: Any, *, resume: bool) -> Path:
 def mine(
     pairs: Annotated[
         Path,
-        typer.Argument(
-            help="Pair file (.jsonl, .jsonl.gz, .parquet), a folder of them, or a folder that the library datasets"
-            " saved, of which the split train is read."
-        ),
+        typer.Argument(help="Pair file (.jsonl, .jsonl.gz, .parquet), or a folder of them."),
     ],
     out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],
     model: Annotated[
@@ -121,22 +118,3 @@ def mine(
             mined = run(read_domains(files), files, out, mining, display)
     for line in told(mined, out):
         print(line)
-
-
-def push_to_hub(
-    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder of a run.")],
-    name: Annotated[str, typer.Argument(help="Repository on huggingface.co, as ORGANISATION/NAME.")],
-    card: Annotated[
-        Path | None, typer.Option(help="Model card to upload. Default: its README.md, or one made from its shape.")
-    ] = None,
-    public: Annotated[bool, typer.Option("--public", help="Let everybody see a new repository.")] = False,
-) -> None:
-    """Upload a checkpoint with its model card to huggingface.co.
-
-    A new repository is private unless --public is given. Needs the extra `hub`, and a token: run `hf auth login` once,
-    or set HF_TOKEN.
-    """
-    from trainer.publish import publish
-
-    address = publish(checkpoint, name, card, public=public)
-    print(f"The checkpoint is at {address}. Next: cdesearch index FOLDER --model {name}")

@@ -37,7 +37,7 @@ class Section(Struct, frozen=True, forbid_unknown_fields=True):
 class Data(Section, frozen=True):
     """The pairs of query and document to train on."""
 
-    pairs: list[Path]  # .jsonl, .jsonl.gz, .parquet, a folder of them, or one that `datasets` saved
+    pairs: list[Path]  # .jsonl, .jsonl.gz, .parquet, or a folder of them
     # BEIR folders; pairs that contain their queries or texts are left out.
     keep_out: list[Path] = field(default_factory=list)
     # From a domain (a file name without suffix) to a pattern that the `group` of a pair must begin with.

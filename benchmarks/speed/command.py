@@ -1,11 +1,12 @@
-"""The command that measures a server, and queries as whole processes, against their targets."""
+"""The command that measures queries as whole processes, with and without a server."""
 
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -13,31 +14,22 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.measurement import RESULTS, Measurement, chosen, measure
-from benchmarks.speed.serving import Load, served, serving_measurements
+from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.speed.synthetic import grow, search_queries, source_index
+from cdesearch.store.index import Index
 
-SUITES = "serving,cold"
 ROUNDS = 30  # of processes
 
 
 def speed(
     corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")],
-    chunks: Annotated[int, typer.Option(help="Chunks of the index that is served.")] = 100_000,
-    seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600,
-    rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50,
-    only: Annotated[str, typer.Option(help=f"Any of {SUITES}.")] = SUITES,
+    chunks: Annotated[int, typer.Option(help="Chunks of the index.")] = 100_000,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Measure a server, and queries as whole processes, against their targets."""
+    """Measure queries as whole processes, with and without a server, against their targets."""
     with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
-        suites: dict[str, Callable[[], list[Measurement]]] = {
-            "serving": partial(serving_measurements, corpus, work, chunks, Load(rate, seconds)),
-            "cold": partial(cold_measurements, corpus, work, chunks),
-        }
-        shown = {"corpus": corpus.name, "chunks": chunks, "seconds": seconds, "rate": rate}
-        measure("speed", chosen(suites, only), shown, out)
+        suite = partial(cold_measurements, corpus, Path(name), chunks)
+        measure("speed", {"cold": suite}, {"corpus": corpus.name, "chunks": chunks}, out)
 
 
 def cold_measurements(corpus: Path, work: Path, size: int) -> list[Measurement]:
@@ -48,7 +40,7 @@ def cold_measurements(corpus: Path, work: Path, size: int) -> list[Measurement]:
     source = source_index(corpus, work / "cold")
     index = grow(source, work / "cold-served", size)
     query = search_queries(corpus)[0]
-    with served(index) as (announced, _, _), tempfile.TemporaryDirectory() as nothing:
+    with served(index) as announced, tempfile.TemporaryDirectory() as nothing:
         took = in_turns(
             {
                 "served": lambda: _run("query", query, "--index", str(index.folder), runtime=announced),
@@ -60,6 +52,23 @@ def cold_measurements(corpus: Path, work: Path, size: int) -> list[Measurement]:
         Measurement("cold query through a server", took["served"], "s", at_most=0.25, detail=detail),
         Measurement("the same without a server", took["direct"], "s", at_most=1.5),
     ]
+
+
+@contextmanager
+def served(index: Index) -> Iterator[Path]:
+    """Start a server in a separate process; yields the runtime folder in which it is announced."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "cdesearch", "serve", str(index.folder), "--port", "0"]
+        environment = os.environ | {"XDG_RUNTIME_DIR": folder}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                line = process.stderr.readline()
+                if "http://" not in line:
+                    raise RuntimeError(f"The server did not start: {line}")
+                yield Path(folder)
+            finally:
+                process.terminate()
 
 
 def _run(*arguments: str, runtime: Path) -> None:

@@ -50,7 +50,7 @@ def ask(
             metavar="NAME",
             envvar="CDESEARCH_LLM_MODEL",
             show_envvar=False,
-            help="The model of this server. Default: $CDESEARCH_LLM_MODEL.",
+            help="Name of the model on this server. Default: $CDESEARCH_LLM_MODEL.",
         ),
     ] = None,
 ) -> None:

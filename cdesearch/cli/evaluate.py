@@ -1,6 +1,5 @@
-"""The command `eval`: compare the rankings of an index on test questions, made from it or read from a file."""
+"""The command `eval`: compare the rankings of an index on questions of the user."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,9 +14,7 @@ from cdesearch.terminal import counted, print_json, print_rows, print_text, prin
 
 if TYPE_CHECKING:
     from cdesearch.evaluation.measures import Mean
-    from cdesearch.evaluation.questions import Question
     from cdesearch.evaluation.ranking import Asked, Asking
-    from cdesearch.store.index import Index
 
     Ranking = Callable[[Asked], int | None]
 
@@ -25,44 +22,42 @@ PLAIN = "plain vectors"
 ALIKE = "Plain vectors are left out: they are the same, or cannot be computed from this index."
 DIFFERENT = "Plain vectors are those of the same model without the context of this index and of its documents."
 ENOUGH = 20  # questions for an interval by resampling
-N_AUTO = 100
 
-AutoOption = Annotated[
-    int | None,
-    typer.Option(
-        "--auto", metavar="N", min=1, max=2000, help=f"Make N questions from the index itself. Default: {N_AUTO}."
-    ),
-]
 QuestionsOption = Annotated[
     Path | None,
     typer.Option(
         "--questions",
         metavar="FILE",
-        help='Use real questions, one on each line: {"question": "...", "answers": [{"path": "...", "phrase": "..."}]}.'
+        help='A file with a question on each line: {"question": "...", "answers": [{"path": "...", "phrase": "..."}]}.'
         " Any passage of the file with the phrase is right.",
     ),
 ]
 
 
 def evaluate(
-    auto: AutoOption = None,
     questions: QuestionsOption = None,
     index: IndexOption = None,
     model: ModelOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure how often the right passage is found.
+    """Measure how often the right passage is found for your questions.
 
-    Words, vectors and both together are compared on the same questions.
+    Words, vectors and both together are compared.
     """
     from cdesearch.store.index import Index
 
+    if questions is None:
+        from cdesearch.evaluation.questions import EXAMPLE
+
+        raise InputError("No questions are named.", f"Write some into a file, and use --questions FILE: {EXAMPLE}")
     opened = Index.open(index)
     shorten_cold_start()
+    from cdesearch.evaluation.questions import read_questions
     from cdesearch.evaluation.ranking import asking
     from cdesearch.progress import shown_on_stderr
 
-    chosen, about, remarks = chosen_questions(opened, auto, questions)
+    chosen = read_questions(questions, opened)
+    about = f"{counted(len(chosen), 'question')} from {questions}."
     with asking(opened, model) as asked_index, shown_on_stderr() as progress:
         asked = asked_index.ask(chosen, progress.stage("Questions", len(chosen)))
         rankings = _rankings(asked_index)
@@ -70,7 +65,7 @@ def evaluate(
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
     few = f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."
     plain = ALIKE if PLAIN not in means else DIFFERENT
-    notes = [*remarks, *([few] if len(asked) < ENOUGH else []), plain]
+    notes = [*([few] if len(asked) < ENOUGH else []), plain]
     if as_json:
         rows = {name: {measure: asdict(mean) for measure, mean in row.items()} for name, row in means.items()}
         print_json({"questions": len(asked), "about": about, "rankings": rows, "notes": notes})
@@ -79,33 +74,6 @@ def evaluate(
     print_rows(_table(means))
     for note in notes:
         print_text(note)
-
-
-def chosen_questions(
-    index: "Index", auto: int | None, file: Path | None
-) -> "tuple[Sequence[Question], str, tuple[str, ...]]":
-    """The questions that the options choose, where they come from, and what they can show; raises InputError."""
-    if auto is not None and file is not None:
-        raise InputError("Several kinds of questions are given.", "Use one of --auto and --questions.")
-    if file is not None:
-        from cdesearch.evaluation.questions import read_questions
-
-        asked = read_questions(file, index)
-        return asked, f"{counted(len(asked), 'question')} from {file}.", ()
-    from cdesearch.evaluation.own_questions import make_questions
-
-    asked = make_questions(index, auto or N_AUTO)
-    kinds = ", ".join(f"{n} from {kind}" for kind, n in Counter(question.kind for question in asked).items())
-    return (
-        asked,
-        f"{counted(len(asked), 'question')} made from the index: {kinds}.",
-        (
-            "Each is in the words of your files, and is removed from its passage before the passage is scored. They"
-            " show which ranking finds related text.",
-            "They cannot show how your own words are understood: people ask with other words, which favours vectors"
-            " more than this table does. Use --questions for that.",
-        ),
-    )
 
 
 def _rankings(asking: "Asking") -> "dict[str, Ranking]":

@@ -56,7 +56,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _about(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
-    """Search with embeddings that depend on the whole corpus. `cdesearch "words"` is short for `cdesearch query`."""
+    """Search your own files by meaning and by words. `cdesearch "words"` is short for `cdesearch query`."""
     if version:
         typer.echo(__version__)
         raise typer.Exit
@@ -155,9 +155,10 @@ app.command("install-agent")(install_agent)
 def open_hit(
     number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the hit.")] = 1,
 ) -> None:
-    """Open a hit of the last query on a terminal in your editor.
+    """Open a hit of the last query in your editor.
 
-    The editor is $VISUAL or $EDITOR. PDF, HTML and office files are opened with the program of the system.
+    The last query is the one whose hits a terminal has shown last. The editor is $VISUAL or $EDITOR. PDF, HTML and
+    office files are opened with the program of the system.
     """
     from cdesearch.cli.hits.opening import open_place, remembered
 

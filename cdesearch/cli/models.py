@@ -13,7 +13,7 @@ from cdesearch.terminal import print_rows, print_text, printable
 if TYPE_CHECKING:
     from cdesearch.models.catalog import ListedModel
 
-HEADER = ("", "model", "size", "dim", "licence", "languages", "speed here", "nDCG@10", "what it is")
+HEADER = ("", "model", "size", "dim", "licence", "languages", "nDCG@10", "what it is")
 
 
 def models(
@@ -47,11 +47,10 @@ def _list(*, no_pager: bool) -> None:
         print_text(
             "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"
             " also be a folder, or any model of sentence-transformers that needs no code of its own. Licence and"
-            " languages are those that the model's card states. The speed here is that of the last build with at least"
-            " 200 new texts. That of the default model is recorded once another model has been used. `--model URL"
-            " --model-name NAME` uses a model on a server with an OpenAI-compatible embeddings API. `--model default`"
-            " is the model that ships, also for an index or a configuration that names another one, and `--model"
-            " multilingual` is intfloat/multilingual-e5-small."
+            " languages are those that the model's card states. `--model URL --model-name NAME` uses a model on a"
+            " server with an OpenAI-compatible embeddings API. `--model default` is the model that ships, also for an"
+            " index or a configuration that names another one, and `--model multilingual` is"
+            " intfloat/multilingual-e5-small."
         )
 
 
@@ -63,7 +62,6 @@ def _cells(row: "ListedModel") -> tuple[str, ...]:
         f"{row.dimension:>4}",
         row.licence or "-",
         row.languages or "-",
-        row.speed or "-",
         row.measured or "-",
         row.description,
     )

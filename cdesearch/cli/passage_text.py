@@ -60,7 +60,7 @@ def ages_of(hits: Iterable[Hit], indexes: Mapping[str, Index]) -> dict[str, str]
             days = (_seconds_since(value) for field, value in chunk.fields if field == DATE)
             seconds = next((one for one in days if one is not None), None)
             if seconds is None and chunk.path in modified:  # another generation may lack the file
-                seconds = time.time() - modified[chunk.path]
+                seconds = time.time() - modified[chunk.path] / 1e9
             if seconds is not None:
                 ages[chunk.id] = _age(int(seconds))
     return ages

@@ -1,18 +1,11 @@
-"""Whitening: shift and projection from the mean and covariance of a corpus, in closed form.
-
-The projection may also reduce vectors to the first principal components of the corpus.
-"""
+"""Whitening: shift and projection from the mean and covariance of a corpus, in closed form."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.models.config import StatisticsConfig
-
-# Of the largest eigenvalue: float32 vectors have smaller ones even in directions that they do not span.
-NO_LENGTH = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +13,7 @@ class Whitening:
     """The statistics head's map of a pooled vector x: (x - shift) @ projection, normalised."""
 
     shift: Floats  # (d,)
-    projection: Floats  # (d, n), n <= d
+    projection: Floats  # (d, d)
 
     @classmethod
     def identity(cls, d: int) -> "Whitening":
@@ -33,17 +26,9 @@ class Whitening:
         return int(self.projection.shape[1])
 
     def apply(self, vectors: Floats) -> Floats:
-        """(m, n) whitened unit vectors of `vectors` (m, d)."""
+        """(m, d) whitened unit vectors of `vectors` (m, d)."""
         whitened: Floats = ((vectors - self.shift) @ self.projection).astype(np.float32)
         return to_unit(whitened)
-
-    def reduced(self, pooled: Floats, dimension: int) -> "Whitening":
-        """This whitening, followed by a projection onto principal components of pooled unit vectors (m, d).
-
-        The components are those of the whitened vectors, so that as much as possible of their cosines is kept.
-        """
-        axes = principal_axes(self.apply(pooled), dimension)
-        return Whitening(self.shift, (self.projection.astype(np.float64) @ axes).astype(np.float32))
 
 
 def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
@@ -65,21 +50,3 @@ def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
     return Whitening(
         (config.shift * reached * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32)
     )
-
-
-def principal_axes(vectors: Floats, count: int) -> NDArray[np.float64]:
-    """(d, count) orthonormal axes along which vectors (m, d) are longest, the longest first.
-
-    If the vectors span fewer dimensions than `count`, the axes of the space follow in their order, each without its
-    part along earlier axes. The largest component of each axis is positive, so that the same vectors always give the
-    same axes.
-    """
-    points = vectors.astype(np.float64)
-    lengths, axes = np.linalg.eigh(points.T @ points)
-    n_spanned = int((lengths > NO_LENGTH * max(float(lengths[-1]), NO_LENGTH)).sum())
-    chosen = axes[:, ::-1][:, : min(n_spanned, count)]
-    if n_spanned < count:
-        chosen = np.linalg.qr(np.hstack([chosen, np.eye(len(axes))]))[0][:, :count]
-    largest = chosen[np.abs(chosen).argmax(axis=0), np.arange(count)]
-    signed: NDArray[np.float64] = chosen * np.where(largest < 0, -1.0, 1.0)
-    return signed

@@ -28,18 +28,14 @@ def fitted_context(
     content_hashes: Sequence[str],
     vectors: Floats,
     statistics: StatisticsConfig,
-    dimension: int | None,
 ) -> FittedContext:
-    """The sample with the whitening that is fitted to `vectors` (n, d), reduced to `dimension` unless it is None.
+    """The sample with the whitening that is fitted to `vectors` (n, d).
 
     If the networks read no context, `vectors` also has those of the sampled chunks, to which the context head attends:
     each as a document of its own.
     """
     digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
     whitening = soft_whitening(vectors, statistics)
-    if dimension is not None and dimension < vectors.shape[1]:
-        whitening = whitening.reduced(vectors, dimension)
-        digest.update(f" {dimension}".encode())
     inputs = sample.inputs
     if not inputs.vectors.any():
         rows = {content: row for row, content in enumerate(content_hashes)}
@@ -59,6 +55,7 @@ def has_layout_of(context: EncodingContext, null: NullContext) -> bool:
         layers[0] == layers[1]
         and own.token_weights.shape == stored.token_weights.shape
         and context.whitening.shift.shape == null.whitening.shift.shape
+        and context.whitening.projection.shape == null.whitening.projection.shape
     )
 
 

@@ -58,7 +58,7 @@ class Encoder:
         self.tokenizer = tokenizer
         self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
         self.separator = separator  # the token between chunks of a document that are read together; None: there is none
-        self.dimension = config.backbone.dimension  # of vectors, unless a context reduces it
+        self.dimension = config.backbone.dimension  # of vectors
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
         self._tokens = ModelTokens(tokenizer, config)
         self.max_chunk_tokens = config.max_tokens - self._tokens.count(
@@ -144,15 +144,12 @@ class Encoder:
             self._null.whitening,
         )
 
-    def fit(
-        self, sample: ContextSample, content_hashes: Sequence[str], vectors: Floats, dimension: int | None = None
-    ) -> FittedContext:
+    def fit(self, sample: ContextSample, content_hashes: Sequence[str], vectors: Floats) -> FittedContext:
         """The sample with the whitening that is fitted to `vectors` (n, d), which were encoded with the sample.
 
-        `content_hashes` (n) are those of the encoded texts. In the context, vectors have `dimension` dimensions, which
-        are the first principal components; None keeps all.
+        `content_hashes` (n) are those of the encoded texts.
         """
-        return fitted_context(sample, content_hashes, vectors, self.config.statistics, dimension)
+        return fitted_context(sample, content_hashes, vectors, self.config.statistics)
 
     def second_stage(self, pooled: Floats, role: Role, context: EncodingContext) -> Floats:
         """(n, d') unit vectors in a fitted context, from pooled ones (n, d): whitened, and changed by the context head.

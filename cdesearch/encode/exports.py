@@ -16,7 +16,7 @@ import numpy as np
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Unexported
-from cdesearch.models.export_folder import GRAPH, REFUSED, find_export, write_size, write_speed
+from cdesearch.models.export_folder import GRAPH, REFUSED, find_export, write_size
 
 UNFINISHED = ".unfinished-"  # the beginning of the name of a folder in which an export is made
 ABANDONED_SECONDS = 3600.0  # since such a folder has changed
@@ -37,8 +37,7 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
         from cdesearch.encode.backends.onnx_export import write_biencoder
 
         write_biencoder(model.network, encoder.dimension, scratch / GRAPH)
-        cosine, speed = _compare(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
-        write_speed(scratch, speed)
+        cosine = _cosine(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
         if cosine >= LEAST_COSINE:
             write_size(scratch)
             _put_in_place(scratch, model.folder)
@@ -74,10 +73,7 @@ def _remove_unfinished(parent: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _compare(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> tuple[float, float]:
-    """The mean cosine of the vectors of texts on torch and by the export, and how many a second the export encodes."""
-    exact, exported = encoder.encode(texts, "document", None), encoder.on(runtime)
-    started = time.monotonic()
-    found = exported.encode(texts, "document", None)
-    seconds = max(time.monotonic() - started, 1e-6)
-    return float(np.sum(exact * found, axis=1).mean()), len(texts) / seconds
+def _cosine(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> float:
+    """The mean cosine of the vectors of texts on torch and by the export."""
+    exact, found = (one.encode(texts, "document", None) for one in (encoder, encoder.on(runtime)))
+    return float(np.sum(exact * found, axis=1).mean())

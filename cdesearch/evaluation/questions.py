@@ -16,15 +16,10 @@ EXAMPLE = '{"question": "how do I reset it", "answers": [{"path": "guide.md", "p
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the ids of the chunks that answer it, any of which is right.
-
-    `removed` is a part of these chunks from which the question was made. It is taken out before they are scored.
-    """
+    """A question and the ids of the chunks that answer it, any of which is right."""
 
     text: str
-    kind: str
     answers: frozenset[str]
-    removed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +47,7 @@ def read_questions(file: Path, index: Index) -> list[Question]:
     """
     chunks_of = cache(DocumentReader(index).file)
     found = [
-        Question(text, "question", _chunks_with(answers, chunks_of, f"{file}:{number}"))
-        for number, text, answers in _rows(file)
+        Question(text, _chunks_with(answers, chunks_of, f"{file}:{number}")) for number, text, answers in _rows(file)
     ]
     if not found:
         raise InputError(f"{file} contains no questions.", f"Write one on each line: {EXAMPLE}")

@@ -9,10 +9,8 @@ from pathlib import Path
 import msgspec
 
 from cdesearch.errors import ModelError
-from cdesearch.models.added_context import fingerprint_with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import EndpointModel, Model
-from cdesearch.models.export_folder import export_folder, read_speed
 from cdesearch.models.hub import cached_folder, cached_names, checkpoint_folder
 from cdesearch.models.model_card import read_card
 from cdesearch.models.published_fields import read_fields
@@ -55,7 +53,6 @@ class ListedModel:
     dimension: str = ""
     licence: str = ""  # as the model's card states it
     languages: str = ""
-    speed: str = ""  # of encoding on this machine, as measured in the last build with many texts
     measured: str = ""  # with which result this project has measured it
 
 
@@ -124,7 +121,6 @@ def _installed(state: str, name: str, folder: Path, description: str, dimension:
         dimension,
         card.licence or ("" if known is None else known.licence),
         card.shown_languages or ("" if known is None else known.shown_languages),
-        _speed(folder),
         "" if known is None else known.measured,
     )
 
@@ -137,19 +133,6 @@ def _described(folder: Path) -> tuple[str, str]:
     if description is None:
         raise ModelError(f"The model in {folder} is of a kind that cdesearch cannot run.", "Name another folder.")
     return description, dimension
-
-
-def _speed(folder: Path) -> str:
-    """How many texts of a corpus a model encodes in a second, with its statistics or plain; empty if not measured."""
-    try:
-        fingerprint = family_of(folder).open(folder).fingerprint
-    except (ModelError, OSError):
-        return ""
-    for one in (fingerprint_with_added_context(fingerprint), fingerprint):
-        speed = read_speed(export_folder(one))
-        if speed is not None:
-            return f"{speed:.0f} texts/s"
-    return ""
 
 
 def _size(folder: Path) -> str:

@@ -1,17 +1,15 @@
-"""What this machine knows of a model, in the user's cache folder: its ONNX export, and how fast it encodes."""
+"""The ONNX exports of published models in the user's cache folder."""
 
 import json
-import math
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import read_fields_text
 
 VERSION = 3  # of the way in which exports are made
-GRAPH, REFUSED, SPEED, SIZE = "second_stage.onnx", "refused.json", "speed.json", "size.json"
+GRAPH, REFUSED, SIZE = "second_stage.onnx", "refused.json", "size.json"
 # What a file raises that is missing, or that something else has written.
 _UNREADABLE = (ModelError, OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 
@@ -43,36 +41,6 @@ def write_size(folder: Path) -> None:
 def is_refused(folder: Path) -> bool:
     """Whether an export was made before and not used."""
     return (folder / REFUSED).is_file()
-
-
-def write_speed(folder: Path, texts_per_second: float) -> None:
-    """Record how many texts of a corpus the export has encoded in a second on this machine."""
-    text = json.dumps({"texts_per_second": round(texts_per_second, 1)})
-    (folder / SPEED).write_text(text, encoding="utf-8")
-
-
-def record_speed(fingerprint: str, texts_per_second: float) -> None:
-    """Record the speed of a model, unless this user's cache has no folder of exports or cannot be written.
-
-    Only published models make that folder. With the model that ships alone, a build writes nothing into the home
-    folder.
-    """
-    folder = export_folder(fingerprint)
-    if folder is not None and folder.parent.is_dir():
-        with suppress(OSError):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            write_speed(folder, texts_per_second)
-
-
-def read_speed(folder: Path | None) -> float | None:
-    """What `write_speed` recorded; None if there is nothing to read."""
-    if folder is None:
-        return None
-    try:
-        speed = float(json.loads(read_fields_text(folder / SPEED))["texts_per_second"])
-    except _UNREADABLE:
-        return None
-    return speed if 0 < speed < math.inf else None
 
 
 def _cache_folder() -> Path:

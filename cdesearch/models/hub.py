@@ -1,7 +1,7 @@
 """Checkpoints by their ids on huggingface.co: read from the cache of huggingface_hub, or downloaded into it.
 
 Only this module downloads anything, and only if the user names a model in the command or program itself that is neither
-a folder nor in the cache. A model that an index names is never downloaded. Uploads: trainer/publish.py.
+a folder nor in the cache. A model that an index names is never downloaded.
 """
 
 import re

@@ -64,14 +64,14 @@ class DocumentReader:
             key=lambda entry: (entry.path, entry.id),
         )
 
-    def modified(self, paths: Collection[str]) -> dict[str, float]:
-        """When each of these files was modified, in seconds since 1970."""
+    def modified(self, paths: Collection[str]) -> dict[str, int]:
+        """When each of these files, or its archive, was modified, in nanoseconds since 1970."""
         if not paths:
             return {}
         with self._index.checks.reading_tables():
             query = self._index.documents.search().where(f"path IN ({', '.join(map(quoted, sorted(paths)))})")
             rows = query.select(["path", "mtime_ns"]).limit(self._index.manifest.n_documents).to_arrow().to_pylist()
-        return {row["path"]: row["mtime_ns"] / 1e9 for row in rows}
+        return {row["path"]: row["mtime_ns"] for row in rows}
 
     def _chunks(self, condition: str) -> tuple[Chunk, ...]:
         query = self._index.async_chunks.query().where(condition)

@@ -28,7 +28,7 @@ _CONDITION = re.compile(
     r"""\s*([\w.-]+)\s*(>=|<=|!=|=|:|>|<)\s*(?:"([^"]+)"|'([^']+)'|([^\s"']\S*))(?:\s+(and)\s+(?=\S)|\s*$)""",
     re.IGNORECASE,
 )
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")  # a year, a month or a day
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?")
 _RANGES: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
@@ -47,7 +47,7 @@ class FieldCondition:
         own, found = self.value, value.casefold()
         if self.sign == ":" and re.search(rf"(?<!\w){re.escape(own)}(?!\w)", found):
             return True
-        if _DAY.fullmatch(found) and _DATE.fullmatch(own):
+        if DAY.fullmatch(found) and _DATE.fullmatch(own):
             pair: Any = found[: len(own)], own  # a year and a month stand for all of their days
         elif _NUMBER.fullmatch(found) and _NUMBER.fullmatch(own):
             pair = float(found), float(own)
@@ -110,7 +110,7 @@ class IndexedFields:
 
     def sql_of_days(self, is_chosen: Callable[[str], bool], otherwise: str) -> str:
         """The SQL condition for the chunks whose date is chosen, and `otherwise` for those without a date."""
-        days = [(DATE, value) for value in self.values.get(DATE, ()) if _DAY.fullmatch(value)]
+        days = [(DATE, value) for value in self.values.get(DATE, ()) if DAY.fullmatch(value)]
         if not days:
             return otherwise
         chosen = self._any((name, value) for name, value in days if is_chosen(value))
@@ -119,7 +119,7 @@ class IndexedFields:
     def described(self) -> Iterator[dict[str, Any]]:
         """The name and type of each field, how many different values it has, and some of them."""
         for name, values in sorted(self.values.items()):
-            kinds = (kind for kind, one in (("date", _DAY), ("number", _NUMBER)) if all(map(one.fullmatch, values)))
+            kinds = (kind for kind, one in (("date", DAY), ("number", _NUMBER)) if all(map(one.fullmatch, values)))
             examples = [value[:SHOWN_CHARACTERS] for value in sorted(values)[:SHOWN_VALUES]]
             yield {"name": name, "type": next(kinds, "text"), "values": len(values), "examples": examples}
 

@@ -150,13 +150,16 @@ class FileConditions:
     def __init__(self, index: "Index") -> None:
         self._index = index
         self._fields = IndexedFields(index)
+        self._known_scripts: dict[tuple[str, ...] | None, list[str]] = {}
 
     def of(self, filters: Sequence[FileFilter]) -> str | None:
         """The condition for several filters; None if they allow every file. Raises QueryError and IndexStateError."""
         return all_of([self._of(one) for one in filters])
 
     def _of(self, files: FileFilter) -> str | None:
-        conditions = [*files.conditions(self._scripts(files))]
+        if files.suffixes not in self._known_scripts:
+            self._known_scripts[files.suffixes] = self._scripts(files)
+        conditions = [*files.conditions(self._known_scripts[files.suffixes])]
         conditions += map(self._fields.sql, files.fields)
         if (files.since, files.before) != (None, None):
             conditions.append(self._in_time(files.since, files.before))
@@ -194,7 +197,7 @@ class FileConditions:
         first, end = (_FIRST if since is None else since), (_END if before is None else before)
         days = [date.fromtimestamp(min(max(_FIRST, time), _END)).isoformat() for time in (first, end)]
         inside, outside = list[str](), list[str]()
-        for path, mtime_ns in self._modified:
+        for path, mtime_ns in self.modified.items():
             (inside if first * 10**9 <= mtime_ns < end * 10**9 else outside).append(path)
         is_short = len(inside) <= len(outside)
         paths = ", ".join(map(quoted, inside if is_short else outside))
@@ -202,9 +205,9 @@ class FileConditions:
         return self._fields.sql_of_days(lambda day: days[0] <= day < days[1], by_file)
 
     @cached_property
-    def _modified(self) -> list[tuple[str, int]]:
-        """The path of every indexed file, with the time of its modification, or of its archive's, in nanoseconds."""
+    def modified(self) -> dict[str, int]:
+        """When every indexed file, or its archive, was modified, in nanoseconds since 1970, by its path."""
         with self._index.checks.reading_tables():
             query = self._index.documents.search().select(["path", "mtime_ns"]).limit(self._index.manifest.n_documents)
             files = query.to_arrow().group_by("path").aggregate([("mtime_ns", "max")])
-        return list(zip(files["path"].to_pylist(), files["mtime_ns_max"].to_pylist(), strict=True))
+        return dict(zip(files["path"].to_pylist(), files["mtime_ns_max"].to_pylist(), strict=True))

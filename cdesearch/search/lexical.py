@@ -29,7 +29,7 @@ NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its t
 SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
 MOST_ALONE = 50  # words of a query that are searched for one by one
 LEAST_MISSPELLED, MOST_MISSPELLED = 6, 4  # letters of a word that may be misspelled, and of how many in a query
-MISSPELLED_WEIGHT = 0.5  # of words that differ in one letter from a word that the corpus does not contain
+MISSPELLED_WEIGHT = 0.5  # of words like a word that the corpus does not contain
 NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
 _WORD = re.compile(r"[^\W\d_]+")
@@ -78,7 +78,8 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
 def text_search(index: Index, query: str, unknown: Collection[str] = ()) -> Any:
     """The search for the words of a query, in texts and in the names of their files.
 
-    For the `unknown` ones, which the corpus does not contain, it searches for words that differ in one letter.
+    For the `unknown` ones, which the corpus does not contain, it searches for words that differ in one letter or in the
+    order of two.
     """
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
     return search.nearest_to_text(_any_of(searched_words(index, query), unknown))
@@ -119,7 +120,13 @@ def _any_of(words: Mapping[str, float], unknown: Collection[str] = ()) -> Any:
     columns = {"words": 1.0, "names": NAMES_WEIGHT}
     each = [match(part, column, boost=weight * share) for part, weight in parts for column, share in columns.items()]
     each += [match(one, "words", boost=MISSPELLED_WEIGHT, fuzziness=1, prefix_length=1) for one in unknown]
+    each += [match(_with_two_swapped(one), "words", boost=MISSPELLED_WEIGHT) for one in unknown]
     return lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in each])
+
+
+def _with_two_swapped(word: str) -> str:
+    """All words that differ from a word in the order of two neighbouring letters, separated by spaces."""
+    return " ".join(word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
 
 
 def searched_words(index: Index, query: str) -> dict[str, float]:

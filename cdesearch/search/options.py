@@ -86,9 +86,9 @@ OPTIONS = (
     ),
     Option(
         "filter", "--filter", "text",
-        "Search only texts whose fields are such: 'status=open and date>=2026-01-01 and tag:infra'.",
-        "The signs are = != >= <= > < and : for a word of a value. Fields are front matter, columns of records, headers"
-        " of mail and properties of documents; `cdesearch status --fields` lists them.",
+        "Search only texts whose fields meet these conditions: 'status=open and date>=2026-01-01 and tag:infra'.",
+        "The operators are = != >= <= > < and : for a word of a value. Fields are front matter, columns of records,"
+        " headers of mail and properties of documents; `cdesearch status --fields` lists them.",
         most_remote=1_000, metavar="CONDITIONS", is_search=True,
     ),
     Option(

@@ -18,6 +18,7 @@ from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.exact import exact_terms, is_exact
+from cdesearch.search.facets import Facts
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, Candidates, noise_of
 from cdesearch.search.lexical import lexical_hits
@@ -44,6 +45,7 @@ class _Ranking:
     text: Scores | None  # NaN for rows that full text did not find
     noise: float  # the BM25 score that many chunks reach; 0 if full text was not searched or found nothing
     is_complete: bool  # as in `SearchResult`
+    found: tuple[Found, ...] = ()  # that the hits are chosen from
 
     @classmethod
     def of(
@@ -64,6 +66,10 @@ class _Ranking:
             noise=0.0 if text is None else noise_of(text),
             is_complete=is_complete,
         )
+
+    def over(self, *found: Found) -> "_Ranking":
+        """The ranking with what its hits are chosen from."""
+        return replace(self, found=found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +136,11 @@ class GenerationReader:
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
 
                 def rank(query: SearchRequest) -> _Ranking:
-                    found = self._lexical_hits(query, condition, ["path"])
+                    found = self._lexical_hits(
+                        query, condition, ["path", *(["document_id", "fields"] if query.facets else [])]
+                    )
                     scores = ranked_words(query.words, found.scores, found.paths)
-                    return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete)
+                    return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete).over(found)
 
                 rankings = self._each(rank, queries)
                 return self._judged(self._results(rankings, queries, None), queries, rankings)
@@ -167,18 +175,19 @@ class GenerationReader:
         run = map if len(values[0]) == 1 else self._executor.map
         return list(run(function, *values))
 
-    @property
-    def _columns(self) -> list[str]:
-        """The columns that the fusion needs of every candidate."""
+    def _columns(self, query: SearchRequest) -> list[str]:
+        """The columns that the fusion, and the facets of a request, need of every candidate."""
         tokens = [TOKENS] if self.index.vectors.keeps_first_stage else []
-        return [*self.index.vectors.columns, "path", "document_id", *tokens]
+        return [*self.index.vectors.columns, "path", "document_id", *tokens, *(["fields"] if query.facets else [])]
 
     def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
         is_hybrid = queries[0].mode == "hybrid"
         searched = queries if is_hybrid else []
-        words = [self._executor.submit(self._lexical_hits, query, condition, self._columns) for query in searched]
+        words = [
+            self._executor.submit(self._lexical_hits, query, condition, self._columns(query)) for query in searched
+        ]
         encoder = self.encoder
         context = self.index.context_for(encoder)
         vectors, tokens = encoder.encode_queries([query.words for query in queries], context)
@@ -190,7 +199,7 @@ class GenerationReader:
             if words is not None:
                 return self._fused(query, nearest, words.result())
             cosines = nearest.cosines(query.vector)
-            return _Ranking.of(nearest.rows, cosines, dense=cosines)
+            return _Ranking.of(nearest.rows, cosines, dense=cosines).over(nearest)
 
         return self._each(rank, read, words or [None] * len(queries))
 
@@ -205,8 +214,17 @@ class GenerationReader:
             is_truncated = encoder is not None and encoder.truncates(query.words, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
             hits = fold_copies(self._hits(ranking, chunks, query), query.k)
-            results.append(SearchResult(hits, most, is_complete=ranking.is_complete))
+            documents = self._documents(ranking) if query.facets else {}
+            results.append(SearchResult(hits, most, is_complete=ranking.is_complete, documents=documents))
         return results
+
+    def _documents(self, ranking: _Ranking) -> dict[tuple[str | None, str], Facts]:
+        """What facets read of the documents of all candidates."""
+        return {
+            (None, document): Facts.of(path, labels, self.files.modified.get(path))
+            for found in ranking.found
+            for document, path, labels in zip(found.documents, found.paths, found.fields, strict=True)
+        }
 
     def _hits(self, ranking: _Ranking, chunks: Mapping[int, Chunk], query: SearchRequest) -> Iterator[Hit]:
         """Yield the hits of a ranking, best first. `chunks` has those of the first `k`; more are read if needed."""
@@ -223,13 +241,14 @@ class GenerationReader:
     def _fused(self, query: ReadQuery, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, dense_hits, lexical_hits)
         scores = ranked_scores(query.request.words, candidates)
-        return _Ranking.of(rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
+        ranking = _Ranking.of(rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
+        return ranking.over(lexical_hits) if lexical_hits.is_complete else ranking.over(dense_hits, lexical_hits)
 
     def candidates(self, query: ReadQuery) -> tuple[RowIds, Candidates]:
         """The row ids (n,) and the scores of the candidates of a hybrid search."""
         request = query.request
         condition = self.condition(request)
-        lexical = self._lexical_hits(request, condition, self._columns)
+        lexical = self._lexical_hits(request, condition, self._columns(request))
         if request.mode == "dense":  # quotation marks have no meaning there
             lexical = replace(lexical, is_complete=False)
         return self._candidates(query, self._dense_hits(query, condition), lexical)
@@ -279,7 +298,7 @@ class GenerationReader:
     def _dense_hits(self, query: ReadQuery, condition: str | None) -> Found:
         """The nearest chunks, as many as the fusion needs."""
         depth = FUSION.dense_depth(query.request.k)
-        return nearest_chunks(self.index, query.vector, depth, condition, self._columns)
+        return nearest_chunks(self.index, query.vector, depth, condition, self._columns(query.request))
 
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""

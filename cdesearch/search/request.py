@@ -37,6 +37,7 @@ class SearchRequest:
     filter: str | None = None  # only texts of which these conditions on fields hold
     min_confidence: float = 0.0  # hits with a lower confidence are left out
     regex: str | None = None  # a regular expression that every hit matches; without words, hits are in order of path
+    facets: bool = False  # whether the result has the facts of the candidates' documents, by which facets are counted
     is_typed: bool = False  # whether `path` may also be absolute, or relative to the working directory
 
     def __post_init__(self) -> None:

@@ -1,9 +1,10 @@
 """The result of a search: its hits, whether the query was truncated, and the time that the search took."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
+from cdesearch.search.facets import Facts
 from cdesearch.store.schema import Hit
 
 # A query whose hits all have a lower confidence counts as not answered. Chosen on development data, so that few
@@ -25,6 +26,8 @@ class SearchResult(Sequence[Hit]):
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
     # whether no chunk of another index may be a hit, because these contain a phrase that the query demands
     is_complete: bool = field(default=False, compare=False)
+    # of the candidates' documents, by the name of the index and their ids, if the request asks for `facets`
+    documents: Mapping[tuple[str | None, str], Facts] = field(default_factory=dict, compare=False)
 
     @property
     def seems_answered(self) -> bool:

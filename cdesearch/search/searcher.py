@@ -308,6 +308,6 @@ def _newest_index(index: Index) -> Index:
 def _warm(reader: GenerationReader) -> None:
     """Search once. Without the server that computes vectors, words can be searched, and later queries ask it again."""
     try:
-        reader.search(SearchRequest("a", 1))
+        reader.search(SearchRequest("a", 1, facets=True))
     except ModelServerError:
-        reader.search(SearchRequest("a", 1, "text"))
+        reader.search(SearchRequest("a", 1, "text", facets=True))

@@ -107,6 +107,11 @@ class Together(Searches):
             time.perf_counter() - started,
             " ".join(result.generation for result in results),
             "; ".join(f"{name}: {stage}" for name, stage in stages.items() if stage != "complete") or "complete",
+            documents={
+                (name, document): facts
+                for name, result in zip(self.members, results, strict=True)
+                for (_, document), facts in result.documents.items()
+            },
         ).confident(request.min_confidence)
 
 

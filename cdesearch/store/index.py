@@ -209,8 +209,7 @@ class Index:
                 f" has changed: embed all texts again with {rebuild_command(self.place)}.",
             )
         self._check_probes(encoder)
-        dimension, is_reduced = self.manifest.dimension, self.manifest.is_reduced
-        if (dimension >= encoder.dimension) if is_reduced else (dimension != encoder.dimension):
+        if self.manifest.dimension != encoder.dimension:
             raise IndexDamagedError(
                 f"The index {self.place} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
                 rebuild_remedy(self.place),

@@ -122,7 +122,6 @@ class Manifest:
     served: ServedModel | None = None  # the model on the server, if `model` is a URL
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     reads_context: bool = False  # whether the model reads the sampled chunks while it encodes a text
-    is_reduced: bool = False  # whether `dimension` was chosen, and is smaller than that of the model
     n_vectors: Count | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
     # Of the corpus from the context, in standard errors; None: not measured
     drift: Annotated[float, Meta(ge=0, le=1e9)] | None = None

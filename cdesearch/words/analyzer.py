@@ -11,7 +11,7 @@ splits the result at spaces, and compares the pieces as they are.
 | `cancel\\_shipment`, `can**cel**` | those of `cancel_shipment`; also those of `cancel` |
 | `os.path.join`, `a@b.org` | the whole, each name, and its parts |
 | `1,428.00`, `1 428` | `1428` |
-| `2024-05-17`, `17.05.2024` | `2024-05-17`, `2024-05`, `2024` |
+| `2024-05-17`, `17.05.2024`, `May 17, 2024` | `2024-05-17`, `2024-05`, `2024` |
 | `10.31.7.204`, `v2.10.3` | the whole, and its beginnings `10.31.7`, `10.31` |
 | `550e8400e29b41d4` | the hash, and its beginnings from 7 characters |
 | `DE89 3704 0044 0532 0130 00` | `de89370400440532013000`, and its groups |
@@ -32,7 +32,7 @@ from itertools import pairwise
 
 from cdesearch.words.characters import unescaped
 from cdesearch.words.known import ENGLISH
-from cdesearch.words.numbers import ACCOUNT, GROUPS, PHONE, TIMESTAMP, amount, hash_prefixes, number_words
+from cdesearch.words.numbers import ACCOUNT, GROUPS, PHONE, TIMESTAMP, amount, hash_prefixes, named_dates, number_words
 from cdesearch.words.scripts import (
     ARABIC,
     HANGUL,
@@ -87,7 +87,8 @@ Weighted = tuple[tuple[str, float], ...]
 
 def text_words(text: str, language: str) -> str:
     """The words of a text in a language, separated by spaces."""
-    return " ".join([word for run in runs_of(text) for word, _ in _words(run, language, is_query=False)])
+    words = [word for run in runs_of(text) for word, _ in _words(run, language, is_query=False)]
+    return " ".join([*words, *(word for date in named_dates(text) for word in (date, date[:7]))])
 
 
 def path_words(path: str) -> str:
@@ -117,6 +118,7 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
                 own.setdefault(word, POSSIBLE)
         for word, weight in own.items():
             found[word] = found.get(word, 0.0) + weight
+    found.update(dict.fromkeys(named_dates(query), 1.0))
     if len(runs) <= MOST_JOINED:
         for first, second in pairwise(runs):
             if all(part.isalnum() and _words(part, ENGLISH, is_query=True) for part in (first, second)):

@@ -1,10 +1,23 @@
 """Numbers, dates, addresses and account numbers, which people write in several ways."""
 
 import re
+from collections.abc import Iterator
+
+from cdesearch.words.stems import folded
 
 # 2024-05-17, and 17.05.2024 as it is written in many languages.
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d\d)[-/.](\d\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})[.](\d{1,2})[.](\d{4})")
+# What precedes a year: 17 May, 17th of May, 17. Mai, 17 de mayo de, 17/May/; or May 17,
+_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_DAY, _MONTH = r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.)?", r"(?<!\w)([^\W\d_]{3,10})\.?"
+_DAY_AND_MONTH = re.compile(rf"(?:{_DAY}(?: of| de)?[ /-]{_MONTH}(?:,| de)?|{_MONTH} {_DAY},?)[ /-]$", re.IGNORECASE)
+# How the names of months begin in languages with Latin letters, without accents.
+_MONTHS = """
+    jan ene gen|feb fev|mar maa mrt|apr avr abr|may mai maj mei mag|jun juin giu|jul juil lug|aug aou ago|sep set
+    |oct okt ott out|nov|dec dez dic
+"""
+_MONTH_OF = {name: number for number, names in enumerate(_MONTHS.split("|"), 1) for name in names.split()}
 _THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?")
 _DECIMAL = re.compile(r"(\d+)[.,](\d+)")
 _NO_CENTS = re.compile(r"\d+[.,]00")
@@ -13,6 +26,7 @@ ACCOUNT = r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?"  # an IBAN
 PHONE = r"\+\d{1,3}(?:[ ()/.-]{0,3}\d){6,12}"
 TIMESTAMP = r"\d{4}-\d\d-\d\dT(?=\d)"  # its date; the time follows
 GROUPS = r"\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?"  # 14 800
+MOST_BEFORE = 24  # characters of a day and a month
 MOST_BEGINNINGS = 6  # of a number with separators; the addresses of IPv4 have two
 SHORTEST_HASH, LONGEST_PREFIX = 7, 12
 _HEXADECIMAL = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,}")
@@ -50,8 +64,23 @@ def _date(run: str) -> str | None:
         day, month, year = found.groups()
     else:
         return None
-    is_possible = 1 <= int(month) <= 12 and 1 <= int(day) <= 31
-    return f"{year}-{int(month):02}-{int(day):02}" if is_possible else None
+    return _possible(year, int(month), day)
+
+
+def named_dates(text: str) -> Iterator[str]:
+    """The dates of a text whose month is a word, as 2024-05-17."""
+    for year in _YEAR.finditer(text):
+        before = _DAY_AND_MONTH.search(text[max(0, year.start() - MOST_BEFORE) : year.start()])
+        if before:
+            day, month = before[1] or before[4], folded((before[2] or before[3]).lower())
+            number = _MONTH_OF.get(month[:4]) or _MONTH_OF.get(month[:3])
+            if number and (date := _possible(year[0], number, day)):
+                yield date
+
+
+def _possible(year: str, month: int, day: str) -> str | None:
+    is_possible = 1 <= month <= 12 and 1 <= int(day) <= 31
+    return f"{year}-{month:02}-{int(day):02}" if is_possible else None
 
 
 def hash_prefixes(word: str) -> tuple[str, ...] | None:

@@ -64,18 +64,16 @@ def _token_frequencies(spool: Spool, encoder: Encoder, progress: Progress) -> To
     return frequencies
 
 
-def fit_whitening(
-    sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder, dimension: int
-) -> FittedContext:
+def fit_whitening(sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder) -> FittedContext:
     """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them.
 
-    Texts that have no vector yet are left out. Whitened vectors have `dimension` dimensions. The context head attends
-    to the sampled chunks in the context of their documents.
+    Texts that have no vector yet are left out. The context head attends to the sampled chunks in the context of their
+    documents.
     """
     triples = [row for row in spool.rows("id", "document_id", KEY) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
-    fitted = encoder.fit(sample, hashes, cache.of(hashes)[0], dimension)
+    fitted = encoder.fit(sample, hashes, cache.of(hashes)[0])
     if encoder.head is None:
         return fitted
     return replace(fitted, attended=_in_documents(fitted, triples, cache, encoder.config.document_weight))

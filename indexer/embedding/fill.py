@@ -1,6 +1,5 @@
 """Fill the table of a generation, which may already contain chunks of the last generation or of a stopped run."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ import pyarrow.compute as pc
 
 from cdesearch.context.context import Context, ContextSample, EncodingContext, FittedContext
 from cdesearch.encode.encoder import Encoder
-from cdesearch.models.export_folder import record_speed
 from cdesearch.progress import Progress
 from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import encoded_documents
@@ -20,7 +18,6 @@ from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables, identities
 
-MEASURED_FROM = 200  # texts; the speed of fewer would depend on them more than on the model
 Row = tuple[str, str]  # chunk id, document id
 
 
@@ -79,14 +76,8 @@ class Filling:
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
-        embedded, seconds, started = self.cache.embedded, 0.0, time.monotonic()
         for _ in self.embed(self.spool, unchanged, self.cache, self.encoder, context, advance):
-            seconds += time.monotonic() - started
             publish()
-            started = time.monotonic()
-        embedded = self.cache.embedded - embedded
-        if embedded >= MEASURED_FROM and self.encoder.probes is None:
-            record_speed(self.encoder.fingerprint, embedded / max(seconds, 1e-6))
 
     def _delete_changed(self, present: list[Row], unchanged: set[str]) -> None:
         self.tables.delete(chunk for chunk, document in present if document not in unchanged)

@@ -41,7 +41,6 @@ class Stages:
     building: Path  # the unfinished generation
     spool: Spool
     encoder: Encoder
-    dimension: int  # of the vectors that are stored
     tables_in: Callable[[Path], Tables]  # makes the tables of a generation
     records: pa.Table  # all rows of the documents table
     files: list[FileRecord]
@@ -55,7 +54,7 @@ class Stages:
             return
         started = time.monotonic()
         windows = (pa.Table.from_batches([window]).drop_columns([KEY]) for window in self.spool.windows())
-        dimension = self.dimension
+        dimension = self.encoder.dimension
         empty = ((rows, np.zeros((len(rows), dimension), np.float32), [b""] * len(rows)) for rows in windows)
         self._publish(empty, None, 0)
         self._schedule(started)
@@ -69,7 +68,7 @@ class Stages:
         known = [cache.holds(content) for window in windows for content in window[KEY].to_pylist()]
         if all(known) or not any(known):
             return
-        fitted = fit_whitening(sample, self.spool, cache, self.encoder, self.dimension)
+        fitted = fit_whitening(sample, self.spool, cache, self.encoder)
         documents = documents_so_far(self.spool, cache, self.encoder, fitted)
         self._publish(documents, lambda tables: Context.of(fitted, sample_vectors(tables, sample)), sum(known))
         self._schedule(started)

@@ -38,7 +38,7 @@ WRONG = [
         ["query", "food", "-k", "0"],
         "Invalid value for '-k': Input should be greater than or equal to 1. See `cdesearch query --help`.",
     ),
-    (["index", ".", "--dimension", ""], "The value of --dimension is empty. Give one, or leave the option out."),
+    (["index", ".", "--seed", ""], "The value of --seed is empty. Give one, or leave the option out."),
     (["food", "-k"], "Option '-k' requires an argument. See `cdesearch query --help`."),
     (["index", ".", "--device", "x"], "'x' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
     (["status", ".", "--index", "other"], "Both . and --index other are given. Name one index."),

@@ -29,7 +29,7 @@ from indexer.workers.limits import Limits
 from indexer.workers.pool import Pool
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
-LIMITS = Limits(seconds=4, part_seconds=2, memory_bytes=600_000_000)
+LIMITS = Limits(seconds=2, part_seconds=1, memory_bytes=400_000_000)
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory and ends orphans")
 
 
@@ -40,14 +40,14 @@ def hostile(monkeypatch):
 
 
 BAD = {
-    "HANG": "took longer than 4 s",
-    "SPIN": "took longer than 4 s",
+    "HANG": "took longer than 2 s",
+    "SPIN": "took longer than 2 s",
     "CRASH": "segmentation fault",
     "RECURSE": "RecursionError",
     "EXIT": "SystemExit",
     "LEAVE": "exit code 3",
     "REFUSE": "not for reading",
-    "EAT": "needs more than 0.6 GB of memory",
+    "EAT": "needs more than 0.4 GB of memory",
 }
 
 
@@ -74,7 +74,14 @@ def mail_of(text, *attachments):
     return bytes(mail)
 
 
-@pytest.mark.parametrize("word", [one for one in WORDS if one not in ("HANG", "EXIT", "REFUSE")])
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param(one, marks=[pytest.mark.slow] * (one != "LEAVE"))
+        for one in WORDS
+        if one not in ("HANG", "EXIT", "REFUSE")
+    ],
+)
 def test_an_attachment_that_ends_the_worker_is_left_out_of_its_mail_alone(tmp_path, hostile, tiny_tokenizer, word):
     mails = [mail_of("the cat"), mail_of("the dog", b"the moon", word.encode(), b"the sun"), mail_of("the bird")]
     (tmp_path / "a.mbox").write_bytes(b"".join(b"From a\n" + mail + b"\n" for mail in mails))
@@ -89,10 +96,11 @@ def test_an_attachment_that_ends_the_worker_is_left_out_of_its_mail_alone(tmp_pa
         "cat": 1, "dog": 3, "moon": 4, "sun": 3, "bird": 1
     }  # fmt: skip
     notes = [part.ended.note for message in read for part in message.parts if part.ended]
-    problem = BAD[word].replace("4 s", "2 s")
+    problem = BAD[word].replace("2 s", "1 s")
     assert [note.count(problem) for note in notes] == [1, 1, 2], notes
 
 
+@pytest.mark.slow
 def test_a_mail_stays_whole_however_many_of_its_attachments_end_the_worker(tmp_path, hostile, tiny_tokenizer):
     (tmp_path / "a.eml").write_bytes(mail_of("the dog", *[b"LEAVE"] * (MOST_FAILED + 2), b"the sun"))
     reasons, read = outcomes([source_of(tmp_path / "a.eml")], tiny_tokenizer, 1, LIMITS)
@@ -102,8 +110,17 @@ def test_a_mail_stays_whole_however_many_of_its_attachments_end_the_worker(tmp_p
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("n_bad", [MOST_FAILED - 1, MOST_FAILED])
-@pytest.mark.parametrize("name", ["a.zip", "a.mbox"])
+@pytest.mark.parametrize(
+    ("name", "n_bad"),
+    [
+        ("a.zip", 2),
+        *(
+            pytest.param(name, n_bad, marks=pytest.mark.slow)
+            for name in ("a.zip", "a.mbox")
+            for n_bad in (MOST_FAILED - 1, MOST_FAILED)
+        ),
+    ],
+)
 def test_what_precedes_parts_that_end_the_worker_is_read_once_however_many_they_are(
     tmp_path, hostile, tiny_tokenizer, name, n_bad
 ):

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from benchmarks.measurement import Measurement, chosen, measure
+from benchmarks.measurement import Measurement, measure
 from cdesearch.errors import InputError
 
 
@@ -36,10 +36,3 @@ def test_a_file_in_the_place_of_the_results_is_refused_before_anything_is_measur
     with pytest.raises(InputError, match=r"--out is .*out, which is not a folder\. Name a folder"):
         measure("speed", {"one": lambda: measured.append(1) or []}, {}, tmp_path / "out")
     assert not measured
-
-
-def test_an_unknown_suite_is_refused():
-    suites = {"index": list, "search": list}
-    assert list(chosen(suites, "search")) == ["search"]
-    with pytest.raises(InputError, match="no suite serch"):
-        chosen(suites, "serch,index")

@@ -55,7 +55,7 @@ def test_a_source_that_is_gone_is_replaced_with_the_model_of_the_index(docs, ser
     assert Index(index).sources == (moved,) and model_of(index) == (server.url, "tiny", "query: ")
 
 
-@pytest.mark.parametrize("setting", [{"vectors": "int8"}, {"dimension": 8}, {"plain": True}, {"query_prefix": "ask: "}])
+@pytest.mark.parametrize("setting", [{"vectors": "int8"}, {"plain": True}, {"query_prefix": "ask: "}])
 def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_keeps_the_others(
     docs, server, tmp_path, setting
 ):
@@ -66,9 +66,8 @@ def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_ke
     run_printed(str(caught.value), tmp_path)
     manifest = Index(tmp_path / "index").manifest
     assert model_of(tmp_path / "index") == (server.url, "tiny", "ask: " if "model" in setting else "query: ")
-    assert (manifest.vectors, manifest.dimension, manifest.added_context) == (
+    assert (manifest.vectors, manifest.added_context) == (
         setting.get("vectors", "float16"),
-        setting.get("dimension", 16),
         not setting.get("plain", False),
     )
 
@@ -76,13 +75,13 @@ def test_a_setting_that_an_index_does_not_have_is_refused_with_a_command_that_ke
 @pytest.mark.slow
 def test_a_rebuild_of_a_path_says_which_settings_the_defaults_replace(tmp_path, tiny_checkpoint):
     docs = write_documents(tmp_path / "docs")
-    make_index([docs], model=tiny_checkpoint, vectors="int8", dimension=4)
+    make_index([docs], model=tiny_checkpoint, vectors="int8")
     kept, replaced, given = Notes(), Notes(), Notes()
     make_index([], kept, index=docs / ".cdesearch", rebuild=True)
     assert not kept.lines and Index(docs / ".cdesearch").manifest.vectors == "int8"
     make_index([docs], replaced, model=tiny_checkpoint, rebuild=True)
     assert replaced.lines == [
-        "The index had vectors in int8, 4 dimensions, which the defaults replace. `cdesearch index --rebuild` without a"
+        "The index had vectors in int8, which the defaults replace. `cdesearch index --rebuild` without a"
         " path keeps all settings."
     ]
     make_index([docs], given, rebuild=True)

@@ -1,4 +1,4 @@
-"""Indexes that store vectors in each kind, and reduced to the first principal components of their corpus."""
+"""Indexes that store vectors in each kind."""
 
 import shutil
 
@@ -7,7 +7,6 @@ import pytest
 from built import long_text, make_index, stored_vectors, write_documents
 from staged import Told, publish_often
 
-import cdesearch
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
@@ -21,21 +20,15 @@ from cdesearch.store.vector_format import KINDS
 from indexer.generations import tables
 from indexer.health.doctor import diagnose
 
-MODEL = 16  # dimensions of the tiny model
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 QUERIES = ["the moon", "About bread 5", "river stone house"]
 TOLERANCE = {"float32": 1e-3, "float16": 3e-3, "int8": 0.011}
-FORMS = [*((kind, None) for kind in KINDS), *((kind, 6) for kind in KINDS)]
-every_form = pytest.mark.parametrize(("kind", "dimension"), FORMS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def assert_stored_as_encoded(folder, encoder, dimension=None):
+def assert_stored_as_encoded(folder, encoder):
     """Compare every vector with what the model encodes in the context of the index."""
     index = Index.open(folder)
-    dimension = dimension or MODEL
-    assert (index.manifest.dimension, index.manifest.is_reduced) == (dimension, dimension < MODEL)
-    assert index.context.whitening.projection.shape == (MODEL, dimension)
     rows = index.chunks.to_arrow()
     vectors, documents = index.vectors_in(rows), rows["document_id"].to_pylist()
     for document in set(documents):
@@ -66,23 +59,23 @@ def share_of_best(searcher, query, decoded, encoder):
 
 
 @pytest.mark.slow
-@every_form
-def test_an_index_has_the_form_that_was_chosen_and_keeps_it(docs, run, kind, dimension, tiny_encoder):
-    run(vectors=kind, dimension=dimension)
-    assert_stored_as_encoded(docs, tiny_encoder, dimension)
+@every_kind
+def test_an_index_has_the_form_that_was_chosen_and_keeps_it(docs, run, kind, tiny_encoder):
+    run(vectors=kind)
+    assert_stored_as_encoded(docs, tiny_encoder)
     (docs / "new.md").write_text("the new river")
     run()
     (docs / "new.md").write_text("the new bread")
     run(refresh_context=True)
     index = Index.open(docs)
     assert index.manifest.vectors == kind
-    assert_stored_as_encoded(docs, tiny_encoder, dimension)
+    assert_stored_as_encoded(docs, tiny_encoder)
     status = read_status(index)
-    assert (status["vectors_stored_as"], status["dimension"]) == (kind, dimension or MODEL)
+    assert status["vectors_stored_as"] == kind
     assert status["vector_bytes"] == index.manifest.n_chunks * index.vectors.n_bytes
     make_index([], index=docs, rebuild=True)
     assert Index.open(docs).manifest.vectors == kind
-    assert_stored_as_encoded(docs, tiny_encoder, dimension)
+    assert_stored_as_encoded(docs, tiny_encoder)
 
 
 @pytest.mark.slow
@@ -91,9 +84,6 @@ def test_an_index_has_the_form_that_was_chosen_and_keeps_it(docs, run, kind, dim
     [
         ({"vectors": "float32"}, {"vectors": "int8"}, "stores vectors as float32, not as int8"),
         ({"vectors": "binary"}, {"vectors": "float16"}, "stores vectors as binary, not as float16"),
-        ({"dimension": 6}, {"dimension": 5}, "stores vectors of 6 dimensions, not of 5"),
-        ({"dimension": 6}, {"dimension": MODEL}, "stores vectors of 6 dimensions, not of 16"),
-        ({}, {"dimension": 6}, "stores vectors of 16 dimensions, not of 6"),
     ],
 )
 def test_another_form_needs_a_rebuild(docs, run, before, after, message):
@@ -111,10 +101,6 @@ def test_another_form_needs_a_rebuild(docs, run, before, after, message):
     ("options", "message"),
     [
         ({"vectors": "int4"}, r"Vectors cannot be stored as int4\. Choose one of float32"),
-        ({"dimension": 0}, r"0 cannot be the dimension of vectors\. Choose a whole number from 1"),
-        ({"dimension": 2.5}, r"2\.5 cannot be"),
-        ({"dimension": 10**9}, "1000000000 cannot be"),
-        ({"dimension": MODEL + 1}, r"of this model have 16 dimensions, not 17\. Choose a --dimension up to 16\."),
     ],
 )
 def test_a_form_that_vectors_cannot_have_is_refused_in_one_line(docs, run, options, message):
@@ -158,11 +144,11 @@ def test_many_edits_of_a_document_add_up_to_no_error(docs, run, tiny_encoder):
 
 
 @pytest.mark.slow
-@every_form
-def test_every_way_to_read_vectors_answers(docs, run, kind, dimension, tiny_encoder):
-    run(vectors=kind, dimension=dimension)
+@every_kind
+def test_every_way_to_read_vectors_answers(docs, run, kind, tiny_encoder):
+    run(vectors=kind)
     index = Index.open(docs)
-    assert (index.vectors.kind, index.vectors.dimension) == (kind, dimension or MODEL)
+    assert index.vectors.kind == kind
     with Searcher(index, tiny_encoder) as searcher:
         for query in QUERIES:
             for mode in ("hybrid", "dense"):
@@ -190,16 +176,14 @@ def test_dense_scores_are_cosines_of_the_stored_vectors(docs, run, kind, tiny_en
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "dimension"), [*FORMS[: len(KINDS)], ("float16", 6)])
-def test_stages_answer_with_the_vectors_that_they_have(
-    docs, kind, dimension, tiny_checkpoint, tiny_encoder, monkeypatch
-):
+@every_kind
+def test_stages_answer_with_the_vectors_that_they_have(docs, kind, tiny_checkpoint, tiny_encoder, monkeypatch):
     publish_often(monkeypatch)
     seen = []
 
     def look(_):
         index = Index.open(docs)
-        assert (index.manifest.vectors, index.manifest.dimension) == (kind, dimension or MODEL)
+        assert index.manifest.vectors == kind
         if not index.manifest.n_vectors:
             return
         known = {chunk for chunk, vector in stored_vectors(docs).items() if vector.any()}
@@ -213,9 +197,9 @@ def test_stages_answer_with_the_vectors_that_they_have(
         assert diagnose(docs / ".cdesearch").is_sound
         seen.append(len(known))
 
-    make_index([docs], Told(look), model=tiny_checkpoint, vectors=kind, dimension=dimension)
+    make_index([docs], Told(look), model=tiny_checkpoint, vectors=kind)
     assert seen
-    assert_stored_as_encoded(docs, tiny_encoder, dimension)
+    assert_stored_as_encoded(docs, tiny_encoder)
 
 
 @pytest.mark.slow
@@ -269,35 +253,15 @@ def test_signs_find_the_best_chunks_and_all_chunks_of_a_file(docs, run, tiny_enc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("first", "second"), [(5, 5), (None, MODEL)])
-def test_two_builds_of_the_same_dimension_have_equal_vectors(docs, run, first, second):
-    run(dimension=first)
-    before = stored_vectors(docs)
-    run(dimension=second, rebuild=True)
-    assert Index.open(docs).manifest.is_reduced == (second < MODEL)
-    assert all(np.array_equal(vector, before[chunk]) for chunk, vector in stored_vectors(docs).items())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("n_texts", [1, 3])
-@pytest.mark.parametrize("dimension", [1, 6, MODEL - 1])
-def test_a_corpus_with_fewer_chunks_than_dimensions_works(tmp_path, tiny_checkpoint, tiny_encoder, n_texts, dimension):
+def test_a_corpus_with_fewer_chunks_than_dimensions_works(tmp_path, tiny_checkpoint, tiny_encoder, n_texts):
     for number, text in enumerate(["the cat", "moon and water", "a stone house"][:n_texts]):
         (tmp_path / f"{number}.md").write_text(text)
-    make_index([tmp_path], model=tiny_checkpoint, dimension=dimension)
-    assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
+    make_index([tmp_path], model=tiny_checkpoint)
+    assert_stored_as_encoded(tmp_path, tiny_encoder)
     with Searcher(Index.open(tmp_path), tiny_encoder) as searcher:
         for mode in ("hybrid", "dense"):
             assert len(searcher.search("water of the moon", 5, mode)) == n_texts
     (tmp_path / "new.md").write_text("the engine of bread")
     make_index([tmp_path], model=tiny_checkpoint)
-    assert_stored_as_encoded(tmp_path, tiny_encoder, dimension)
-
-
-def test_the_python_function_takes_the_dimension(docs, tiny_checkpoint):
-    with cdesearch.build(docs, model=tiny_checkpoint, dimension=6) as opened:
-        assert opened.index.manifest.dimension == 6 and opened.search("cat", mode="dense")
-        (docs / "b.md").write_text("the dog")
-        assert opened.update().changed and opened.index.manifest.dimension == 6
-    with pytest.raises(InputError, match="not of 7"):
-        cdesearch.build(docs, model=tiny_checkpoint, dimension=7)
+    assert_stored_as_encoded(tmp_path, tiny_encoder)

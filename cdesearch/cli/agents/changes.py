@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from cdesearch.cli.agents import json_text, toml_text
-from cdesearch.cli.agents.clients import NAME, SKILL, Client
+from cdesearch.cli.agents.clients import NAME, Client
 from cdesearch.errors import InputError
 from cdesearch.store.filesystem import put_in_place
 from cdesearch.store.folder import replace_file
@@ -90,14 +90,13 @@ def additions(client: Client) -> list[Change]:
             if _at(new, (*section, NAME)) != client.entry or _without(new, section) != _without(old, section):
                 raise ValueError("it has a form that only you can extend")
             changes.append(Change(client.file, before, after))
-    if client.skill is not None and _read(client.skill) is None:
-        changes.append(Change(client.skill, None, SKILL.encode()))
+    changes += [Change(file, None, text.encode()) for file, text in client.texts if _read(file) is None]
     return changes
 
 
 def was_changed(client: Client) -> bool:
     """Whether `additions` have put something into the files of this agent."""
-    return not _insertions().keys().isdisjoint(map(str, (client.file, client.skill)))
+    return not _insertions().keys().isdisjoint(map(str, (client.file, *(file for file, _ in client.texts))))
 
 
 def removals(client: Client) -> list[Change]:
@@ -110,10 +109,10 @@ def removals(client: Client) -> list[Change]:
             after = _taken_out(client, before, own)
             if after != before:
                 changes.append(Change(client.file, before, after))
-    if client.skill is not None and (skill := _read(client.skill)) is not None:
-        put = known.get(str(client.skill))
-        if skill.decode(errors="replace") == (put.text if put else SKILL):
-            changes.append(Change(client.skill, skill, None))
+    for file, text in reversed(client.texts):  # the first one made the folder
+        found, put = _read(file), known.get(str(file))
+        if found is not None and found.decode(errors="replace") == (put.text if put else text):
+            changes.append(Change(file, found, None))
     return changes
 
 

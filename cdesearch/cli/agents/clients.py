@@ -29,6 +29,12 @@ The MCP server `cdesearch` searches the index of the project, or the indexes of 
 It goes well with grep and other tools: they find exact strings, this finds meaning. A confidence below 10% means that
 the files probably do not answer the question. A folder without an index is indexed by `cdesearch index FOLDER`.
 """
+# With this file, Claude Code lists the folder of the skill as a plugin, which can be switched off.
+PLUGIN = """{
+  "name": "cdesearch",
+  "description": "Search indexed files, notes and documentation by meaning, with the MCP server cdesearch."
+}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ class Client:
     file: Path
     sections: tuple[tuple[str, ...], ...]  # the keys above the entry; the first that exist, or else the last, are used
     entry: dict[str, Any]
-    skill: Path | None = None  # the file that explains the server to the agent
+    texts: tuple[tuple[Path, str], ...] = ()  # further files, which explain the server to the agent
 
 
 def client_of(name: Name) -> Client:
@@ -49,10 +55,11 @@ def client_of(name: Name) -> Client:
     plain = {"command": command, "args": arguments}
     home = Path.home()
     claude, codex = _folder("CLAUDE_CONFIG_DIR", home), _folder("CODEX_HOME", home / ".codex")
+    skill = (home / ".claude" if claude == home else claude) / "skills" / NAME
     clients: dict[Name, Client] = {
         "claude": Client(
             "Claude Code", claude / ".claude.json", (("mcpServers",),), stdio,
-            (home / ".claude" if claude == home else claude) / "skills" / NAME / "SKILL.md",
+            ((skill / "SKILL.md", SKILL), (skill / ".claude-plugin" / "plugin.json", PLUGIN)),
         ),
         "codex": Client("Codex", codex / "config.toml", (("mcp_servers",),), plain),
         "cursor": Client("Cursor", home / ".cursor" / "mcp.json", (("mcpServers",),), plain),

@@ -76,20 +76,18 @@ class OnnxRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
-        """(B, n) unit vectors, and (B, S, T, SIGNS) projected states of ids (B, S, T)."""
+        """(B, d) unit vectors, and (B, S, T, SIGNS) projected states of ids (B, S, T)."""
         vectors, states = _run(self._second, ["vectors", "states"], self._inputs(input_ids, mask, context))
-        return vectors[:, : context.whitening.dimension], states @ projection(states.shape[-1])
+        return vectors, states @ projection(states.shape[-1])
 
     def _inputs(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> dict[str, Any]:
-        projection = context.whitening.projection
         inputs: dict[str, Any] = {
             "input_ids": input_ids,
             "weights": context.inputs.token_weights[input_ids] * mask.astype(np.float32),
             "shift": context.whitening.shift,
-            # (d, d) as the graph reads it; the zeros do not change the length of a vector.
-            "projection": np.pad(projection, ((0, 0), (0, len(projection) - projection.shape[1]))),
+            "projection": context.whitening.projection,
         }
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from cdesearch.errors import InputError, NotIndexedError
 from cdesearch.search.documents import DocumentEntry, DocumentReader
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.store.copies import original_place
+from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
+from cdesearch.store.trust import unconfirmed
 
 Unit = Literal["lines", "page", "part"]
 
@@ -155,6 +158,20 @@ def find_document(indexes: ServedIndexes, served: ServedIndex, path: str) -> Nam
     if location and (chunks := _chunks(served, location["path"])):
         return NamedDocument.of(location["path"], chunks, (_UNITS[location["unit"]], location["numbers"]))
     raise _not_found(indexes, served, path)
+
+
+def has_changed(index: Index, path: str) -> bool:
+    """Whether the file, or the archive that contains it, has been modified or removed since it was indexed.
+
+    False if the folder of the index must not be read or cannot be, and for files in a bucket.
+    """
+    may_read = unconfirmed(index.place, replace(index.trust_request, model=None)).is_empty
+    modified = DocumentReader(index).modified({path}).get(path)
+    if not may_read or modified is None or not index.root.is_dir() or original_place(index.root / path):
+        return False
+    found = (index.root / one for one in (path, *map(str, PurePosixPath(path).parents)))
+    file = next(one for one in found if one.exists())  # the folder itself, if nothing is left of the path
+    return not file.is_file() or file.stat().st_mtime_ns != modified
 
 
 def entries_of(served: ServedIndex, path: str) -> list[DocumentEntry]:

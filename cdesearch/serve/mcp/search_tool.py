@@ -43,17 +43,30 @@ def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, pa
 
 def related(indexes: ServedIndexes, index: str | None, path: str, part: Part) -> Answer:
     """The passages of other files that are nearest in meaning to the one that `path` names; raises CdesearchError."""
+    chosen, request, result, lacking = related_hits(indexes, index, path)
+    page = _Page(chosen, 0, result.hits, None, tuple(map(_stale, lacking)))
+    return page.within(part.max_tokens, request.text)
+
+
+def related_hits(
+    indexes: ServedIndexes, index: str | None, path: str
+) -> tuple[Selection, SearchRequest, SearchResult, tuple[str, ...]]:
+    """The hits of other files that are nearest in meaning to what `path` names, with the request that finds them.
+
+    The last item has lines about changes of files that the hits lack. Raises CdesearchError.
+    """
     served, path = index_and_path(indexes, index, path)
     document = find_document(indexes, served, path)
     text = "".join(document.lines[at].text for at in document.positions())
     words = _OPERATORS.sub(" ", f"{document.chunks[0].title}\n{text}"[:MAX_PASSAGE])
     own = {chunk.document_id for chunk in document.chunks}
     chosen = indexes.together([] if index is None else [index])
-    result, lacking = chosen.answer(SearchRequest(words, RELATED + min(len(document.chunks), MAX_RANK), mode="dense"))
+    request = SearchRequest(words, RELATED + min(len(document.chunks), MAX_RANK), mode="dense")
+    result, lacking = chosen.answer(request)
     others = [hit for hit in result.hits if hit.chunk.document_id not in own or hit.index not in (None, served.name)]
     # Confidence is that of an answer to a query.
     hits = tuple(replace(hit, rank=rank, confidence=None) for rank, hit in enumerate(others[:RELATED], start=1))
-    return _Page(chosen, 0, hits, None, tuple(map(_stale, lacking))).within(part.max_tokens, words)
+    return chosen, request, replace(result, hits=hits), lacking
 
 
 def _stale(line: str) -> str:

@@ -1,5 +1,6 @@
 """`GET /api/v1/documents/ID` returns the chunks of a document, or those around one of them."""
 
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -8,7 +9,8 @@ from fastapi.responses import JSONResponse
 from cdesearch.cli.hits.render import fields_as_json
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
-from cdesearch.search.readable import headings_as_text, lines_as_text
+from cdesearch.search.readable import headings_as_text
+from cdesearch.serve.rendered import begin_in_code, rendered
 from cdesearch.serve.routes.parameters import IndexName, State
 from cdesearch.store.schema import Chunk
 
@@ -45,22 +47,25 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[st
         raise NotIndexedError(
             f"The document has no chunk {marked:.80}.", "Search again, because an update may have replaced it."
         )
-    first = max(0, position - around)
+    first, end = max(0, position - around), position + around + 1
+    begin = [*islice(begin_in_code(chunks), end)]
     return {
         "document": chunks[0].document_id,
         "path": chunks[0].path,
         "title": chunks[0].title,
         "n_chunks": len(chunks),
         "first": first,
-        "chunks": [_shown(chunk, is_hit=chunk.id == marked) for chunk in chunks[first : position + around + 1]],
+        "chunks": [
+            {**_shown(chunk), **rendered(chunk, begins_in_code=is_code), "is_hit": chunk.id == marked}
+            for chunk, is_code in zip(chunks[first:end], begin[first:], strict=True)
+        ],
     }
 
 
-def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
+def _shown(chunk: Chunk) -> dict[str, Any]:
     return {
         "chunk": chunk.id,
         "text": chunk.body,
-        "lines": lines_as_text(chunk.path, chunk.body.split("\n")),  # without markup
         "trail": headings_as_text(chunk.path, chunk.trail),
         "line_start": chunk.line_start,
         "line_end": chunk.line_end,
@@ -69,7 +74,6 @@ def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
         "record": chunk.record,
         "fields": fields_as_json(chunk),
         "places": places_as_json(chunk),
-        "is_hit": is_hit,
     }
 
 

@@ -1,6 +1,6 @@
-"""`GET /api/v1/search` returns the hits of a query, and `GET /api/v1/explain` says why a chunk is one of them."""
+"""`GET /api/v1/search` returns the hits of a query, `/explain` the evidence of one, `/related` passages like one."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -8,13 +8,15 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.render import hit_as_json, result_as_json
+from cdesearch.search.facets import facets_of
 from cdesearch.search.passage_lines import best_line, query_words, shown_lines
 from cdesearch.search.readable import headings_as_text
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import Selection
+from cdesearch.serve.mcp.search_tool import related_hits
 from cdesearch.serve.routes.documents import places_as_json
-from cdesearch.serve.routes.parameters import MAX_OFFSET, Asked, IndexName, IndexNames, State
+from cdesearch.serve.routes.parameters import MAX_OFFSET, AnyIndexName, Asked, IndexName, IndexNames, State
 from cdesearch.service import root_of
 from cdesearch.store.schema import Hit
 
@@ -26,16 +28,38 @@ async def search(
     state: State,
     asked: Asked,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many of the best hits to skip.")] = 0,
+    facets: Annotated[
+        bool,
+        Query(description="Return also the `date` of each hit, and the folders, types, years and tags of documents."),
+    ] = False,
     index: IndexNames = None,
 ) -> JSONResponse:
     """The chunks that match the query best, best first.
+
+    `facets` counts the documents of the candidates, which are up to 100 chunks that are nearest in meaning and 100 that
+    are best by words, among those that the filters allow. A folder after a slash is a value of `path`, a type after a
+    dot one of `type`, a year one of `since`, and a tag is filtered by `filter=tag="..."`.
 
     Several indexes are searched as one, and each hit then has the name of its `index`. `copies` are the hits of other
     files with the same text.
     """
     chosen = state.indexes.together(index or ())
+    asked = replace(asked, facets=facets)
     result = await state.admission.run(lambda: chosen.service.search(asked.for_hits(offset + asked.k)))
     return JSONResponse(_answer(chosen, asked, offset, result))
+
+
+@router.get("/related")
+async def related(
+    state: State,
+    path: Annotated[
+        str, Query(description="A file, or a range of it such as a.md:10-20 or b.pdf#page=3.", max_length=4_000)
+    ],
+    index: AnyIndexName = None,
+) -> JSONResponse:
+    """The chunks of other files that are nearest in meaning to a file or a range of it, nearest first."""
+    chosen, asked, result, _ = await state.admission.run(lambda: related_hits(state.indexes, index, path))
+    return JSONResponse({**_answer(chosen, asked, 0, result), "query": path, "more": False})
 
 
 @router.get("/explain")
@@ -63,6 +87,8 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown.update(_places(hit, query))
         shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
+        if facts := result.documents.get((hit.index, hit.chunk.document_id)):
+            shown["date"] = facts.day
     most = sum(member.index.manifest.n_chunks for member in chosen.members)
     return {
         "query": query,
@@ -75,8 +101,14 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
         "offset": offset,
         "more": len(result.hits) == offset + asked.k < most,
         "answered": result.confident(asked.min_confidence).seems_answered,
+        **({"facets": _facets(result)} if asked.facets else {}),
         "hits": [hit for hit in values["hits"][offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
     }
+
+
+def _facets(result: SearchResult) -> dict[str, Any]:
+    counts = facets_of(result.documents.values())
+    return {name: [{"value": value, "documents": n} for value, n in found] for name, found in counts.items()}
 
 
 def _places(hit: Hit, query: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`/api/v1/status` returns what is indexed and has changed since, `/updates` updates it, and `/healthz` answers."""
+"""`/api/v1/indexes` names the indexes, `/status` says what has changed since, and `/updates` updates one of them."""
 
 import os
 from http import HTTPStatus
@@ -12,6 +12,7 @@ from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem
 from cdesearch.serve.routes.parameters import AnyIndexName, IndexName, State
 from cdesearch.serve.updates import UpdateRuns
+from cdesearch.store.copies import shown_source
 from cdesearch.store.trust import require_own
 
 router = APIRouter(tags=["status"])
@@ -22,6 +23,21 @@ router = APIRouter(tags=["status"])
 async def healthz() -> dict[str, str | int]:
     """`ok` once the indexes are open. This request needs no token."""
     return {"status": "ok", "process": os.getpid()}
+
+
+@router.get("/indexes")
+async def indexes(state: State) -> JSONResponse:
+    """The name of each index, the folder to which its paths are relative, and its size."""
+    shown = [
+        {
+            "name": served.name,
+            "root": shown_source(served.index.root),
+            "documents": served.index.manifest.n_documents,
+            "chunks": served.index.manifest.n_chunks,
+        }
+        for served in state.indexes
+    ]
+    return JSONResponse({"indexes": shown})
 
 
 @router.get("/status")

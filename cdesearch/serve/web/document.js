@@ -1,12 +1,13 @@
 // The view of a document: a marked passage with its neighbours, and more neighbours on request.
 
 import { get } from "./api.js";
-import { corpusOf } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
+import { allIndexes, rootOf } from "./indexes.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
+import { nodesOf, withMarks } from "./rendered.js";
 import { href, inPage, onChange, state } from "./route.js";
-import { indented, marked, wordsOf } from "./words.js";
+import { wordsOf } from "./words.js";
 
 const AROUND = 3;
 const STEP = 10;
@@ -43,13 +44,13 @@ async function show({ isFirst = false, keep = null } = {}) {
   const index = state.of || state.index;
   const path = name.split("/").map(encodeURIComponent).join("/");
   try {
-    const [part, corpus] = await Promise.all([
+    const [part, indexes] = await Promise.all([
       get(`documents/${path}`, { index, chunk, around: Math.min(MAX_AROUND, Math.max(before, after)) }),
-      corpusOf(index),
+      allIndexes(),
     ]);
     if (own !== sequence) return;
     const anchor = keep && byId(keep)?.getBoundingClientRect().top;
-    byId("view-document").replaceChildren(...page(part, corpus.root));
+    byId("view-document").replaceChildren(...page(part, rootOf(indexes, index)));
     if (isFirst) arrive(part);
     else if (anchor !== null && byId(keep)) scrollBy(0, byId(keep).getBoundingClientRect().top - anchor);
   } catch (error) {
@@ -108,16 +109,16 @@ function section(chunk, part, trailBefore) {
 }
 
 function body(chunk, code, words) {
-  const text = (code ? indented(chunk.text) : chunk.lines.join("\n")).replace(/\n+$/, "");
-  const lines = text.split("\n");
+  if (chunk.html) return withMarks(el("div", { class: "text prose" }, nodesOf(chunk.html)), words);
+  const text = chunk.text.replace(/\n+$/, "");
+  const lines = text.split("\n").map((line, i) => withMarks(
+    el("div", {}, chunk.code ? nodesOf(`<code>${chunk.code[i]}</code>`) : line || " "), words));
   const isNumbered = numberOf(chunk, 0) !== null && lines.length <= chunk.line_end - chunk.line_start + 1;
-  if (!isNumbered) return el("div", { class: code ? "text code" : "text" }, marked(text, words));
-  const rows = lines.map((line, i) => {
-    const row = el("div", { class: "line" }, marked(line || " ", words));
-    row.dataset.line = numberOf(chunk, i);
-    return row;
-  });
-  return el("div", { class: code ? "text code numbered" : "text numbered" }, rows);
+  for (const [i, line] of isNumbered ? lines.entries() : []) {
+    line.className = "line";
+    line.dataset.line = numberOf(chunk, i);
+  }
+  return el("div", { class: `text${code || chunk.code ? " code" : ""}${isNumbered ? " numbered" : ""}` }, lines);
 }
 
 function arrive(part) {

@@ -1,8 +1,8 @@
 // The view of an index: what it contains, what has changed, which files could not be read, and a button to update it.
 
 import { get, post } from "./api.js";
-import { corpusOf, forgetCorpora } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
+import { allIndexes, forgetIndexes } from "./indexes.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { onChange, state } from "./route.js";
 import { searchAgain } from "./search.js";
@@ -37,7 +37,7 @@ async function show() {
   const view = byId("view-index");
   view.replaceChildren(el("p", { class: "note" }, "Checking the files for changes …"));
   try {
-    const name = index || (await corpusOf("")).indexes[0];
+    const name = index || (await allIndexes())[0].name;
     const [status, run] = await Promise.all([get("status", { index: name }), get("updates", { index: name })]);
     if (shown !== index) return;
     clearProblem();
@@ -137,7 +137,7 @@ async function poll() {
       return;
     }
     await new Promise((resolve) => { setTimeout(resolve, SETTLE); });
-    forgetCorpora();
+    forgetIndexes();
     searchAgain();
     await show();
   } catch (error) {

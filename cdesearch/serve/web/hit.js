@@ -49,7 +49,7 @@ function hitItem(hit, asked, page, root) {
         el("a", { href: href(target), onclick: inPage(target), class: "open" },
           hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
           extent && el("span", { class: "extent" }, `, ${extent}`))),
-      scoreOf(hit)),
+      el("div", { class: "marks" }, hit.date && el("time", { datetime: hit.date }, dateOf(hit)), scoreOf(hit))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(excerpt(hit.passage.text, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
@@ -68,6 +68,7 @@ function furtherPassage(hit, asked) {
     " ", el("span", { class: isCode(hit.path) ? "code" : null }, marked(line.trim(), words)));
 }
 
+const dateOf = ({ date }) => new Date(`${date}T00:00`).toLocaleDateString("en", { dateStyle: "medium" });
 const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
 
 /** Returns a word for the confidence; the numbers are its title. */

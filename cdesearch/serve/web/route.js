@@ -1,6 +1,7 @@
 // The state of the page is stored in its address, so that the back button, bookmarks and new tabs work.
 
-const DEFAULTS = { view: "search", q: "", mode: "hybrid", path: "", type: "", index: "", document: "", chunk: "", of: "" };
+export const NO_FILTERS = { path: "", type: "", year: "", tag: "" };
+const DEFAULTS = { view: "search", q: "", mode: "hybrid", ...NO_FILTERS, index: "", document: "", chunk: "", of: "" };
 const VIEWS = ["search", "document", "index"];
 const MODES = ["hybrid", "dense", "text"];
 const listeners = [];
@@ -44,7 +45,12 @@ export function follow() {
 }
 
 /** Returns the parameters of a search with the names that the HTTP API uses. */
-export const searched = ({ q, mode, path, type, index } = state) => ({ q, mode, path, type, index });
+export const searched = ({ q, mode, path, type, year, tag, index } = state) => ({
+  q, mode, path, type, index,
+  since: year,
+  before: year && String(Number(year) + 1),
+  filter: tag && (tag.includes('"') ? `tag='${tag}'` : `tag="${tag}"`),
+});
 
 /** Returns a click handler that changes the state instead of loading the page. Clicks that open a new tab are ignored. */
 export function inPage(changes) {

@@ -2,9 +2,10 @@
 
 import { hideAnswer, isQuestion, showAnswer } from "./answer.js";
 import { get } from "./api.js";
-import { corpusOf } from "./corpus.js";
-import { byId, counted, el, number, withCode } from "./dom.js";
+import { byId, counted, el, withCode } from "./dom.js";
+import { filtersInWords, showFilters, showTabs, startFilters } from "./filters.js";
 import { addHits } from "./hit.js";
+import { allIndexes, rootOf } from "./indexes.js";
 import { previewFirst } from "./preview.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, onChange, searched, state } from "./route.js";
@@ -34,9 +35,7 @@ export function startSearch() {
   for (const radio of document.querySelectorAll("[name=mode]")) {
     radio.addEventListener("change", () => changed({ mode: radio.value }));
   }
-  byId("folder").addEventListener("change", (event) => changed({ path: event.target.value }));
-  byId("type").addEventListener("change", (event) => changed({ type: event.target.value }));
-  byId("index").addEventListener("change", (event) => changed({ index: event.target.value, path: "", type: "" }));
+  startFilters(changed);
   byId("more").addEventListener("click", () => search(shown));
   byId("weak").addEventListener("click", showWeak);
   onChange(update);
@@ -63,7 +62,8 @@ function changed(changes) {
 function update() {
   if (document.activeElement !== byId("query")) byId("query").value = state.q;
   for (const radio of document.querySelectorAll("[name=mode]")) radio.checked = radio.value === state.mode;
-  fillFilters();
+  showFilters();
+  showTabs().catch(() => {}); // the search reports the error
   document.title = state.q.trim() ? `${state.q.trim().slice(0, 60)} – cdesearch` : "cdesearch";
   if (answered === keyOf()) return;
   answered = keyOf();
@@ -80,6 +80,7 @@ async function search(offset) {
   if (!asked.q.trim()) {
     setBusy(false);
     clearHits();
+    showFilters({});
     await showWelcome(asked.index);
     return;
   }
@@ -87,13 +88,14 @@ async function search(offset) {
   byId("welcome").hidden = true;
   setBusy(true, own);
   try {
-    const answer = await get("search", { ...asked, k: PAGE, offset }, controller.signal);
-    const corpus = await corpusOf(asked.index);
+    const answer = await get("search", { ...asked, k: PAGE, offset, facets: true }, controller.signal);
+    const indexes = await allIndexes();
     if (own !== sequence) return;
-    showHits(answer, asked, offset, (hit) => corpus.roots?.[hit.index] ?? corpus.root);
+    showHits(answer, asked, offset, (hit) => rootOf(indexes, hit.index ?? asked.index));
+    showFilters(answer.facets);
     summarise(answer);
     if (!offset) previewFirst();
-    const isAsked = !offset && answer.answered && asked.mode === "hybrid" && !asked.type && isQuestion(asked.q);
+    const isAsked = !offset && answer.answered && asked.mode === "hybrid" && !(state.type || state.year || state.tag) && isQuestion(asked.q);
     if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
@@ -139,11 +141,11 @@ function showWeak() {
 }
 
 function summarise(answer) {
-  const filters = [state.path && `in ${state.path}`, state.type && `of type ${state.type}`].filter(Boolean).join(" ");
+  const filters = filtersInWords();
   let text = `${answer.more ? "Best " : ""}${counted(shown, "hit")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) {
     text = `No hits${filters && ` ${filters}`}. `;
-    if (filters) text += "Select all folders and types, or use other words.";
+    if (filters) text += "Remove a filter, or use other words.";
     else if (state.mode === "text") text += "No passage contains these words. Rank by meaning to find other wordings.";
     else text += "Use other words.";
   }
@@ -156,12 +158,16 @@ function summarise(answer) {
 async function showWelcome(index) {
   const own = sequence;
   try {
-    const corpus = await corpusOf(index);
+    const all = await allIndexes();
     if (own !== sequence) return;
+    const named = all.filter(({ name }) => name === index);
+    const chosen = named.length ? named : all;
+    const total = (what) => chosen.reduce((sum, one) => sum + one[what], 0);
     byId("welcome").replaceChildren(
       el("p", { class: "lead" }, "Ask in your own words. Nothing leaves this computer."),
-      el("p", {}, el("strong", {}, corpus.index), ` contains ${counted(corpus.documents, "document")} in `
-        + `${counted(corpus.chunks, "passage")}`, corpus.root && [", from ", el("code", {}, corpus.root)], "."),
+      el("p", {}, el("strong", {}, chosen.map(({ name }) => name).join(", ")), ` ${chosen.length > 1 ? "contain" : "contains"} `
+        + `${counted(total("documents"), "document")} in ${counted(total("chunks"), "passage")}`,
+      chosen.length === 1 && [", from ", el("code", {}, chosen[0].root)], "."),
       el("ul", {},
         el("li", {}, el("strong", {}, "Both"), " combines the evidence of meaning and words."),
         el("li", {}, el("strong", {}, "Meaning"), " finds passages even if they use other words."),
@@ -171,29 +177,4 @@ async function showWelcome(index) {
   } catch (error) {
     if (own === sequence) showProblem(error);
   }
-}
-
-async function fillFilters() {
-  const { index } = state;
-  let corpus;
-  try {
-    corpus = await corpusOf(index);
-  } catch {
-    return; // the search reports the error
-  }
-  if (index !== state.index) return;
-  const name = (path) => `${"  ".repeat(path.split("/").length - 1)}${path}`;
-  fill("folder", corpus.folders.map(({ path, files }) => [path, `${name(path)} (${number(files)})`]), state.path);
-  fill("type", corpus.types.map(({ type, files }) => [`.${type}`, `${type} (${number(files)})`]), state.type);
-  byId("index-choice").hidden = corpus.indexes.length < 2;
-  byId("index").replaceChildren(el("option", { value: "" }, "All"),
-    ...corpus.indexes.map((one) => el("option", { value: one }, one)));
-  byId("index").value = index;
-}
-
-function fill(id, options, chosen) {
-  const known = options.some(([value]) => value === chosen) || !chosen ? options : [[chosen, chosen], ...options];
-  byId(id).replaceChildren(el("option", { value: "" }, "All"),
-    ...known.map(([value, text]) => el("option", { value }, text)));
-  byId(id).value = chosen;
 }

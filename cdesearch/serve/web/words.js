@@ -38,7 +38,7 @@ function piecesOf(query) {
 const isPiece = (word) => word.replace(UNSPACED, "") === "";
 
 /** Returns the start and end of each part of a text that is a form of one of the words. */
-function spansOf(text, words) {
+export function spansOf(text, words) {
   const spans = [];
   const blank = text.replace(UNSPACED, (run) => " ".repeat(run.length));
   for (const match of blank.matchAll(WORD)) {
@@ -89,15 +89,6 @@ export function marked(text, words) {
   }
   nodes.push(text.slice(end));
   return nodes;
-}
-
-/** Restores the probable indentation of the first line of a chunk of code, which chunking has removed. */
-export function indented(text) {
-  const [first, ...others] = text.split("\n");
-  const depths = others.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
-  if (!depths.length || first !== first.trimStart()) return text;
-  const depth = depths.reduce((least, one) => Math.min(least, one)) - (/[:{([]\s*$/.test(first) && depths[0] === Math.min(...depths) ? 4 : 0);
-  return `${" ".repeat(Math.max(0, depth))}${text}`;
 }
 
 /** Returns the lines of a passage without their common indentation, and without the far ends of long lines. */

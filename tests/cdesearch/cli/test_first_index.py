@@ -34,6 +34,7 @@ def test_a_small_folder_is_indexed_in_a_pipe_with_the_settings_of_the_project(fo
     assert not cdesearch("the moon", "-k", "1", "--mode", "text", cwd=folder, code=1).stdout
 
 
+@pytest.mark.slow
 def test_a_large_folder_is_answered_by_words_while_the_vectors_are_added(folder):
     (folder / "many.jsonl").write_text("".join(f'{{"text": "number {n}"}}\n' for n in range(stages.STAGED_FROM)))
     run = cdesearch_process("number 617", "-k", "1", "--yes", cwd=folder)
@@ -68,7 +69,7 @@ def test_no_folder_is_indexed_by_mistake(folder, tmp_path, monkeypatch):
     assert not (tmp_path / ".cdesearch").exists()
 
 
-@pytest.mark.parametrize(("typed", "code"), [(b"n\n", 2), (b"\x04", 2), (b"\n", 0)])
+@pytest.mark.parametrize(("typed", "code"), [(b"n\n", 2), (b"\x04", 2), pytest.param(b"\n", 0, marks=pytest.mark.slow)])
 def test_a_terminal_is_asked_once(folder, typed, code):
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "cdesearch", "the moon", "-k", "1"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening, principal_axes, soft_whitening
+from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.models.config import NO_STATISTICS, StatisticsConfig
 
 
@@ -142,43 +142,6 @@ def test_token_weights_are_the_formula_and_special_tokens_take_the_median_of_the
         weights = [median(ordinary) if token in special else weight for token, weight in enumerate(weights)]
     np.testing.assert_allclose(found, weights, rtol=1e-5)
     assert found.dtype == np.float32
-
-
-def spread_points(n, d, seed=0):
-    return to_unit((np.random.default_rng(seed).normal(size=(n, d)) * np.arange(1, d + 1) + 1).astype(np.float32))
-
-
-@pytest.mark.parametrize("n", [0, 1, 3, 40])
-@pytest.mark.parametrize("count", [1, 4, 6])
-def test_principal_axes_are_orthonormal_even_of_few_vectors(n, count):
-    axes = principal_axes(spread_points(n, 6), count)
-    np.testing.assert_allclose(axes.T @ axes, np.eye(count), atol=1e-9)
-    assert (axes[np.abs(axes).argmax(axis=0), np.arange(count)] > 0).all()
-
-
-def test_principal_axes_of_few_vectors_begin_with_their_span_and_continue_with_the_axes_of_the_space():
-    points = to_unit(np.array([[0, 3, 4, 0], [0, 3, 4, 1e-3]], np.float32))
-    np.testing.assert_allclose(np.abs(principal_axes(points, 2)[:, 0]), [0, 0.6, 0.8, 0], atol=1e-2)
-    np.testing.assert_allclose(np.abs(principal_axes(points, 4)[:, 2]), [1, 0, 0, 0], atol=1e-6)
-    np.testing.assert_array_equal(principal_axes(np.zeros((1, 4), np.float32), 3), np.eye(4)[:, :3])
-
-
-def test_a_whitening_reduced_to_all_dimensions_keeps_every_cosine():
-    pooled = spread_points(40, 6)
-    whitening = soft_whitening(pooled, StatisticsConfig(shift=0.7, ridge=0.5, power=0.5, idf_exponent=0.0))
-    whole, turned = whitening.apply(pooled), whitening.reduced(pooled, 6).apply(pooled)
-    np.testing.assert_allclose(turned @ turned.T, whole @ whole.T, atol=1e-5)
-
-
-def test_a_reduced_whitening_keeps_the_components_along_which_whitened_vectors_are_longest():
-    pooled = spread_points(60, 8)
-    whitening = soft_whitening(pooled, StatisticsConfig(shift=0.7, ridge=0.5, power=0.2, idf_exponent=0.0))
-    whole = whitening.apply(pooled).astype(np.float64)
-    reduced = whitening.reduced(pooled, 3)
-    assert reduced.dimension == 3 and reduced.projection.shape == (8, 3)
-    lengths = np.sort(np.linalg.svd(whole)[1] ** 2)[::-1]
-    axes = np.linalg.lstsq(whitening.projection, reduced.projection, rcond=None)[0]
-    assert ((whole @ axes) ** 2).sum() == pytest.approx(lengths[:3].sum(), rel=1e-4)
 
 
 def test_vectors_of_one_dimension_are_whitened():

@@ -18,7 +18,7 @@ from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.backends.onnx_export import write_biencoder
 from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
-from cdesearch.models.export_folder import GRAPH, REFUSED, SPEED, export_folder, find_export
+from cdesearch.models.export_folder import GRAPH, REFUSED, export_folder, find_export
 from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
@@ -101,7 +101,7 @@ def test_an_export_that_differs_too_much_is_not_used_and_not_made_again(bert, do
     build([documents], Options(model=bert), notes)
     (line,) = (line for line in notes.lines if "torch" in line)
     assert "The model runs on torch: its int8 export has a cosine of" in line
-    assert sorted(file.name for file in place(bert).iterdir()) == [REFUSED, SPEED]
+    assert sorted(file.name for file in place(bert).iterdir()) == [REFUSED]
     assert 0.5 < json.loads((place(bert) / REFUSED).read_text())["cosine"] < 1
     assert load_encoder(bert).precision == "fp32"
     notes = Notes()

@@ -5,9 +5,7 @@ import pytest
 
 import cdesearch
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # deprecations of the library's own dependencies
-    from cdesearch.integrations.mteb import CdesearchModel
+pytestmark = pytest.mark.slow  # the import of mteb takes seconds
 
 LONG = " ".join(f"The tides of harbour {number} follow the moon." for number in range(120))  # several chunks
 CORPUS = [
@@ -18,10 +16,17 @@ CORPUS = [
 QUERIES = [{"id": "q1", "text": "how to bake"}, {"id": "q2", "text": "moon and tides"}]
 
 
-@pytest.mark.slow
+@pytest.fixture
+def model_class():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecations of the library's own dependencies
+        from cdesearch.integrations.mteb import CdesearchModel
+    return CdesearchModel
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_document_has_the_score_of_its_best_chunk(tmp_path):
-    model = CdesearchModel("dense")
+def test_a_document_has_the_score_of_its_best_chunk(tmp_path, model_class):
+    model = model_class("dense")
     model.index(CORPUS)
     found = model.search(QUERIES, top_k=3)
     rows = [json.dumps({"_id": row["id"], "title": row["title"], "text": row["text"]}) for row in CORPUS]
@@ -39,6 +44,6 @@ def test_a_document_has_the_score_of_its_best_chunk(tmp_path):
     assert {name: set(scores) for name, scores in again.items()} == {name: set(ids) for name, ids in ranked.items()}
 
 
-def test_a_result_names_the_mode_and_the_version():
-    meta = CdesearchModel("text").mteb_model_meta
+def test_a_result_names_the_mode_and_the_version(model_class):
+    meta = model_class("text").mteb_model_meta
     assert (meta.name, meta.revision) == ("cdesearch/text", cdesearch.__version__)

@@ -1,7 +1,6 @@
 """Ids on the hub, with the real huggingface_hub: its cache, a server on this machine, and no server."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -139,6 +138,7 @@ def test_the_list_of_models(cache, tiny_checkpoint):
     assert rows == {"(default)": "ships", "me/model": "cached", "jxm/cde-small-v1": "cached"} | others
 
 
+@pytest.mark.slow
 def test_the_known_models_are_those_of_the_registry_of_mteb():
     """Except the context model of pplx-embed, which mteb does not have."""
     mteb = pytest.importorskip("mteb")
@@ -149,11 +149,10 @@ def test_the_known_models_are_those_of_the_registry_of_mteb():
             assert known.languages == ("en",) if meta.languages == ["eng-Latn"] else known.languages != ("en",)
 
 
-def test_a_folder_that_an_index_uses_is_listed_with_the_speed_of_its_build(cache, tmp_path, monkeypatch):
+def test_a_folder_that_an_index_uses_is_listed(cache, tmp_path, monkeypatch):
     pytest.importorskip("transformers")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own_cache"))
-    monkeypatch.setattr("indexer.embedding.fill.MEASURED_FROM", 4)
     model = biencoder_folder(tmp_path / "model")
     (model / "README.md").write_text("---\nlicense: mit\n---\n")
     build([write_corpus(tmp_path / "first")], Options(), Silent())
@@ -161,11 +160,8 @@ def test_a_folder_that_an_index_uses_is_listed_with_the_speed_of_its_build(cache
     assert [one.name for one in (tmp_path / "own_cache").rglob("*") if one.is_file()] == ["built.json"]
     keep_on_torch(model)
     build([write_corpus(tmp_path / "documents")], Options(model=model), Silent())
-    build([write_corpus(tmp_path / "others")], Options(), Silent())
     (row,) = (line for line in run_here(["models"], tmp_path).stdout.splitlines() if str(model) in line)
-    assert row.startswith("folder") and " mit " in row and re.search(r" [1-9]\d* texts/s ", row)
-    (default,) = (row for row in list_models() if row.state == "ships")
-    assert re.fullmatch(r"[1-9]\d* texts/s", default.speed)
+    assert row.startswith("folder") and " mit " in row
 
 
 def test_the_advised_readers_of_languages_are_known_models_and_those_in_the_cache_come_first(cache, tiny_checkpoint):

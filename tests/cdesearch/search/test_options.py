@@ -16,7 +16,7 @@ SHOWING = {one.field for one in OPTIONS if not one.is_search and one.stands_for 
 
 def test_each_option_is_a_field_of_the_request_or_of_what_is_shown():
     names = {one.field for one in PARAMETERS}
-    assert names == {one.name for one in fields(SearchRequest)} - {"text", "is_typed"}
+    assert names == {one.name for one in fields(SearchRequest)} - {"text", "is_typed", "facets"}
     assert {one.name for one in fields(QueryOptions)} - {"request"} == SHOWING
     assert names == Filters.__annotations__.keys() | {"k", "mode", "path"}
 

@@ -79,6 +79,10 @@ def test_every_glob_is_applied_or_refused_with_an_error(table, glob):
 @example(["sub{/deep,way}/*"])
 @example(["sub/{,deep}"])
 @example(["/*.md", "sub/a*"])
+@example(["sub/", "/a.md"])
+@example(["sub/deep"])
+@example(["/sub", "deep"])
+@example(["a.md"])
 def test_the_text_with_which_paths_begin_excludes_no_path_that_a_glob_matches(table, globs):
     def found():
         condition = path_condition(*globs)

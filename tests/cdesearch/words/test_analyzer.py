@@ -59,6 +59,8 @@ def finds_as_whole(query, text):
         ("3.5", "3,5 kg"),
         ("2024-05-17", "17.05.2024 10:32"),
         ("2024-05", "2024-05-17T10:32"),
+        ("2024-05-17", "on 17 May 2024"),
+        ("2024-05", "on Friday, May 17th, 2024."),
         ("10.31.7", "ip=10.31.7.204"),
         ("2.10", "Version v2.10.3"),
         ("a1b2c3d", "commit a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"),
@@ -117,6 +119,28 @@ def test_another_number_is_not_found(query, text):
     assert not finds(query, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("17 May 2024", "2024-05-17"),
+        ("on may 17th, 2024:", "2024-05-17"),
+        ("[17/May/2024:10:32]", "2024-05-17"),
+        ("17th of May, 2024", "2024-05-17"),
+        ("7. Dez. 2024", "2024-12-07"),
+        ("7 de dezembro de 2024", "2024-12-07"),
+        ("le 7 décembre 2024", "2024-12-07"),
+        ("17 juin 2024", "2024-06-17"),
+        ("17 juillet 2024", "2024-07-17"),
+        ("32 May 2024", None),
+        ("17 pages 2024", None),
+        ("in May 2024", None),
+    ],
+)
+def test_a_date_with_the_name_of_a_month_has_the_words_of_other_dates(text, date):
+    assert [word for word in query_words(text, []) if word.startswith("2024-")] == [date] * bool(date)
+    assert (date in text_words(text, "en").split(" ")) == bool(date)
+
+
 def test_a_name_is_one_word_more_than_its_parts():
     assert finds_as_whole("should_strip_auth", "x = shouldStripAuth(y)")
     assert not finds_as_whole("should_strip_auth", "it should strip auth")
@@ -154,7 +178,9 @@ def test_runs_of_letters_that_are_data_have_no_parts():
     assert all(len(word) <= LONGEST for word in text_words(f"{data}.{data}", "en").split(" "))
 
 
-@pytest.mark.parametrize("piece", ["a", "a.", "1 ", "1,", "1:", "123 ", "AB12 ", "+1 2", "a-", "aB", "é", " ()/-"])
+@pytest.mark.parametrize(
+    "piece", ["a", "a.", "1 ", "1,", "1:", "123 ", "AB12 ", "+1 2", "a-", "aB", "é", " ()/-", "1 May "]
+)
 def test_a_text_that_repeats_what_joins_words_takes_no_time_of_its_square(piece):
     started = time.thread_time()
     text_words(f"AB12 +49{piece * 50_000}", "en")

@@ -47,6 +47,7 @@ def test_a_corpus_with_few_texts_of_another_one_has_its_own_weights(first):
     assert make_index([other]).embedded == 12
 
 
+@pytest.mark.slow
 def test_indexes_that_are_gone_or_damaged_lend_nothing(first, monkeypatch):
     assert (user_cache() / borrowed.FILE).stat().st_mode & 0o077 == 0 and user_cache().stat().st_mode & 0o077 == 0
     monkeypatch.setattr(borrowed, "ROWS", 4)

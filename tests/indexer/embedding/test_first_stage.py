@@ -35,9 +35,9 @@ def assert_equal(one, other):
     assert one[0].equals(other[0]) and np.array_equal(one[1], other[1]), "every bit of every vector"
 
 
-@pytest.mark.parametrize(("kind", "dimension"), [(FLOATS[0], None), (FLOATS[1], None), (FLOATS[1], 6)])
-def test_a_build_an_update_and_a_new_context_give_the_same_vectors(docs, run, kind, dimension):
-    run(vectors=kind, dimension=dimension)
+@pytest.mark.parametrize("kind", [FLOATS[1], pytest.param(FLOATS[0], marks=pytest.mark.slow)])
+def test_a_build_an_update_and_a_new_context_give_the_same_vectors(docs, run, kind):
+    run(vectors=kind)
     first, context = contents(docs), Index.open(docs).context
     text = (docs / "03.md").read_text()
     (docs / "03.md").write_text("the engine")

@@ -17,7 +17,7 @@ import numpy as np
 
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.beir import read_queries, read_texts
-from trainer.data.pairs.reading import Pair, domain_name, parts_of, read_pairs
+from trainer.data.pairs.reading import Pair, domain_name, read_pairs
 from trainer.data.store import Arrays, Integers, Rows, digest_of, encoded, random_stream, spans, stored
 
 SHINGLE = 13  # words
@@ -165,11 +165,8 @@ def prepare(
 def file_digest(file: Path) -> str:
     """A digest of the contents of a pair file; raises SourceError."""
     try:
-        digests = []
-        for part in parts_of(file):
-            with part.open("rb") as opened:
-                digests.append(hashlib.file_digest(opened, "blake2b").hexdigest())
-        return " ".join(digests)
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "blake2b").hexdigest()
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
 

@@ -18,7 +18,6 @@ from msgspec import Meta, Struct
 from cdesearch.errors import SourceError
 
 ROWS = 4096  # of a file, read at once
-_SHARD = re.compile(r"train-\d+-of-\d+\.parquet")
 # Columns of sentence-transformers that count as ours.
 OTHER_NAMES = {"query": "anchor", "document": "positive"}
 _NEGATIVE = re.compile(r"negative(_\d+)?")
@@ -30,52 +29,17 @@ Name = str | int | None
 T = TypeVar("T")
 
 
-def shards_of(folder: Path) -> list[Path]:
-    """The files of a data set of the library `datasets` in their order; none if the folder is not one.
-
-    Dataset.save_to_disk(FOLDER)       state.json names the Arrow files
-    DatasetDict.save_to_disk(FOLDER)   dataset_dict.json names the splits, of which `train` is read
-    a copy of a repository on the hub  train-00000-of-00002.parquet and so on, also in a folder `data`
-
-    pyarrow alone reads them. Raises SourceError.
-    """
-    if (folder / "dataset_dict.json").is_file():
-        if not (folder / "train" / "state.json").is_file():
-            raise SourceError(f"{folder} is a data set without a split `train`.", "Name the folder of another split.")
-        return _named_in(folder / "train")
-    if (folder / "state.json").is_file():
-        return _named_in(folder)
-    for inside in (folder, folder / "data"):
-        if inside.is_dir() and (found := sorted(one for one in inside.iterdir() if _SHARD.fullmatch(one.name))):
-            return found
-    return []
-
-
-def shard_rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The rows of an .arrow or .parquet file; raises SourceError, and OSError as `open` does."""
+def _rows_of_parquet(file: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a .parquet file; raises SourceError, and OSError as `open` does."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with file.open("rb") as stream:
-            is_table = file.name.lower().endswith(".parquet")
-            for batch in pq.ParquetFile(stream).iter_batches(ROWS) if is_table else pa.ipc.open_stream(stream):
+            for batch in pq.ParquetFile(stream).iter_batches(ROWS):
                 yield from batch.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError) as error:
-        kind = "Parquet" if is_table else "Arrow"
-        raise SourceError(f"{file} is not a readable {kind} file ({error}).", "Copy the file again.") from None
-
-
-def _named_in(folder: Path) -> list[Path]:
-    """The files that state.json names, which are in the same folder."""
-    try:
-        with (folder / "state.json").open("rb") as stream:
-            names = [Path(one["filename"]).name for one in json.load(stream)["_data_files"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        names = []
-    if not names:
-        raise SourceError(f"{folder / 'state.json'} names no data files.", "Save the data set again.")
-    return [folder / name for name in names]
+        raise SourceError(f"{file} is not a readable Parquet file ({error}).", "Copy the file again.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +84,7 @@ class _LongDocument(Struct):
 
 
 def domain_files(sources: Iterable[Path]) -> list[Path]:
-    """The pair files among `sources`, files and folders; raises SourceError.
-
-    A data set in a folder of the library `datasets` counts as one file.
-    """
+    """The pair files among `sources`, files and folders; raises SourceError."""
     domains: dict[str, Path] = {}
     for source in sources:
         if not source.exists():
@@ -131,11 +92,8 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
                 f"There is no pair file or folder {source}.",
                 "Check the path. A path in a recipe may be relative to the folder that CDESEARCH_DATA names.",
             )
-        inside = [source]
-        if source.is_dir() and not shards_of(source):
-            inside = sorted(one for one in source.iterdir() if _format(one) or (one.is_dir() and shards_of(one)))
-        for file in inside:
-            if _format(file) is None and not shards_of(file):
+        for file in sorted(filter(_format, source.iterdir())) if source.is_dir() else [source]:
+            if _format(file) is None:
                 raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
             other = domains.setdefault(domain_name(file), file)
             if other is not file:
@@ -145,11 +103,6 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
     if not domains:
         raise SourceError("There is no pair file.", "Name .jsonl, .jsonl.gz or .parquet files, or folders of them.")
     return list(domains.values())
-
-
-def parts_of(file: Path) -> list[Path]:
-    """The files on disk that a pair file consists of: itself, or those of a data set. Raises SourceError."""
-    return shards_of(file) or [file]
 
 
 def domain_name(file: Path) -> str:
@@ -228,9 +181,8 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
     number = 0
     packed = file.name.lower().endswith(".gz")
     try:
-        if shards := shards_of(file) if file.is_dir() else [file] if _format(file) == "parquet" else []:
-            for shard in shards:
-                yield from shard_rows(shard)
+        if _format(file) == "parquet":
+            yield from _rows_of_parquet(file)
             return
         with file.open("rb") as stream, gzip.open(stream) if packed else stream as lines:
             for number, line in enumerate(lines, start=1):

@@ -86,7 +86,7 @@ def test_without_a_configuration_the_files_are_made_and_removed_with_their_folde
     install_agent(agent, yes=True)
     client = client_of(agent)
     assert entry_in(client) == client.entry and str(client.file) in capsys.readouterr().out
-    assert len(files_below(home)) == (3 if agent == "claude" else 2)  # with the account of what was inserted
+    assert len(files_below(home)) == (4 if agent == "claude" else 2)  # with the account of what was inserted
     install_agent(agent, yes=True)
     assert "already knows" in capsys.readouterr().out
     install_agent(agent, uninstall=True, yes=True)
@@ -207,6 +207,14 @@ def test_a_skill_that_the_user_has_changed_stays(home):
     skill.write_text(SKILL + "\nMine.\n")
     install_agent("claude", uninstall=True, yes=True)
     assert skill.read_text().endswith("Mine.\n") and not (home / ".claude.json").exists()
+    assert [*skill.parent.iterdir()] == [skill]
+
+
+def test_claude_code_lists_the_skill_as_a_plugin(home):
+    install_agent("claude", yes=True)
+    folder = home / ".claude" / "skills" / "cdesearch"
+    manifest = json.loads((folder / ".claude-plugin" / "plugin.json").read_text())
+    assert manifest["name"] == folder.name and f"name: {folder.name}\n" in (folder / "SKILL.md").read_text()
 
 
 def test_a_link_stays_a_link_and_permissions_stay(home):

@@ -1,8 +1,17 @@
+import os
+import zipfile
+from pathlib import Path
+
 import pytest
 from mcp_calls import call, structured_text, text_of
 
+import cdesearch
 from cdesearch.cli.token_budget import MIN_TOKENS
 from cdesearch.search.documents import DocumentReader
+from cdesearch.serve.admission import Admission
+from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.mcp.read_tool import STALE
+from cdesearch.serve.mcp.server import create_server
 
 
 def read(agent, path, **arguments):
@@ -117,3 +126,23 @@ def test_an_invalid_call_of_read_is_an_error_with_a_remedy(agent, arguments, mes
         assert len(text_of(result)) < 500
     else:
         assert not result.is_error
+
+
+def test_a_text_whose_file_has_changed_or_gone_is_called_out_of_date(tmp_path, tiny_checkpoint):
+    (tmp_path / "a.md").write_text("An owl.")
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
+        archive.writestr("notes/b.md", "A mouse.")
+    cdesearch.build(tmp_path, model=tiny_checkpoint).close()
+    admission = Admission(running=1, waiting=1, seconds=60)
+    with ServedIndexes.open([tmp_path]) as indexes:
+        own = create_server(indexes, admission)
+        paths = ("a.md", "old.zip/notes/b.md")
+        steps = ((Path.exists, False), (lambda file: os.utime(file, (1, 1)), True), (Path.unlink, True))
+        for change, is_changed in steps:
+            for path in paths:
+                change(tmp_path / path.partition("/")[0])
+                result = read(own, path)
+                is_stale = STALE in text_of(result)
+                assert is_stale == is_changed, path
+                assert result.structured_content.get("note", "") == STALE * is_stale
+    admission.close()

@@ -37,17 +37,3 @@ def test_files_are_listed_in_pages_and_filtered_by_name(files):
     assert paths(files.json("files", contains="MOON")) == ["deep/er/still/moon.md"]
     assert files.json("files", offset=2**53)["files"] == []
     assert files.get("files", params={"offset": 2**63 - 1}).status_code == 422
-
-
-def test_facets_name_the_folders_and_types_of_a_search(files):
-    facets = files.json("facets")
-    assert facets["folders"] == [{"path": "deep", "files": 1}, {"path": "deep/er", "files": 1}]
-    assert facets["types"] == [{"type": "txt", "files": 1}, {"type": "md", "files": 1}] or facets["types"] == [
-        {"type": "md", "files": 1},
-        {"type": "txt", "files": 1},
-    ]
-    assert (facets["documents"], facets["chunks"], facets["indexes"]) == (2, 2, [facets["index"]])
-    for folder in facets["folders"]:
-        assert len(files.json("search", q="moon", path=folder["path"])["hits"]) == folder["files"]
-    for kind in facets["types"]:
-        assert len(files.json("search", q="moon", type=kind["type"])["hits"]) == kind["files"]

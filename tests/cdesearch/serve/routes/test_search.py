@@ -1,3 +1,5 @@
+from datetime import date
+
 import pytest
 from running_server import running_server
 
@@ -104,7 +106,29 @@ def test_an_index_that_is_named_is_searched_alone(together):
     assert together.get("search", params={"q": "river", "index": ["pages", "moon"]}).status_code == 400
 
 
-def test_the_facets_of_all_indexes_are_their_types_and_sizes(together):
-    every, *alone = (together.json("facets", **({"index": name} if name else {})) for name in ("", "pages", "other"))
-    assert every["chunks"] == sum(one["chunks"] for one in alone) and every["folders"] == []
-    assert every["roots"] == {one["index"]: one["root"] for one in alone}
+def test_facets_and_dates_come_with_hits_on_request(together, pages):
+    plain = together.json("search", q="the river", k=50)
+    answer = together.json("search", q="the river", k=50, facets=True)
+    documents = {(hit["index"], hit["document"]) for found in answer["hits"] for hit in (found, *found["copies"])}
+    types = answer["facets"]["type"]
+    assert sum(one["documents"] for one in types) == len(documents)
+    today = date.today().isoformat()
+    assert {hit.pop("date") for hit in answer["hits"]} == {today} and answer["hits"] == plain["hits"]
+    assert answer["facets"]["year"] == [{"value": today[:4], "documents": len(documents)}]
+    nothing = together.json("search", q="the river", path="nowhere", facets=True)
+    assert nothing["facets"] == {"folder": [], "type": [], "year": [], "tag": []} and "facets" not in plain
+
+
+def test_the_indexes_are_named_with_their_roots_and_sizes(together, pages):
+    first, second = together.json("indexes")["indexes"]
+    assert (first["name"], first["root"], second["name"]) == ("pages", str(pages), "other")
+    assert second["documents"] == second["chunks"] == 2 < first["chunks"]
+
+
+def test_related_hits_are_nearest_in_meaning_and_of_other_files(together):
+    own, *_ = together.json("search", q="the river", k=50)["hits"]
+    related = together.json("related", path=own["path"], index=own["index"])
+    assert (related["query"], related["mode"], related["more"]) == (own["path"], "dense", False)
+    assert related["hits"] and own["document"] not in {hit["document"] for hit in related["hits"]}
+    assert {hit["confidence"] for hit in related["hits"]} == {None}
+    assert together.get("related", params={"path": "no/such.md"}).status_code == 400

@@ -11,7 +11,8 @@ HOSTILE = '<img src=x onerror=alert(1)><script>alert(2)</script>"><svg onload=al
 NOTES = {
     "garden/roses.md": "# Roses\n\n## Pruning\n\nPrune roses in late winter. Cut above a bud that faces outwards.\n\n"
     "## Watering\n\nWater roses at the root in the morning.",
-    "garden/apples.md": "# Apples\n\nApple trees need a second tree near them to set fruit.",
+    "garden/apples.md": "---\ndate: 2024-03-01\ntags: [fruit, garden]\n---\n# Apples\n\n"
+    "Apple trees need a second tree near them to set fruit.",
     "kitchen/bread.md": "# Bread\n\nKnead the dough, let it rise, and bake it for forty minutes.",
     "kitchen/<img src=x onerror=alert(5)>.txt": f"A recipe for a hostile soup: {HOSTILE}",
     "code/engine.py": "".join(f"def start_engine_{n}(fuel):\n    return fuel * {n}\n\n\n" for n in range(120)),

@@ -5,6 +5,7 @@ import pytest
 from browser import DESK
 from running_server import running_server
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 from served_pages import write_pages
 
 import cdesearch
@@ -116,6 +117,7 @@ def test_the_page_can_be_used_with_the_keyboard_alone(browser):
     marked = browser.one(".chunk.is-hit")
     assert browser.text("#document-title") == "code/engine.py"
     browser.wait(lambda: browser.focused() == marked)
+    assert browser.one(".chunk.is-hit .line code .k").text == "def"
     browser.press(Keys.ESCAPE)
     browser.wait(lambda: browser.focused() == browser.every("#hits a.open")[1])
     browser.driver.back()
@@ -153,7 +155,7 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
 def test_filters_are_stored_in_the_address(browser):
     browser.open()
     assert set(names(browser.search("roses and bread"))) == {"garden/roses.md", "kitchen/bread.md"}
-    browser.script("document.querySelector('#folder').value = 'kitchen'")
+    browser.script("document.querySelector('#folder').value = '/kitchen'")
     browser.script("document.querySelector('#folder').dispatchEvent(new Event('change'))")
     browser.wait(
         lambda: (
@@ -169,10 +171,27 @@ def test_filters_are_stored_in_the_address(browser):
     )
     browser.driver.refresh()
     browser.wait(lambda: names(browser.every("#hits a.open")) == ["kitchen/bread.md"])
-    assert browser.one("#folder").get_attribute("value") == "kitchen"
+    assert browser.one("#folder").get_attribute("value") == "/kitchen"
     browser.driver.back()
     browser.wait(lambda: "mode" not in browser.driver.current_url and browser.every("#weak"))
     assert browser.script("return document.querySelector('[name=mode]:checked').value") == "hybrid"
+
+
+def test_a_search_is_narrowed_by_what_its_hits_have_and_widened_again(browser):
+    browser.open()
+    browser.search("trees in the garden")
+    browser.wait(lambda: len(browser.every("#facets select")) == 4)
+    assert {"garden (2)", "kitchen (2)"} <= {one.text for one in Select(browser.one("#folder")).options}
+    assert "Mar 1, 2024" in [date.text for date in browser.every(".hit time")]
+    for facet, value, words in (("tag", "fruit", "with the tag fruit"), ("year", "2024", "of 2024")):
+        Select(browser.one(f"#{facet}")).select_by_value(value)
+        browser.wait(lambda words=words: words in browser.text("#summary"))
+        assert names(browser.every("#hits a.open")) == ["garden/apples.md"]
+        browser.picture(f"filter-{facet}-light")
+        browser.one(f"[aria-label='Remove the filter by {facet}']").click()
+        assert browser.focused().get_attribute("id") in (facet, "query")
+        browser.wait(lambda words=words: words not in browser.text("#summary"))
+    assert "tag=" not in browser.driver.current_url
 
 
 def test_the_page_explains_missing_hits_and_shows_the_remedy_of_an_error(browser):
@@ -318,7 +337,7 @@ def test_all_indexes_are_searched_as_one(browser, notes, tmp_path):
     other = write_pages(
         tmp_path / "other",
         {
-            "hedges.md": "# Hedges\n\nPrune hedges in late summer.",
+            "hedges.md": "# Hedges\n\n| prune |\n|---|\n| hedges in **late** summer <img src=x onerror=alert(1)> |",
             "more/bread.md": (notes / "kitchen" / "bread.md").read_text(),
         },
     )
@@ -328,21 +347,26 @@ def test_all_indexes_are_searched_as_one(browser, notes, tmp_path):
         try:
             browser.url = server.url
             browser.open("/")
-            browser.wait(lambda: "notes, other contains" in browser.text("#welcome"))
+            browser.wait(lambda: "notes, other contain" in browser.text("#welcome"))
+            tabs = browser.every("#tabs a")
+            assert [tab.text for tab in tabs] == ["All", "notes", "other"]
             hits = browser.search("when to prune hedges and roses")
             assert {name.partition(":")[0] for name in names(hits[:2])} == {"notes", "other"}
-            browser.one(".hit .open").click()
-            browser.wait(
-                lambda: "Hedges" in browser.text("#view-document") or "Roses" in browser.text("#view-document")
-            )
+            next(hit for hit in browser.every(".hit .open") if "hedges.md" in hit.text).click()
+            assert browser.one(".chunk.is-hit td strong").text == "late"
+            assert not browser.every(".chunk img")
             browser.one("#view-document .back").click()
             browser.wait(lambda: len(names(browser.every(".hit"))) > 1)
             browser.search("knead the dough")
             assert "Same text in" in browser.text("#hits")
             browser.one(".hit .actions button").click()
             browser.wait(lambda: "This is the evidence in" in browser.text(".why"))
+            browser.every("#tabs a")[2].click()
+            browser.wait(lambda: names(browser.every("#hits a.open")) == ["more/bread.md"])
+            assert browser.text("#tabs [aria-current]") == "other"
             browser.open("/?view=index")
             browser.one(READY["/?view=index"])
+            assert [tab.text for tab in browser.every("#tabs a")] == ["notes", "other"]
         finally:
             browser.url = own
             browser.open()

@@ -129,7 +129,8 @@ def test_a_missing_or_changed_object_is_reported_as_damage(store, run, tiny_enco
         hits(Index.open(store.place), tiny_encoder)
 
 
-@pytest.mark.parametrize("part", ["chunks.lance/data", pytest.param("chunks.lance/_indices", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["chunks.lance/data", "chunks.lance/_indices"])
 def test_objects_with_other_content_of_the_same_size_are_reported_as_damage(store, run, tiny_encoder, part):
     run()
     for name, content in store.objects().items():

@@ -1,0 +1,73 @@
+"""How many documents of the candidates of a query are in each folder, of each type, of each year, and have each tag."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+from functools import lru_cache
+from typing import NamedTuple
+
+from cdesearch.search.field_filter import DATE, DAY
+from cdesearch.store.schema import field_of
+
+TAGS = ("tags", "tag")  # the fields of which each value is a tag
+FOLDER_DEPTH = 2  # levels of folders below the one that contains all candidates
+MOST_VALUES = 50  # of a facet
+
+
+class Facts(NamedTuple):
+    """What facets read of a document. Each query makes 200 of these, and a tuple is made three times as fast."""
+
+    path: str
+    day: str | None  # its field `date`, or else the day on which its file was modified, such as "2026-01-31"
+    tags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, path: str, labels: Sequence[str], modified_ns: int | None) -> "Facts":
+        """The facts of a document with these labels in the column `fields`."""
+        day, tags = None, []
+        for name, value in map(field_of, labels):
+            if name in TAGS:
+                tags.append(value)
+            elif name == DATE and day is None and DAY.fullmatch(value):
+                day = value
+        if day is None and modified_ns is not None:
+            day = _day_of(modified_ns)
+        return cls(path, day, tuple(tags))
+
+    @property
+    def type(self) -> str:
+        """The end of the name in lower case, without the dot; empty if there is none."""
+        start, _, end = self.path.rpartition("/")[2].rpartition(".")
+        return end.lower() if start else ""
+
+
+@lru_cache(1_000)
+def _day_of(modified_ns: int) -> str:
+    return date.fromtimestamp(modified_ns / 1e9).isoformat()
+
+
+def facets_of(documents: Iterable[Facts]) -> dict[str, list[tuple[str, int]]]:
+    """For each facet the values and their numbers of documents: years from the newest on, others from the most on."""
+    known = list(documents)
+    counts = {
+        "folder": Counter(_folders_of([one.path for one in known])),
+        "type": Counter(one.type for one in known if one.type),
+        "year": Counter(one.day[:4] for one in known if one.day),
+        "tag": Counter(tag for one in known for tag in set(one.tags)),
+    }
+    found = {name: sorted(count.items(), key=lambda item: (-item[1], item[0])) for name, count in counts.items()}
+    found["year"].sort(reverse=True)
+    return {name: values[:MOST_VALUES] for name, values in found.items()}
+
+
+def _folders_of(paths: Sequence[str]) -> Iterable[str]:
+    """For each path the folders that contain it, up to FOLDER_DEPTH levels below the one that contains all paths."""
+    parents = [path.split("/")[:-1] for path in paths]
+    first, last = min(parents, default=[]), max(parents, default=[])
+    common = next((n for n, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    above = "".join(f"{part}/" for part in first[:common])
+    return (
+        above + "/".join(parts[common : common + depth])
+        for parts in parents
+        for depth in range(1, min(FOLDER_DEPTH, len(parts) - common) + 1)
+    )

@@ -1,0 +1,99 @@
+"""Render the chunks of a document as HTML: Markdown as text with lists and tables, and code with its syntax coloured.
+
+Markdown may contain HTML, so what it becomes is sanitised: only the elements and attributes below remain.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cdesearch.search.readable import is_marked_up
+from cdesearch.store.schema import Chunk
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+ELEMENTS = frozenset(
+    """a abbr b blockquote br code dd del details div dl dt em h4 h5 h6 hr i kbd li mark ol p pre s small span strong
+    sub summary sup table tbody td th thead tr u ul""".split()  # noqa: SIM905 (a list would be a page)
+)
+ATTRIBUTES = {"a": {"href"}, "span": {"class"}, "ol": {"start"}, "td": {"colspan"}, "th": {"colspan"}}
+LARGEST_HEADING = 4  # the page has the headings above it
+MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
+_FENCE = re.compile(r"^ {0,3}(?:```+|~~~+)(.*)$", re.MULTILINE)
+_TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
+_WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
+
+
+def begin_in_code(chunks: Iterable[Chunk]) -> Iterator[bool]:
+    """Yield for each chunk of a Markdown document whether it begins within a block of code."""
+    is_code = False
+    for chunk in chunks:
+        fences = _FENCE.findall(chunk.body) if is_marked_up(chunk.path) else []
+        is_code = is_code and not (fences and fences[0].strip())  # a fence with a language opens a block
+        yield is_code
+        is_code = is_code is not bool(len(fences) % 2)
+
+
+def rendered(chunk: Chunk, *, begins_in_code: bool = False) -> dict[str, Any]:
+    """What shows a chunk: `html` of Markdown, or `code`, the HTML of each line; neither for plain text."""
+    if len(chunk.body) > MOST_CHARACTERS:
+        return {}
+    if is_marked_up(chunk.path):
+        return {"html": html_of(f"```\n{chunk.body}" if begins_in_code else chunk.body)}
+    code = coloured_lines(chunk.body, path=chunk.path)
+    return {} if code is None else {"code": code}
+
+
+def html_of(markdown: str) -> str:
+    """The HTML of a Markdown text."""
+    import nh3
+
+    def kept(_: str, name: str, value: str) -> str | None:
+        """A link to the web, because a path would lead to a page of the server; and the class of a token."""
+        is_kept = _WEB.match(value) if name == "href" else name != "class" or _TOKEN.fullmatch(value)
+        return value if is_kept else None
+
+    return str(nh3.clean(_markdown().render(markdown), set(ELEMENTS), attributes=ATTRIBUTES, attribute_filter=kept))
+
+
+def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str] | None:
+    """The HTML of each line of code, with its tokens as spans; None for a text in no known language."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import TextLexer, get_lexer_by_name, get_lexer_for_filename
+    from pygments.util import ClassNotFound
+
+    options = {"stripnl": False, "ensurenl": False}
+    try:
+        lexer = get_lexer_by_name(language, **options) if language else get_lexer_for_filename(path, **options)
+    except ClassNotFound:
+        return None
+    if isinstance(lexer, TextLexer):
+        return None
+    lines = str(highlight(f"{text}\n", lexer, HtmlFormatter(nowrap=True))).split("\n")  # lexers expect complete lines
+    n_lines = text.count("\n") + 1
+    return lines[:n_lines] if len(lines) >= n_lines else None
+
+
+@cache
+def _markdown() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+    from markdown_it.common.utils import escapeHtml
+
+    def coloured(code: str, language: str, _: str) -> str:
+        lines = coloured_lines(code, language=language) if language else None
+        return escapeHtml(code) if lines is None else "\n".join(lines)
+
+    # A chunk may begin within a list, so an indented line is no code.
+    parser = MarkdownIt("commonmark", {"highlight": coloured}).enable(["table", "strikethrough"]).disable("code")
+    rules: dict[str, Any] = parser.renderer.rules  # type: ignore[attr-defined]
+
+    def heading(tokens: Any, at: int, options: Any, env: Any) -> str:
+        tokens[at].tag = f"h{min(6, int(tokens[at].tag[1:]) + LARGEST_HEADING - 1)}"
+        return str(parser.renderer.renderToken(tokens, at, options, env))  # type: ignore[attr-defined]
+
+    rules["heading_open"] = rules["heading_close"] = heading
+    rules["image"] = lambda tokens, at, *_: escapeHtml(tokens[at].content)  # its description
+    return parser

@@ -1,0 +1,83 @@
+"""Facets count the documents of the candidates of a query by folder, type, year and tag."""
+
+import os
+from datetime import datetime
+
+import pytest
+
+import cdesearch
+from cdesearch.search.facets import Facts, facets_of
+from cdesearch.search.request import SearchRequest
+from cdesearch.search.searcher import Searcher
+from cdesearch.search.together import Together
+from cdesearch.store.index import Index
+
+NOTES = {
+    "work/a/owl.md": "---\ndate: 2024-05-01\ntags: [birds, night]\n---\nThe owl hunts at night.",
+    "work/a/long.md": "---\ntags: [birds]\n---\n" + "".join(f"# Part {n}\n\nThe owl, again.\n\n" for n in range(6)),
+    "work/b/c/deep.txt": "An owl in the deep.",
+    "home/mouse.TXT": "A mouse fears the owl.",
+}
+EXPECTED = {
+    "folder": [("work", 3), ("work/a", 2), ("home", 1), ("work/b", 1)],
+    "type": [("md", 2), ("txt", 2)],
+    "year": [("2024", 1), ("2020", 3)],
+    "tag": [("birds", 2), ("night", 1)],
+}
+FILTERS = {
+    "folder": lambda value: {"path": f"/{value}"},
+    "type": lambda value: {"type": f".{value}"},
+    "year": lambda value: {"since": value, "before": str(int(value) + 1)},
+    "tag": lambda value: {"filter": f'tag="{value}"'},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_checkpoint):
+    root = tmp_path_factory.mktemp("facets") / "notes"
+    for name, text in NOTES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+        os.utime(root / name, (datetime(2020, 6, 1).timestamp(),) * 2)
+    cdesearch.build(root, model=tiny_checkpoint).close()
+    return root
+
+
+def facets(result):
+    return facets_of(result.documents.values())
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+def test_documents_are_counted_by_folder_type_year_and_tag(folder, mode):
+    with Searcher(Index.open(folder)) as searcher:
+        found = searcher.search(SearchRequest("owl", 2, mode, facets=True))
+        assert facets(found) == EXPECTED
+        assert len(found) == 2 and found == searcher.search("owl", 2, mode)
+        assert not searcher.search("owl", 2, mode).documents
+
+
+def test_each_value_is_a_filter_that_finds_its_documents(folder):
+    with Searcher(Index.open(folder)) as searcher:
+        for name, filters in FILTERS.items():
+            for value, count in EXPECTED[name]:
+                hits = searcher.search("owl", 99, **filters(value))
+                assert len({hit.chunk.document_id for hit in hits}) == count, (name, value)
+
+
+def test_a_filter_is_followed_by_the_folders_below_it(folder):
+    with Searcher(Index.open(folder)) as searcher:
+        found = searcher.search(SearchRequest("owl", path=("work",), facets=True))
+        assert facets(found)["folder"] == [("work/a", 2), ("work/b", 1), ("work/b/c", 1)]
+
+
+def test_the_documents_of_several_indexes_are_counted_together(folder):
+    members = {name: Searcher(Index.open(folder)) for name in ("one", "two")}
+    with Together(members) as together:
+        found = together.search(SearchRequest("owl", facets=True))
+        assert facets(found)["tag"] == [("birds", 4), ("night", 2)]
+        assert {(hit.index, hit.chunk.document_id) for hit in found} <= found.documents.keys()
+
+
+def test_without_candidates_there_are_no_values():
+    assert set(map(len, facets_of([]).values())) == {0}
+    assert facets_of([Facts("a", None, ())]) == {"folder": [], "type": [], "year": [], "tag": []}

@@ -1,0 +1,72 @@
+"""Chunks are shown as text with lists, tables and coloured code, and nothing of a file becomes active."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from cdesearch.serve.rendered import begin_in_code, coloured_lines, html_of, rendered
+from cdesearch.store.schema import Chunk
+
+CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "html"),
+    [
+        ("# A *b*", "<h4>A <em>b</em></h4>"),
+        ("### C", "<h6>C</h6>"),
+        ("| a |\n|---|\n| b |", "<td>b</td>"),
+        ("- a\n    - b", "<li>b</li>"),
+        ("~~a~~ <kbd>b</kbd>", "<s>a</s> <kbd>b</kbd>"),
+        ("[a](https://example.org)", 'href="https://example.org"'),
+        ("![a *photo*](a.png)", "<p>a *photo*</p>"),
+        ("```python\nimport a\n```", '<span class="kn">import</span>'),
+        ("```unknown\na < b\n```", "a &lt; b"),
+    ],
+)
+def test_markdown_becomes_html(markdown, html):
+    assert html in html_of(markdown)
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "<b onclick=alert(1) style='color: red' class=unseen>a</b>",
+        "[a](javascript:alert(1)) <a href='JavaScript:alert(1)'>b</a>",
+        "[c](/api/v1/status) [d](other.md) [e](//example.org)",
+        "<iframe src=https://example.org></iframe><form action=https://example.org><input></form>",
+        "<span class='hit'>a</span> ![a](https://example.org/a.png) <svg onload=alert(1)>",
+        "```<img src=x onerror=alert(1)>\n</code><script>alert(1)</script>\n```",
+    ],
+)
+def test_nothing_in_it_is_active(markdown):
+    html = html_of(markdown)
+    assert not re.search(r"<(?!/?(?:p|b|a|span|pre|code)\b)", html), html
+    assert not re.search(r"<[^>]*(?:\bon|style|src|href|class)", html), html
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("x = '<b>'\n", "a.py", ['<span class="n">x</span>', ""]),
+        ('{"a": 1}', "a.json", ['<span class="nt">"a"</span>']),
+        ("\n\n# a", "a.sh", ["", "", '<span class="c1"># a</span>']),
+        ("a, b", "a.csv", None),
+        ("a", "a.txt", None),
+    ],
+)
+def test_each_line_of_code_is_coloured(text, path, expected):
+    lines = coloured_lines(text, path=path)
+    assert (lines is None) == (expected is None)
+    assert all(part in line for line, part in zip(lines or [], expected or [], strict=True)), lines
+
+
+def test_a_block_of_code_continues_in_the_next_chunks():
+    texts = ["a\n```\nb", "c", "d\n```\ne", "```sh\nf", "```sh\ng\n```", "h"]
+    chunks = [replace(CHUNK, text=text) for text in texts]
+    assert list(begin_in_code(chunks)) == [False, True, True, False, False, False]
+    assert rendered(chunks[1], begins_in_code=True)["html"] == "<pre><code>c</code></pre>\n"
+    assert rendered(replace(CHUNK, path="a.txt")) == {} == rendered(replace(CHUNK, text="a" * 100_000))
