@@ -117,7 +117,8 @@ class Bm25s:
         return bm25s.tokenize(list(texts), stopwords="en", stemmer=self._stemmer, show_progress=False)
 
     def find(self, question: str) -> list[str]:
-        rows, _ = self._index.retrieve(self._words([question]), k=3 * DEPTH, show_progress=False)
+        k = min(3 * DEPTH, len(self._passages.texts))
+        rows, _ = self._index.retrieve(self._words([question]), k=k, show_progress=False)
         return _each_once(self._passages.paths[row] for row in rows[0])
 
 
@@ -126,6 +127,7 @@ class LanceDb:
 
     def index(self, files: Path, work: Path) -> None:
         import lancedb
+        from lancedb.index import FTS
         from sentence_transformers import SentenceTransformer
 
         passages = Passages(files)
@@ -136,7 +138,7 @@ class LanceDb:
             for path, text, vector in zip(passages.paths, passages.texts, vectors, strict=True)
         ]
         self._table = lancedb.connect(work).create_table("passages", rows)
-        self._table.create_fts_index("text")
+        self._table.create_index("text", config=FTS())
 
     def find(self, question: str) -> list[str]:
         vector = self._model.encode(question, normalize_embeddings=True)
