@@ -18,7 +18,7 @@ from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.exact import exact_terms, is_exact
-from cdesearch.search.facets import Facts
+from cdesearch.search.facets import COUNTED, Facts
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, Candidates, noise_of
 from cdesearch.search.lexical import lexical_hits
@@ -214,16 +214,20 @@ class GenerationReader:
             is_truncated = encoder is not None and encoder.truncates(query.words, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
             hits = fold_copies(self._hits(ranking, chunks, query), query.k)
-            documents = self._documents(ranking) if query.facets else {}
+            documents = self._documents(ranking, query.k) if query.facets else {}
             results.append(SearchResult(hits, most, is_complete=ranking.is_complete, documents=documents))
         return results
 
-    def _documents(self, ranking: _Ranking) -> dict[tuple[str | None, str], Facts]:
-        """What facets read of the documents of all candidates."""
+    def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:
+        """What facets read of the documents of the best COUNTED candidates, or of all `k` hits if these are more."""
+        best = frozenset(ranking.rows[: max(k, COUNTED)].tolist())
         return {
             (None, document): Facts.of(path, labels, self.files.modified.get(path))
             for found in ranking.found
-            for document, path, labels in zip(found.documents, found.paths, found.fields, strict=True)
+            for row, document, path, labels in zip(
+                found.rows.tolist(), found.documents, found.paths, found.fields, strict=True
+            )
+            if row in best
         }
 
     def _hits(self, ranking: _Ranking, chunks: Mapping[int, Chunk], query: SearchRequest) -> Iterator[Hit]:
