@@ -136,9 +136,7 @@ class GenerationReader:
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
 
                 def rank(query: SearchRequest) -> _Ranking:
-                    found = self._lexical_hits(
-                        query, condition, ["path", *(["document_id", "fields"] if query.facets else [])]
-                    )
+                    found = self._lexical_hits(query, condition, ["path", "document_id"])
                     scores = ranked_words(query.words, found.scores, found.paths)
                     return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete).over(found)
 
@@ -175,19 +173,18 @@ class GenerationReader:
         run = map if len(values[0]) == 1 else self._executor.map
         return list(run(function, *values))
 
-    def _columns(self, query: SearchRequest) -> list[str]:
-        """The columns that the fusion, and the facets of a request, need of every candidate."""
+    @property
+    def _columns(self) -> list[str]:
+        """The columns that the fusion needs of every candidate."""
         tokens = [TOKENS] if self.index.vectors.keeps_first_stage else []
-        return [*self.index.vectors.columns, "path", "document_id", *tokens, *(["fields"] if query.facets else [])]
+        return [*self.index.vectors.columns, "path", "document_id", *tokens]
 
     def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
         is_hybrid = queries[0].mode == "hybrid"
         searched = queries if is_hybrid else []
-        words = [
-            self._executor.submit(self._lexical_hits, query, condition, self._columns(query)) for query in searched
-        ]
+        words = [self._executor.submit(self._lexical_hits, query, condition, self._columns) for query in searched]
         encoder = self.encoder
         context = self.index.context_for(encoder)
         vectors, tokens = encoder.encode_queries([query.words for query in queries], context)
@@ -222,11 +219,9 @@ class GenerationReader:
         """What facets read of the documents of the best COUNTED candidates, or of all `k` hits if these are more."""
         best = frozenset(ranking.rows[: max(k, COUNTED)].tolist())
         return {
-            (None, document): Facts.of(path, labels, self.files.modified.get(path))
+            (None, document): Facts.of(path, self.files.labels.get(document, ()), self.files.modified.get(path))
             for found in ranking.found
-            for row, document, path, labels in zip(
-                found.rows.tolist(), found.documents, found.paths, found.fields, strict=True
-            )
+            for row, document, path in zip(found.rows.tolist(), found.documents, found.paths, strict=True)
             if row in best
         }
 
@@ -252,7 +247,7 @@ class GenerationReader:
         """The row ids (n,) and the scores of the candidates of a hybrid search."""
         request = query.request
         condition = self.condition(request)
-        lexical = self._lexical_hits(request, condition, self._columns(request))
+        lexical = self._lexical_hits(request, condition, self._columns)
         if request.mode == "dense":  # quotation marks have no meaning there
             lexical = replace(lexical, is_complete=False)
         return self._candidates(query, self._dense_hits(query, condition), lexical)
@@ -302,7 +297,7 @@ class GenerationReader:
     def _dense_hits(self, query: ReadQuery, condition: str | None) -> Found:
         """The nearest chunks, as many as the fusion needs."""
         depth = FUSION.dense_depth(query.request.k)
-        return nearest_chunks(self.index, query.vector, depth, condition, self._columns(query.request))
+        return nearest_chunks(self.index, query.vector, depth, condition, self._columns)
 
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""
