@@ -26,6 +26,7 @@ def commands() -> "typer.Typer":
     from benchmarks.folders.agents import agents
     from benchmarks.folders.answers import answers
     from benchmarks.folders.command import folders
+    from benchmarks.folders.tools import tools
     from benchmarks.quality.beir import beir
     from benchmarks.quality.code import code
     from benchmarks.quality.confidence import confidence
@@ -33,7 +34,7 @@ def commands() -> "typer.Typer":
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, agents, answers, beir, code, confidence, folders, speed):
+    for one in (ablation, agents, answers, beir, code, confidence, folders, speed, tools):
         app.command()(one)
     return app
 

@@ -59,7 +59,7 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
     def __getattr__(name):
         """Load a public name when it is first used, so that `import cdesearch` stays light."""
         if name == "__version__":
-            return _installed_version()
+            return globals().setdefault(name, _installed_version())
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

@@ -22,6 +22,8 @@ ATTRIBUTES = {"a": {"href"}, "span": {"class"}, "ol": {"start"}, "td": {"colspan
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(?:```+|~~~+)(.*)$", re.MULTILINE)
+_TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
+UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
 
@@ -55,6 +57,7 @@ def html_of(markdown: str) -> str:
         is_kept = _WEB.match(value) if name == "href" else name != "class" or _TOKEN.fullmatch(value)
         return value if is_kept else None
 
+    markdown = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
     return str(nh3.clean(_markdown().render(markdown), set(ELEMENTS), attributes=ATTRIBUTES, attribute_filter=kept))
 
 

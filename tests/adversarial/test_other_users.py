@@ -69,7 +69,7 @@ def test_no_command_uses_an_index_of_another_user_that_it_has_found(shared, tiny
     before = content(shared / ".cdesearch")
     (shared / "theirs" / "home" / "cdesearch").mkdir()
     (shared / "theirs" / "home" / "cdesearch" / "config.toml").write_text("[query]\nupdate = true\n")
-    commands = "query hi|hi --format llm|ask hi|status|status .|eval|open a.md|index|index --rebuild"
+    commands = "query hi|hi --format llm|ask hi|status|status .|eval --questions q|open a.md|index|index --rebuild"
     commands += "|watch|sources|sources add private.md|clear --yes|doctor|doctor --repair|serve --port 0|mcp"
     commands = [*map(str.split, commands.split("|")), ["index", "--refresh-context", "--model", tiny_checkpoint]]
     for arguments, run in zip(commands, as_other(shared, *((arguments, 2) for arguments in commands)), strict=True):

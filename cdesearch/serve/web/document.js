@@ -12,6 +12,7 @@ import { wordsOf } from "./words.js";
 const AROUND = 3;
 const STEP = 10;
 const MAX_AROUND = 50;
+const MOST_FIELDS = 8;
 
 let sequence = 0;
 let open = ""; // a key for the document, passage and index that are shown
@@ -70,6 +71,7 @@ function page(part, root) {
       el("a", { class: "back", href: href({ view: "search" }), onclick: inPage({ view: "search" }) }, "← Hits"),
       el("h2", { id: "document-title", tabindex: "-1" }, pathOf(part.path)),
       part.title && part.title !== part.path.split("/").pop() ? el("p", { class: "trail" }, part.title) : null,
+      fieldsOf(hit),
       el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
         el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`))),
     more("Show earlier passages", first, first > 0 && before < MAX_AROUND, () => {
@@ -82,6 +84,13 @@ function page(part, root) {
       show({ keep: `chunk-${chunks.at(-1).chunk}` });
     }),
   ];
+}
+
+/** Returns the fields of a chunk, such as those of front matter or of the head of a mail. */
+function fieldsOf({ fields }) {
+  const shown = Object.entries(fields).filter(([name]) => name !== "title").slice(0, MOST_FIELDS);
+  return shown.length ? el("dl", { class: "fields" },
+    shown.map(([name, values]) => el("div", {}, el("dt", {}, name), el("dd", {}, values.join(", "))))) : null;
 }
 
 function more(text, count, isShown, onclick) {

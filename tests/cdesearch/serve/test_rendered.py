@@ -18,6 +18,7 @@ CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
         ("### C", "<h6>C</h6>"),
         ("| a |\n|---|\n| b |", "<td>b</td>"),
         ("- a\n    - b", "<li>b</li>"),
+        ("- [x] a", "<li>\N{BALLOT BOX WITH CHECK} a</li>"),
         ("~~a~~ <kbd>b</kbd>", "<s>a</s> <kbd>b</kbd>"),
         ("[a](https://example.org)", 'href="https://example.org"'),
         ("![a *photo*](a.png)", "<p>a *photo*</p>"),
