@@ -1,4 +1,4 @@
-"""How many documents of the candidates of a query are in each folder, of each type, of each year, and have each tag."""
+"""How many documents of the best candidates of a query are in each folder, of each type and year, and have each tag."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cdesearch.search.field_filter import DATE, DAY
 from cdesearch.store.schema import field_of
 
+COUNTED = 100  # candidates
 TAGS = ("tags", "tag")  # the fields of which each value is a tag
 FOLDER_DEPTH = 2  # levels of folders below the one that contains all candidates
 MOST_VALUES = 50  # of a facet

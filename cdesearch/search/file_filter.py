@@ -205,6 +205,13 @@ class FileConditions:
         return self._fields.sql_of_days(lambda day: days[0] <= day < days[1], by_file)
 
     @cached_property
+    def labels(self) -> dict[str, list[str]]:
+        """The labels in the column `fields` of every document that has any, by its id."""
+        query = self._index.async_chunks.query().where("array_length(fields) > 0").select(["document_id", "fields"])
+        found = read_table(self._index, query)
+        return dict(zip(found["document_id"].to_pylist(), found["fields"].to_pylist(), strict=True))
+
+    @cached_property
     def modified(self) -> dict[str, int]:
         """When every indexed file, or its archive, was modified, in nanoseconds since 1970, by its path."""
         with self._index.checks.reading_tables():

@@ -38,7 +38,6 @@ class Found:
     documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
     paths: Sequence[str]  # (n,) of their files, or empty if the query did not select them
     tokens: Sequence[bytes]  # (n,) for late interaction, or empty if the query did not select them
-    fields: Sequence[Sequence[str]]  # (n,) as in the table, or empty if the query did not select them
     is_complete: bool = False  # whether no other chunk may be a hit
 
     @classmethod
@@ -47,14 +46,13 @@ class Found:
         vectors = np.empty((table.num_rows, 0), np.float32)
         if set(index.vectors.columns) <= set(table.column_names):
             vectors = index.vectors_in(table)
-        names = ("document_id", "path", TOKENS, "fields")
-        documents, paths, tokens, fields = (
-            table[name].to_pylist() if name in table.column_names else () for name in names
+        documents, paths, tokens = (
+            table[name].to_pylist() if name in table.column_names else () for name in ("document_id", "path", TOKENS)
         )
         if any(len(one) % N_BYTES or len(one) > MOST_TOKENS * N_BYTES for one in tokens):
             raise damaged(index.place, "it holds tokens of an impossible size")
         scores = table[score].to_numpy().astype(np.float64)
-        return cls(table["_rowid"].to_numpy(), scores, vectors, documents, paths, tokens, fields)
+        return cls(table["_rowid"].to_numpy(), scores, vectors, documents, paths, tokens)
 
     def cosines(self, vector: Floats) -> Scores:
         """The exact cosines (n,) with a unit vector (d,); NaN for zeros, which stand for a missing vector."""

@@ -18,7 +18,7 @@ from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.exact import exact_terms, is_exact
-from cdesearch.search.facets import Facts
+from cdesearch.search.facets import COUNTED, Facts
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, Candidates, noise_of
 from cdesearch.search.lexical import lexical_hits
@@ -136,9 +136,7 @@ class GenerationReader:
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
 
                 def rank(query: SearchRequest) -> _Ranking:
-                    found = self._lexical_hits(
-                        query, condition, ["path", *(["document_id", "fields"] if query.facets else [])]
-                    )
+                    found = self._lexical_hits(query, condition, ["path", "document_id"])
                     scores = ranked_words(query.words, found.scores, found.paths)
                     return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete).over(found)
 
@@ -175,19 +173,18 @@ class GenerationReader:
         run = map if len(values[0]) == 1 else self._executor.map
         return list(run(function, *values))
 
-    def _columns(self, query: SearchRequest) -> list[str]:
-        """The columns that the fusion, and the facets of a request, need of every candidate."""
+    @property
+    def _columns(self) -> list[str]:
+        """The columns that the fusion needs of every candidate."""
         tokens = [TOKENS] if self.index.vectors.keeps_first_stage else []
-        return [*self.index.vectors.columns, "path", "document_id", *tokens, *(["fields"] if query.facets else [])]
+        return [*self.index.vectors.columns, "path", "document_id", *tokens]
 
     def _rank_with_model(self, queries: Sequence[SearchRequest], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
         is_hybrid = queries[0].mode == "hybrid"
         searched = queries if is_hybrid else []
-        words = [
-            self._executor.submit(self._lexical_hits, query, condition, self._columns(query)) for query in searched
-        ]
+        words = [self._executor.submit(self._lexical_hits, query, condition, self._columns) for query in searched]
         encoder = self.encoder
         context = self.index.context_for(encoder)
         vectors, tokens = encoder.encode_queries([query.words for query in queries], context)
@@ -214,16 +211,18 @@ class GenerationReader:
             is_truncated = encoder is not None and encoder.truncates(query.words, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
             hits = fold_copies(self._hits(ranking, chunks, query), query.k)
-            documents = self._documents(ranking) if query.facets else {}
+            documents = self._documents(ranking, query.k) if query.facets else {}
             results.append(SearchResult(hits, most, is_complete=ranking.is_complete, documents=documents))
         return results
 
-    def _documents(self, ranking: _Ranking) -> dict[tuple[str | None, str], Facts]:
-        """What facets read of the documents of all candidates."""
+    def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:
+        """What facets read of the documents of the best COUNTED candidates, or of all `k` hits if these are more."""
+        best = frozenset(ranking.rows[: max(k, COUNTED)].tolist())
         return {
-            (None, document): Facts.of(path, labels, self.files.modified.get(path))
+            (None, document): Facts.of(path, self.files.labels.get(document, ()), self.files.modified.get(path))
             for found in ranking.found
-            for document, path, labels in zip(found.documents, found.paths, found.fields, strict=True)
+            for row, document, path in zip(found.rows.tolist(), found.documents, found.paths, strict=True)
+            if row in best
         }
 
     def _hits(self, ranking: _Ranking, chunks: Mapping[int, Chunk], query: SearchRequest) -> Iterator[Hit]:
@@ -248,7 +247,7 @@ class GenerationReader:
         """The row ids (n,) and the scores of the candidates of a hybrid search."""
         request = query.request
         condition = self.condition(request)
-        lexical = self._lexical_hits(request, condition, self._columns(request))
+        lexical = self._lexical_hits(request, condition, self._columns)
         if request.mode == "dense":  # quotation marks have no meaning there
             lexical = replace(lexical, is_complete=False)
         return self._candidates(query, self._dense_hits(query, condition), lexical)
@@ -298,7 +297,7 @@ class GenerationReader:
     def _dense_hits(self, query: ReadQuery, condition: str | None) -> Found:
         """The nearest chunks, as many as the fusion needs."""
         depth = FUSION.dense_depth(query.request.k)
-        return nearest_chunks(self.index, query.vector, depth, condition, self._columns(query.request))
+        return nearest_chunks(self.index, query.vector, depth, condition, self._columns)
 
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""

@@ -36,9 +36,9 @@ async def search(
 ) -> JSONResponse:
     """The chunks that match the query best, best first.
 
-    `facets` counts the documents of the candidates, which are up to 100 chunks that are nearest in meaning and 100 that
-    are best by words, among those that the filters allow. A folder after a slash is a value of `path`, a type after a
-    dot one of `type`, a year one of `since`, and a tag is filtered by `filter=tag="..."`.
+    `facets` counts the documents of the 100 best chunks, among those that the filters allow. A folder after a slash is
+    a value of `path`, a type after a dot one of `type`, a year one of `since`, and a tag is filtered by
+    `filter=tag="..."`.
 
     Several indexes are searched as one, and each hit then has the name of its `index`. `copies` are the hits of other
     files with the same text.
