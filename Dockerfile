@@ -33,4 +33,5 @@ EXPOSE 7878
 HEALTHCHECK --interval=30s --timeout=5s --start-period=1h \
     CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:7878/api/v1/healthz', timeout=4)"]
 # The server needs a token of at least 16 letters and digits in $CDESEARCH_TOKEN.
-CMD ["sh", "-c", "cdesearch index /data --index /index && exec cdesearch serve /index --host 0.0.0.0"]
+# A folder that cannot be read now does not keep it from serving what is indexed.
+CMD ["sh", "-c", "cdesearch index /data --index /index; exec cdesearch serve /index --host 0.0.0.0"]

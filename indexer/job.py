@@ -79,6 +79,8 @@ class BuildJob(BuildInputs):
         Returns None if no document has changed, although other files may have.
         """
         building = self._open_building()
+        if self.base is None and self.target.place == self.folder:
+            record_built(self.folder)  # now, so that `clear --everything` knows of a build that has not ended
         spool, fresh, columns = self._read(building)
         try:
             check_columns(columns, self.settings, self.plan, self.base)
@@ -124,8 +126,6 @@ class BuildJob(BuildInputs):
         if self.vectors.keeps_first_stage:
             cache.tidy(n_chunks, lambda: self._keys(building, tables))
         self._finish(building, replace(manifest, drift=drift), None if self.vectors.keeps_first_stage else cache)
-        if self.base is None and self.target.place == self.folder:
-            record_built(self.folder)
         return cache.embedded
 
     def _may_borrow(self, building: Path, n_chunks: int) -> bool:

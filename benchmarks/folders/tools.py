@@ -3,6 +3,7 @@
 Tools that rank files are compared by files alone. Each is used as its documentation says, with its defaults.
 """
 
+import gzip
 import re
 import shutil
 import subprocess
@@ -78,7 +79,7 @@ class Ripgrep:
     def find(self, question: str) -> list[str]:
         words = [word for word in re.findall(r"\w+", question.lower()) if word not in EVERY_STOP_WORD]
         patterns = [part for word in words for part in ("-e", word)]
-        command = ["rg", "--count", "--ignore-case", "--word-regexp", *patterns, "."]
+        command = ["rg", "--count", "--ignore-case", "--word-regexp", "--search-zip", *patterns, "."]
         lines = subprocess.run(
             command, cwd=self._files, capture_output=True, text=True, check=False
         ).stdout.splitlines()
@@ -93,7 +94,8 @@ class Passages:
         self.paths: list[str] = []
         self.texts: list[str] = []
         for file in sorted(path for path in files.rglob("*") if path.is_file()):
-            words = file.read_text(encoding="utf-8", errors="ignore").split()
+            data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+            words = data.decode("utf-8", "ignore").split()
             for start in range(0, len(words), WORDS):
                 self.paths.append(file.relative_to(files).as_posix())
                 self.texts.append(" ".join(words[start : start + WORDS]))

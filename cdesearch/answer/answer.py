@@ -1,5 +1,6 @@
 """Answers to a question, either quoted from passages or written by a language model."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from cdesearch.search.result import seem_to_answer
 from cdesearch.store.schema import Hit
 
 NOTHING = "Nothing in the index answers this."
+LEAST_QUOTED = 0.03  # of the confidence of a passage that is quoted; see benchmarks/results/LOG.md
 NOT_ANSWERED = "The passages do not answer the question."
 
 _RULES = f"""You answer a question from numbered passages of the user's own documents.
@@ -59,9 +61,13 @@ def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage
     """Quote the sentences that answer the question best, or return an empty answer if no hit seems to answer it.
 
     `passages` must be made from `hits`. In the answer they have another order: those that it cites come first, so that
-    its citations are 1, 2, 3.
+    its citations are 1, 2, 3. Passages with a lower confidence than LEAST_QUOTED are not quoted.
     """
-    quotes = extract(question, passages, corpus) if seem_to_answer(hits) else []
+    likely = [hit.score for hit in hits if hit.confidence is None or hit.confidence >= LEAST_QUOTED]
+    least = min(likely, default=-math.inf)
+    passages = sorted(passages, key=lambda passage: passage.score < least)
+    quotable = [passage for passage in passages if passage.score >= least]
+    quotes = extract(question, quotable, corpus) if seem_to_answer(hits) else []
     cited = list(dict.fromkeys(quote.passage for quote in quotes))
     others = (number for number in range(len(passages)) if number not in cited)
     quotes = [replace(quote, passage=cited.index(quote.passage)) for quote in quotes]

@@ -7,11 +7,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cdesearch.search.field_filter import DATE, DAY
+from cdesearch.search.file_filter import SUFFIX
 from cdesearch.store.schema import field_of
 
 COUNTED = 100  # candidates
 TAGS = ("tags", "tag")  # the fields of which each value is a tag
 FOLDER_DEPTH = 2  # levels of folders below the one that contains all candidates
+FIRST_YEAR, LAST_YEAR = 1000, 9999
 MOST_VALUES = 50  # of a facet
 
 
@@ -29,7 +31,7 @@ class Facts(NamedTuple):
         for name, value in map(field_of, labels):
             if name in TAGS:
                 tags.append(value)
-            elif name == DATE and day is None and DAY.fullmatch(value):
+            elif name == DATE and day is None and is_day(value):
                 day = value
         if day is None and modified_ns is not None:
             day = _day_of(modified_ns)
@@ -42,6 +44,14 @@ class Facts(NamedTuple):
         return end.lower() if start else ""
 
 
+def is_day(text: str) -> bool:
+    """Whether a text is a day that exists, of a year by which searches can be filtered."""
+    try:
+        return bool(DAY.fullmatch(text)) and FIRST_YEAR <= date.fromisoformat(text).year < LAST_YEAR
+    except ValueError:
+        return False
+
+
 @lru_cache(1_000)
 def _day_of(modified_ns: int) -> str:
     return date.fromtimestamp(modified_ns / 1e9).isoformat()
@@ -52,7 +62,7 @@ def facets_of(documents: Iterable[Facts]) -> dict[str, list[tuple[str, int]]]:
     known = list(documents)
     counts = {
         "folder": Counter(_folders_of([one.path for one in known])),
-        "type": Counter(one.type for one in known if one.type),
+        "type": Counter(one.type for one in known if SUFFIX.fullmatch(one.type)),
         "year": Counter(one.day[:4] for one in known if one.day),
         "tag": Counter(tag for one in known for tag in set(one.tags)),
     }

@@ -23,7 +23,7 @@ _SECONDS = re.compile(r"@-?[0-9]{1,12}")
 _FIRST, _END = -(10**10), 10**11  # seconds since 1970: in the years 1653 and 5138
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 _COMPRESSED = r"(\.(gz|bz2|xz|zst))?"  # files of these compressions have the type of what they contain
-_SUFFIX = re.compile(r"\w{1,20}")
+SUFFIX = re.compile(r"\w{1,20}")
 
 # The suffixes of pages of the manual: the section, in most systems followed by the name of a library
 _MANUAL = (
@@ -105,7 +105,7 @@ def all_of(conditions: Sequence[str | None]) -> str | None:
     return " AND ".join(f"({one})" for one in conditions if one is not None) or None
 
 
-WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
+WITHOUTSUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
 
 
 def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
     A suffix of a type is a type as well, such as `xlsx` of `sheet`. A name that begins with a dot is any suffix alone.
     """
     for one in types:
-        if one[:1] == "." and not _SUFFIX.fullmatch(one[1:]):
+        if one[:1] == "." and not SUFFIX.fullmatch(one[1:]):
             raise QueryError(f"{one:.20} is not the end of a file name.", "Use letters and digits, such as .py.")
         if one[:1] != "." and one not in TYPES and one not in _SUFFIXES:
             raise QueryError(f"There is no file type {one:.40}.", f"The types are {', '.join(TYPES)}.")
@@ -180,7 +180,7 @@ class FileConditions:
         if files.script is None:
             return []
         chunks = self._index.async_chunks
-        found = read_table(self._index, chunks.query().where(WITHOUT_SUFFIX).select(["path"]).with_row_id())
+        found = read_table(self._index, chunks.query().where(WITHOUTSUFFIX).select(["path"]).with_row_id())
         if not found.num_rows:
             return []
         # A condition on the text would read the texts of all chunks.

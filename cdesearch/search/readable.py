@@ -1,9 +1,12 @@
 """Make the lines of a passage readable: Markdown as text, and without lines that say nothing about the answer."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import PurePath
+from typing import Literal
 
 from cdesearch.store.schema import Chunk
 from cdesearch.words.characters import unescaped
@@ -34,6 +37,9 @@ _FIRST, _MOST = 0xF0000, 60_000  # characters that stand for them, which no text
 _LITERALS = re.compile(rf"[{chr(_FIRST)}-{chr(_FIRST + _MOST - 1)}]")
 _TARGET = r"\((?:<[^<>]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)"
 _TAGS = "a|abbr|b|big|center|cite|code|del|details|div|em|font|i|ins|kbd|mark|p|q|s|small|span|strong|su[bp]|summary|u"
+_WITHIN = r"[^`\n]*\n(?!\s*\n)[^`\n]*"  # two lines of a paragraph
+_CODE_OVER_LINES = re.compile(rf"(?<!`)(`{{1,2}})(?!`)({_WITHIN})(?<!`)\1(?!`)")
+_LINK_OVER_LINES = re.compile(rf"!?\[([^\[\]\n]*\n(?!\s*\n)[^\[\]\n]*)\]{_TARGET}")
 _MARKUP = (
     (re.compile(r"<!--(.{0,2000}?)-->|^\s*<!--\s*|^\s*-->\s*$"), r"\1"),
     (re.compile(r"%%\s*(\S.*?)\s*%%"), r"\1"),  # a comment of Obsidian
@@ -68,16 +74,28 @@ def lines_as_text(path: str, lines: Sequence[str]) -> list[str]:
     """
     if not is_marked_up(path):
         return [*lines]
+    texts: list[str] = []
+    for kind, group in groupby(zip(_kinds(lines), lines, strict=True), key=itemgetter(0)):
+        own = [line for _, line in group]
+        if kind == "prose":
+            own = [without_markup(line) for line in _without_spans("\n".join(own)).split("\n")]
+        texts += [""] * len(own) if kind == "fence" else own
+    return texts
+
+
+def _kinds(lines: Sequence[str]) -> Iterator[Literal["prose", "code", "fence"]]:
+    """Yield what each line of Markdown is."""
     fences = [found for line in lines if (found := _FENCE.fullmatch(line))]
     is_code = len(fences) % 2 == 1 and not any(fences[0].groups())  # the first line is already code
-    texts = []
     for line in lines:
-        if _FENCE.fullmatch(line):
-            is_code = not is_code
-            texts.append("")
-        else:
-            texts.append(line if is_code else without_markup(line))
-    return texts
+        is_fence = bool(_FENCE.fullmatch(line))
+        yield "fence" if is_fence else "code" if is_code else "prose"
+        is_code = is_code is not is_fence
+
+
+def _without_spans(text: str) -> str:
+    """Markdown without the marks of code and links that begin in one line and end in the next."""
+    return _LINK_OVER_LINES.sub(r"\1", _CODE_OVER_LINES.sub(r"\2", text))
 
 
 def headings_as_text(path: str, headings: Sequence[str]) -> list[str]:

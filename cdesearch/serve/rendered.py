@@ -19,31 +19,44 @@ ELEMENTS = frozenset(
     sub summary sup table tbody td th thead tr u ul""".split()  # noqa: SIM905 (a list would be a page)
 )
 ATTRIBUTES = {"a": {"href"}, "span": {"class"}, "ol": {"start"}, "td": {"colspan"}, "th": {"colspan"}}
+# The lexers of others take seconds for some texts of a few thousand characters, in which the server answers nobody.
+COLOURED = frozenset(
+    "bash c cpp css go java javascript json jsx kotlin php python ruby rust sql toml tsx typescript yaml".split()  # noqa: SIM905
+)
+MOST_COLOURED = 3_000  # characters
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
-_FENCE = re.compile(r"^ {0,3}(?:```+|~~~+)(.*)$", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
 
 
-def begin_in_code(chunks: Iterable[Chunk]) -> Iterator[bool]:
-    """Yield for each chunk of a Markdown document whether it begins within a block of code."""
-    is_code = False
+def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """Yield for each chunk of a Markdown document the fence of the block of code within which it begins, or ""."""
+    fence = ""
     for chunk in chunks:
-        fences = _FENCE.findall(chunk.body) if is_marked_up(chunk.path) else []
-        is_code = is_code and not (fences and fences[0].strip())  # a fence with a language opens a block
-        yield is_code
-        is_code = is_code is not bool(len(fences) % 2)
+        found = _FENCE.findall(chunk.body) if is_marked_up(chunk.path) else []
+        if found and found[0][1].strip():
+            fence = ""  # a fence with a language opens a block
+        yield fence
+        for mark, info in found:
+            if not fence and not (mark[0] == "`" and "`" in info):
+                fence = mark
+            elif fence and mark.startswith(fence) and not info.strip():
+                fence = ""
 
 
-def rendered(chunk: Chunk, *, begins_in_code: bool = False) -> dict[str, Any]:
-    """What shows a chunk: `html` of Markdown, or `code`, the HTML of each line; neither for plain text."""
+def rendered(chunk: Chunk, fence: str = "") -> dict[str, Any]:
+    """What shows a chunk: `html` of Markdown, or `code`, the HTML of each line; neither for plain text.
+
+    `fence` is that of the block of code within which a chunk of Markdown begins.
+    """
     if len(chunk.body) > MOST_CHARACTERS:
         return {}
     if is_marked_up(chunk.path):
-        return {"html": html_of(f"```\n{chunk.body}" if begins_in_code else chunk.body)}
+        return {"html": html_of(f"{fence}\n{chunk.body}" if fence else chunk.body)}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
 
@@ -62,10 +75,10 @@ def html_of(markdown: str) -> str:
 
 
 def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str] | None:
-    """The HTML of each line of code, with its tokens as spans; None for a text in no known language."""
+    """The HTML of each line of code, with its tokens as spans; None for a text that is in no language of COLOURED."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
-    from pygments.lexers import TextLexer, get_lexer_by_name, get_lexer_for_filename
+    from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
     from pygments.util import ClassNotFound
 
     options = {"stripnl": False, "ensurenl": False}
@@ -73,7 +86,7 @@ def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str
         lexer = get_lexer_by_name(language, **options) if language else get_lexer_for_filename(path, **options)
     except ClassNotFound:
         return None
-    if isinstance(lexer, TextLexer):
+    if lexer.aliases[0] not in COLOURED or len(text) > MOST_COLOURED:
         return None
     lines = str(highlight(f"{text}\n", lexer, HtmlFormatter(nowrap=True))).split("\n")  # lexers expect complete lines
     n_lines = text.count("\n") + 1

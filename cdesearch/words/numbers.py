@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import date
 
 from cdesearch.words.stems import folded
 
@@ -38,8 +39,8 @@ def number_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     An amount has one spelling: 1,428.00 is 1428. A date has one, too, and begins with its year and month. Every other
     number, such as a version or an address, begins with its first parts.
     """
-    if date := _date(run):
-        return (date,), (date[:7], date[:4])
+    if day := _date(run):
+        return (day,), (day[:7], day[:4])
     decimal = _DECIMAL.fullmatch(run)
     if whole := amount(run):
         return tuple(dict.fromkeys((whole, f"{decimal[1]}.{decimal[2]}") if decimal else (whole,))), ()
@@ -74,13 +75,15 @@ def named_dates(text: str) -> Iterator[str]:
         if before:
             day, month = before[1] or before[4], folded((before[2] or before[3]).lower())
             number = _MONTH_OF.get(month[:4]) or _MONTH_OF.get(month[:3])
-            if number and (date := _possible(year[0], number, day)):
-                yield date
+            if number and (found := _possible(year[0], number, day)):
+                yield found
 
 
 def _possible(year: str, month: int, day: str) -> str | None:
-    is_possible = 1 <= month <= 12 and 1 <= int(day) <= 31
-    return f"{year}-{month:02}-{int(day):02}" if is_possible else None
+    try:
+        return date(int(year), month, int(day)).isoformat()
+    except ValueError:
+        return None
 
 
 def hash_prefixes(word: str) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from cdesearch.words.characters import normal
+from cdesearch.words.numbers import named_dates
 from indexer.formats.encoding import without_surrogates
 from indexer.formats.format import Fields
 
@@ -15,6 +16,7 @@ MAX_FIELDS = 64  # values of one document
 NOTHING = ("", "")  # an empty value, which counts: repeated by reference, such values have no end either
 MAX_NAME, MAX_VALUE = 60, 500  # characters
 MAX_DEPTH = 3  # of objects and lists in each other
+LONGEST_DATE = 32  # characters: Sun, 17 May 2026 10:00:00 +0000
 MOST_NUMBERS = 16  # in a list; a longer one is a vector or a curve, and is left out
 
 _NO_NAME = re.compile(r"[^\w.-]+")
@@ -80,7 +82,8 @@ def as_date(text: str) -> str:
                 return date(int(match["year"]), int(match["month"]), int(match["day"])).isoformat()
             except ValueError:
                 return text
-    return text
+    named = list(named_dates(text)) if len(text) <= LONGEST_DATE else []
+    return named[0] if len(named) == 1 else text
 
 
 @lru_cache(maxsize=1000)  # of columns, which all records have

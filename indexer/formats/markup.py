@@ -77,7 +77,8 @@ class _Markup(Format):
                     yield without_headings(self._plain(line))
                 else:
                     level = self.levels.get(found[1], len(found[1]))
-                    yield f"{'#' * min(6, level)} {self._title(found[2])}{self._plain(line[found.end() :])}"
+                    rest = self._plain(line[found.end() :])  # of the line, which LaTeX may have
+                    yield f"{'#' * min(6, level)} {self._title(found[2])} {rest.lstrip()}".rstrip()
 
     def _block(self, line: str) -> tuple[re.Pattern[str], str | None, str] | None:
         """The end, the mark and the language of the block that begins with this line; None if none does."""

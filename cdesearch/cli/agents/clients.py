@@ -22,7 +22,7 @@ description: Search the user's indexed files, notes and documentation by meaning
 The MCP server `cdesearch` searches the index of the project, or the indexes of the list `cdesearch indexes`.
 
 - `search`: ask one specific question. Each passage has a location, a confidence and an age.
-- `read`: give it a location such as `docs/a.md:40-60`, and `context` for the lines around it.
+- `read`: its `path` may be a location such as `docs/a.md:40-60`; give it `context` for the lines around it.
 - `related`: passages of other files that are similar to a location.
 - `outline`: the headings or definitions of a file with their lines, or the contents of a folder.
 

@@ -10,7 +10,7 @@ from cdesearch.cli.hits.render import fields_as_json
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.readable import headings_as_text
-from cdesearch.serve.rendered import begin_in_code, rendered
+from cdesearch.serve.rendered import open_fences, rendered
 from cdesearch.serve.routes.parameters import IndexName, State
 from cdesearch.store.schema import Chunk
 
@@ -30,11 +30,11 @@ async def document(
     """A chunk with its neighbours in the document, or without `chunk` the start of the document."""
     served = state.indexes[index]
 
-    def read() -> tuple[Chunk, ...]:
-        return served.searcher.read(lambda newest: DocumentReader(newest).document(document_id))
+    def read() -> dict[str, Any]:
+        chunks = served.searcher.read(lambda newest: DocumentReader(newest).document(document_id))
+        return _part(chunks, chunk, around)
 
-    chunks = await state.admission.run(read)
-    return JSONResponse({**_part(chunks, chunk, around), "index": served.name})
+    return JSONResponse({**await state.admission.run(read), "index": served.name})
 
 
 def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[st
             f"The document has no chunk {marked:.80}.", "Search again, because an update may have replaced it."
         )
     first, end = max(0, position - around), position + around + 1
-    begin = [*islice(begin_in_code(chunks), end)]
+    begin = [*islice(open_fences(chunks), end)]
     return {
         "document": chunks[0].document_id,
         "path": chunks[0].path,
@@ -56,8 +56,8 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[st
         "n_chunks": len(chunks),
         "first": first,
         "chunks": [
-            {**_shown(chunk), **rendered(chunk, begins_in_code=is_code), "is_hit": chunk.id == marked}
-            for chunk, is_code in zip(chunks[first:end], begin[first:], strict=True)
+            {**_shown(chunk), **rendered(chunk, fence), "is_hit": chunk.id == marked}
+            for chunk, fence in zip(chunks[first:end], begin[first:], strict=True)
         ],
     }
 

@@ -15,7 +15,7 @@ export class Problem extends Error {
 /** Stores the token at the end of the page's address (`/#token=...`) for this tab, and removes it from the address. */
 export function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token === null) return;
+  if (token === null || !/^[\x21-\x7e]+$/.test(token)) return; // nothing else can be in a header
   sessionStorage.setItem(TOKEN, token);
   history.replaceState(history.state, "", location.pathname + location.search);
 }

@@ -49,6 +49,24 @@ def test_code_between_fences_stays_as_it_is_and_the_fences_go():
     assert passage(["~~~", code, "~~~"], "b") == [code]
 
 
+def test_marks_of_code_and_links_over_two_lines_are_left_out():
+    lines = [
+        "Write `update =",
+        "false` below `[query]` in [the",
+        "file](a.md).",
+        "```",
+        "x `y",
+        "z`",
+        "```",
+        "An `odd",
+        "",
+        "one`",
+    ]
+    assert lines_as_text("a.md", lines) == [
+        "Write update =", "false below [query] in the", "file.", "", "x `y", "z`", "", "An `odd", "", "one`"
+    ]  # fmt: skip
+
+
 def test_code_and_plain_text_are_shown_as_they_are():
     paths = ["a.md", "b.html", "c.docx.gz", "d.py", "e.txt", "f.csv"]
     assert [is_marked_up(path) for path in paths] == [True, True, True, False, False, False]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdesearch.serve.rendered import begin_in_code, coloured_lines, html_of, rendered
+from cdesearch.serve.rendered import coloured_lines, html_of, open_fences, rendered
 from cdesearch.store.schema import Chunk
 
 CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
@@ -57,6 +57,8 @@ def test_nothing_in_it_is_active(markdown):
         ("\n\n# a", "a.sh", ["", "", '<span class="c1"># a</span>']),
         ("a, b", "a.csv", None),
         ("a", "a.txt", None),
+        ("x = 1", "a.au3", None),
+        ("x = 1\n" * 1000, "a.py", None),
     ],
 )
 def test_each_line_of_code_is_coloured(text, path, expected):
@@ -66,8 +68,8 @@ def test_each_line_of_code_is_coloured(text, path, expected):
 
 
 def test_a_block_of_code_continues_in_the_next_chunks():
-    texts = ["a\n```\nb", "c", "d\n```\ne", "```sh\nf", "```sh\ng\n```", "h"]
+    texts = ["a\n````\nb", "c\n```\n~~~", "d\n````\ne", "```sh\nf", "```sh\ng\n```", "``` `h` ```\ni"]
     chunks = [replace(CHUNK, text=text) for text in texts]
-    assert list(begin_in_code(chunks)) == [False, True, True, False, False, False]
-    assert rendered(chunks[1], begins_in_code=True)["html"] == "<pre><code>c</code></pre>\n"
+    assert list(open_fences(chunks)) == ["", "````", "````", "", "", ""]
+    assert rendered(chunks[1], "````")["html"] == "<pre><code>c\n```\n~~~</code></pre>\n"
     assert rendered(replace(CHUNK, path="a.txt")) == {} == rendered(replace(CHUNK, text="a" * 100_000))
