@@ -16,7 +16,6 @@ MAX_FIELDS = 64  # values of one document
 NOTHING = ("", "")  # an empty value, which counts: repeated by reference, such values have no end either
 MAX_NAME, MAX_VALUE = 60, 500  # characters
 MAX_DEPTH = 3  # of objects and lists in each other
-LONGEST_DATE = 32  # characters: Sun, 17 May 2026 10:00:00 +0000
 MOST_NUMBERS = 16  # in a list; a longer one is a vector or a curve, and is left out
 
 _NO_NAME = re.compile(r"[^\w.-]+")
@@ -25,6 +24,11 @@ _DATES = (
     re.compile(rf"(?P<year>\d{{4}})([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}}){_TIME}"),
     re.compile(rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}}){_TIME}"),
     re.compile(r"D:(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[\d'Z+-]*"),  # of PDF
+)
+# Sun, 17 May 2026 10:00:00 +0000; May 17, 2026
+_WORD, _DAY = r"[^\W\d]{3,10}", r"\d{1,2}[^\s\d]{0,2}"
+_NAMED = re.compile(
+    rf"(?:[^\W\d]{{2,3}}\.?,? |[^\W\d]{{6,10}}, )?(?:{_DAY} {_WORD}\.?|{_WORD}\.? {_DAY}),? \d{{4}}{_TIME}"
 )
 
 
@@ -82,8 +86,7 @@ def as_date(text: str) -> str:
                 return date(int(match["year"]), int(match["month"]), int(match["day"])).isoformat()
             except ValueError:
                 return text
-    named = list(named_dates(text)) if len(text) <= LONGEST_DATE else []
-    return named[0] if len(named) == 1 else text
+    return next(named_dates(text), text) if _NAMED.fullmatch(text) else text
 
 
 @lru_cache(maxsize=1000)  # of columns, which all records have

@@ -81,3 +81,9 @@ def test_the_documents_of_several_indexes_are_counted_together(folder):
 def test_without_candidates_there_are_no_values():
     assert set(map(len, facets_of([]).values())) == {0}
     assert facets_of([Facts("a", None, ())]) == {"folder": [], "type": [], "year": [], "tag": []}
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-31", "2026-13-45", "soon"])
+def test_values_by_which_no_search_can_be_filtered_are_left_out(day):
+    facts = Facts.of("notes/a.c++", [f"date={day}"], None)
+    assert not any(facets_of([facts])[name] for name in ("year", "type"))
