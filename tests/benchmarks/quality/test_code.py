@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from benchmarks.quality.code import SYSTEMS, code, matching_files, measured, read_annotations, summarised
+from benchmarks.folders.questions import Passage
+from benchmarks.quality.code import SYSTEMS, code, matching_files, measured, read_annotations, recall_within, summarised
 from cdesearch.errors import InputError
 
 SECOND, THIRD, FIFTH = (1 / math.log2(rank + 1) for rank in (2, 3, 5))
@@ -51,6 +52,13 @@ def test_a_file_counts_once_at_its_rank_among_files_and_at_that_of_its_first_chu
     assert found["chunk"] == pytest.approx([100 * by_chunk, 100])
 
 
+def test_the_files_of_the_passages_within_a_budget_of_tokens_are_recalled():
+    passages = [Passage("a", "one two"), Passage("b", "three"), Passage("a", "four"), Passage("c", "five")]
+    relevant = [frozenset("ab"), frozenset("bc"), frozenset("d")]
+    found = recall_within(4, relevant, [passages] * 3, lambda text: len(text.split()))
+    assert found.tolist() == [100, 50, 0]
+
+
 def test_means_are_over_queries_then_over_repositories_beside_the_published_figures(given):
     reached = measured([frozenset("a")] * 4, ["a", "", "a", "a"])["file"]
     found, other = summarised(read_annotations(given["annotations"]), {"mine, by file": reached})
@@ -66,7 +74,8 @@ def test_repositories_are_measured_and_ripgrep_is_left_out_where_it_is_missing(g
     code(**given)
     (file,) = given["out"].glob("code-search-*.json")
     figures = {one["name"]: one["detail"] for one in json.loads(file.read_text())["figures"]}
-    names = [f"{name}, by {unit}" for name in SYSTEMS[:-1] for unit in ("file", "chunk")]
+    units = ("by file", "by chunk", "recall within 500 tokens", "recall within 2000 tokens")
+    names = [f"{name}, {unit}" for name in SYSTEMS[:-1] for unit in units]
     assert list(figures) == [*names, "other, published"]
     for system in ("text", "bm25"):
         means = figures[f"{system}, by file"]
