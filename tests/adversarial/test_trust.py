@@ -220,7 +220,8 @@ def test_an_index_of_somebody_else_contacts_its_server_only_after_trust(docs, se
     copy = shutil.copytree(docs, tmp_path / "cloned")
     server.requests.clear()
     monkeypatch.setenv(KEY, SECRET)
-    for arguments in (["query", "the cat"], ["eval"], ["index"]):
+    (tmp_path / "questions.jsonl").write_text('{"question": "cat", "answers": [{"path": "a.md", "phrase": "the cat"}]}')
+    for arguments in (["query", "the cat"], ["eval", "--questions", tmp_path / "questions.jsonl"], ["index"]):
         failed = cdesearch(*arguments, cwd=copy, code=2).stderr
         assert "a model at http://127.0.0.1" in failed and "to which texts and queries are sent" in failed
         assert "cdesearch trust" in failed

@@ -223,7 +223,9 @@ def test_the_other_commands_work_on_such_an_index(docs, server, tmp_path):
     assert (status["model"], status["model_name"]) == (server.url, "tiny")
     assert "is sound" in cdesearch("doctor", cwd=docs).stdout
     assert "URL" in cdesearch("models", cwd=docs).stdout
-    assert "vectors" in cdesearch("eval", cwd=docs).stdout
+    asked = {"question": "stone in the river", "answers": [{"path": "guide1.md", "phrase": "the river has stone"}]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(asked))
+    assert "vectors" in cdesearch("eval", "--questions", tmp_path / "questions.jsonl", cwd=docs).stdout
     cdesearch("index", "--refresh-context", cwd=docs)
     assert cdesearch("query", "the cat", cwd=docs).stdout
 

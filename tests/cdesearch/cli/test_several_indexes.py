@@ -121,7 +121,7 @@ def test_an_index_that_cannot_be_read_ends_the_query(folder, tmp_path):
     assert f"{own / 'space'}" in run.stderr and not run.stdout
 
 
-@pytest.mark.parametrize("command", [["ask", "moon"], ["tui"], ["eval", "--auto", "5"], ["status"], ["index"]])
+@pytest.mark.parametrize("command", [["ask", "moon"], ["tui"], ["eval", "--questions", "q"], ["status"], ["index"]])
 def test_a_command_for_one_index_refuses_two(folder, command):
     for two in (BOTH, ("--index=pets", "--index", "pets")):
         run = cdesearch(*command, *two, cwd=folder, code=2)
