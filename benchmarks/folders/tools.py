@@ -80,10 +80,8 @@ class Ripgrep:
         words = [word for word in re.findall(r"\w+", question.lower()) if word not in EVERY_STOP_WORD]
         patterns = [part for word in words for part in ("-e", word)]
         command = ["rg", "--count", "--ignore-case", "--word-regexp", "--search-zip", *patterns, "."]
-        lines = subprocess.run(
-            command, cwd=self._files, capture_output=True, text=True, check=False
-        ).stdout.splitlines()
-        counts = (line.rpartition(":") for line in lines)
+        run = subprocess.run(command, cwd=self._files, capture_output=True, text=True, check=False)
+        counts = (line.rpartition(":") for line in run.stdout.splitlines())
         return [path.removeprefix("./") for _, path in sorted((-int(count), path) for path, _, count in counts)]
 
 

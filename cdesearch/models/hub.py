@@ -26,7 +26,6 @@ FILES = [
     "*_Dense/model.safetensors",
     *(f"onnx/{graph}.onnx" for graph in ("first_stage", "second_stage", "cache")),
 ]
-NEEDS_HUB = extra_with_torch("hub")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -145,7 +144,7 @@ def _fetch(name: str) -> Path:
     except ImportError:
         raise ModelError(
             f"There is no folder {name} here, and downloading a model of that name needs huggingface_hub.",
-            f"{NEEDS_HUB} {_copy_remedy(name)}",
+            f"{extra_with_torch('hub')} {_copy_remedy(name)}",
         ) from None
     except Exception as error:  # huggingface_hub's errors, its HTTP library's and the system's share no public root
         if type(error).__name__ == "RepositoryNotFoundError":

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from cdesearch.errors import ModelError
-from cdesearch.models.hub import NEEDS_HUB
+from cdesearch.errors import ModelError, extra_with_torch
 from cdesearch.models.published_fields import DOWNLOAD_AGAIN
 from cdesearch.models.published_weights import on_meta_device, read_weights
 
@@ -25,7 +24,9 @@ def loading_from(folder: Path) -> Iterator[Any]:
         with _quiet_transformers() as transformers:
             yield transformers
     except ImportError:
-        raise ModelError(f"The model in {folder} needs transformers, which is not installed.", NEEDS_HUB) from None
+        raise ModelError(
+            f"The model in {folder} needs transformers, which is not installed.", extra_with_torch("hub")
+        ) from None
     except ModelError as error:
         begun = f"{folder} cannot be loaded: "  # as the errors of the readers of a folder begin already
         raise ModelError(begun + error.cause.removeprefix(begun), error.remedy) from None

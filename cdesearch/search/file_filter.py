@@ -105,7 +105,7 @@ def all_of(conditions: Sequence[str | None]) -> str | None:
     return " AND ".join(f"({one})" for one in conditions if one is not None) or None
 
 
-WITHOUTSUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
+WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
 
 
 def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ class FileConditions:
         if files.script is None:
             return []
         chunks = self._index.async_chunks
-        found = read_table(self._index, chunks.query().where(WITHOUTSUFFIX).select(["path"]).with_row_id())
+        found = read_table(self._index, chunks.query().where(WITHOUT_SUFFIX).select(["path"]).with_row_id())
         if not found.num_rows:
             return []
         # A condition on the text would read the texts of all chunks.

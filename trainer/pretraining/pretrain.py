@@ -10,8 +10,7 @@ from shlex import quote
 import torch
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.errors import InputError
-from cdesearch.models.hub import NEEDS_HUB
+from cdesearch.errors import InputError, extra_with_torch
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.reading import domain_files
@@ -49,7 +48,9 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
         raise InputError("Pretraining runs in one process.", "Leave torchrun out.")
     if not recipe.is_masked and find_spec("transformers") is None:
         kind = recipe.objective.kind
-        raise InputError(f"Pretraining of the kind {kind} needs transformers, which is not installed.", NEEDS_HUB)
+        raise InputError(
+            f"Pretraining of the kind {kind} needs transformers, which is not installed.", extra_with_torch("hub")
+        )
     out = recipe.run.out
     for name, model in (("start", recipe.model.start), ("head", recipe.model.head)):
         if model is not None and out.resolve() in (model.resolve(), *model.resolve().parents):
