@@ -17,8 +17,8 @@ from cdesearch.progress import Progress
 from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.index import Index
+from cdesearch.store.opening import hash_contents, open_regular
 from cdesearch.store.schema import document_schema
-from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Found, Ignored, Source, portable
 from indexer.files.walk import Selection, find_sources
 from indexer.formats.format import Columns

@@ -12,7 +12,7 @@ from cdesearch.search.readable import heading_of, is_answer, is_field, lines_as_
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.words.scripts import UNSPACED, without_article
-from cdesearch.words.word_forms import piece_spans, pieces, without_accents, word_stem
+from cdesearch.words.word_forms import TOKEN, folded, pieces, word_stem
 
 # Words that hardly show what a text is about. They are searched, but do not decide which passage is shown.
 _STOP_WORDS = frozenset(
@@ -25,7 +25,6 @@ _STOP_WORDS = frozenset(
 
 PASSAGE_LINES = 4  # that are shown of a chunk
 MAX_FOUND = 200  # words of a query in a line that are compared
-_TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +47,7 @@ def query_words(query: str) -> list[str]:
     found = re.findall(r"\w+", UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
     chosen = [word for word in words if word not in _STOP_WORDS] or words
-    return [*(word_stem(without_article(_folded(word))) for word in chosen), *pieces(lower)]
-
-
-def word_spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each word of a text that begins with one of the stems `words`."""
-    spans = [*piece_spans(text, [*words])]
-    spaced = UNSPACED.sub(lambda run: " " * len(run[0]), text)
-    stems = tuple(words)
-    tokens = _TOKEN.finditer(spaced)
-    spans += [token.span() for token in tokens if without_article(_folded(token[0])).startswith(stems)]
-    yield from sorted(spans)
+    return [*(word_stem(without_article(folded(word))) for word in chosen), *pieces(lower)]
 
 
 def best_position(text: str, words: Sequence[str], size: int) -> int:
@@ -66,7 +55,7 @@ def best_position(text: str, words: Sequence[str], size: int) -> int:
 
     It begins with the first of these words.
     """
-    tokens = ((token.start(), _folded(token[0])) for token in _TOKEN.finditer(text))
+    tokens = ((token.start(), folded(token[0])) for token in TOKEN.finditer(text))
     found = [(start + at, word) for start, token in tokens for word in words if (at := token.find(word)) >= 0]
     found = found[:MAX_FOUND]
 
@@ -215,18 +204,8 @@ def _passage(lines: Sequence[str], found: Sequence[frozenset[str]]) -> range:
 
 
 def _contained(text: str, words: Sequence[str]) -> frozenset[str]:
-    folded = _folded(text)
-    return frozenset(word for word in words if word in folded)
-
-
-def _folded(text: str) -> str:
-    """A text in lower case and without accents, with which full text compares words."""
-    lower = text.lower()
-    if lower.isascii():
-        return lower
-    lower = unicodedata.normalize("NFC", lower)  # in these scripts, other marks than accents belong to the letters
-    runs = zip(UNSPACED.split(lower), [*UNSPACED.findall(lower), ""], strict=True)
-    return unicodedata.normalize("NFC", "".join(without_accents(spaced) + run for spaced, run in runs))
+    contents = folded(text)
+    return frozenset(word for word in words if word in contents)
 
 
 def _numbered(chunk: Chunk, body: str, around: Surroundings) -> Iterator[Line]:

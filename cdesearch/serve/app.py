@@ -18,7 +18,7 @@ from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.messages import WholeBodies
 from cdesearch.serve.mcp.server import create_server
 from cdesearch.serve.problems import DESCRIBED, add_handlers
-from cdesearch.serve.routes import ask, documents, files, search, status
+from cdesearch.serve.routes import ask, documents, files, pictures, search, status
 from cdesearch.serve.routes.parameters import ServerState
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
@@ -27,13 +27,14 @@ from cdesearch.store.changes import is_updatable
 
 WEB = Path(__file__).parent / "web"
 PAGES = {"/": "index.html", "/api": "api.html"}
-MODULES = (search, ask, documents, files, status)
+MODULES = (search, ask, documents, pictures, files, status)
 
 
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
     """The application that serves `indexes`. The caller closes the indexes after the application has ended."""
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
+    drawing = Admission(settings.drawing, settings.waiting, settings.search_seconds)
     agents = create_server(indexes, admission)
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # Guard checks every request
     agents.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
@@ -44,6 +45,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
         async with agents.session_manager.run():
             yield
         admission.close()
+        drawing.close()
         watcher.close()
         runs.close()
 
@@ -56,7 +58,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
         lifespan=lifespan,
         responses=DESCRIBED,
     )
-    app.state.server = ServerState(indexes, admission, runs)
+    app.state.server = ServerState(indexes, admission, drawing, runs)
     add_handlers(app)
     for module in MODULES:
         app.include_router(module.router, prefix=API)

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 ELEMENTS = frozenset(
-    """a abbr b blockquote br code dd del details div dl dt em h4 h5 h6 hr i kbd li mark ol p pre s small span strong
-    sub summary sup table tbody td th thead tr u ul""".split()  # noqa: SIM905 (a list would be a page)
+    """a abbr b blockquote br code dd del details div dl dt em h4 h5 h6 hr i img kbd li mark ol p pre s small span
+    strong sub summary sup table tbody td th thead tr u ul""".split()  # noqa: SIM905 (a list would be a page)
 )
-ATTRIBUTES = {"a": {"href"}, "span": {"class"}, "ol": {"start"}, "td": {"colspan"}, "th": {"colspan"}}
+ATTRIBUTES = {"a": {"href"}, "span": {"class"}, "ol": {"start"}, "td": {"colspan"}, "th": {"colspan"},
+              "img": {"src", "alt", "width"}}  # fmt: skip
 # The lexers of others take seconds for some texts of a few thousand characters, in which the server answers nobody.
 COLOURED = frozenset(
     "bash c cpp css go java javascript json jsx kotlin php python ruby rust sql toml tsx typescript yaml".split()  # noqa: SIM905
@@ -31,6 +32,7 @@ _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[\s/\\]*[/\\]{2}|\s*[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # an image that is not in the folder
 
 
 def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
@@ -66,9 +68,9 @@ def html_of(markdown: str) -> str:
     import nh3
 
     def kept(_: str, name: str, value: str) -> str | None:
-        """A link to the web, because a path would lead to a page of the server; and the class of a token."""
-        is_kept = _WEB.match(value) if name == "href" else name != "class" or _TOKEN.fullmatch(value)
-        return value if is_kept else None
+        """A link to the web, as a path would lead to a page of the server; an image of the folder; a token's class."""
+        checks = {"href": _WEB.match, "src": _is_of_folder, "class": _TOKEN.fullmatch}
+        return value if name not in checks or checks[name](value) else None
 
     markdown = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
     return str(nh3.clean(_markdown().render(markdown), set(ELEMENTS), attributes=ATTRIBUTES, attribute_filter=kept))
@@ -111,5 +113,15 @@ def _markdown() -> "MarkdownIt":
         return str(parser.renderer.renderToken(tokens, at, options, env))  # type: ignore[attr-defined]
 
     rules["heading_open"] = rules["heading_close"] = heading
-    rules["image"] = lambda tokens, at, *_: escapeHtml(tokens[at].content)  # its description
+
+    def image(tokens: Any, at: int, *_: Any) -> str:
+        source, description = escapeHtml(tokens[at].attrs["src"]), escapeHtml(tokens[at].content)
+        return f'<img src="{source}" alt="{description}">' if _is_of_folder(source) else description
+
+    rules["image"] = image
     return parser
+
+
+def _is_of_folder(source: str) -> bool:
+    """Whether the address of an image is relative to its document; the page loads no image of the web."""
+    return not _ELSEWHERE.match(source)

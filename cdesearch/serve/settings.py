@@ -22,6 +22,7 @@ class ServeSettings:
     port: int = DEFAULT_PORT  # 0 selects a free port
     token: str | None = field(default=None, repr=False)  # if set, every request over TCP must contain it
     running: int = 4  # the maximum number of searches that run at the same time
+    drawing: int = 2  # the maximum number of pages and images that are drawn or read at the same time
     waiting: int = 64  # the maximum number of searches that wait; further ones are refused
     search_seconds: float = 30.0  # the time limit of a search
     watch: bool | None = False  # whether indexes are updated when their files change; None: those that a query updates

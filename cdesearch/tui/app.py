@@ -22,12 +22,13 @@ from cdesearch.cli.hits.opening import open_place
 from cdesearch.cli.hits.render import TAB, Shown, as_percentage, further, heading
 from cdesearch.errors import CdesearchError
 from cdesearch.search.documents import DocumentReader, surroundings_of
-from cdesearch.search.passage_lines import Line, best_line, query_words, shown_lines, word_spans
+from cdesearch.search.passage_lines import Line, best_line, query_words, shown_lines
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import counted, printable
+from cdesearch.words.word_forms import word_spans
 
 DELAY = 0.15  # seconds after the last key until the search starts
 GROUPS = 20  # of hits in the list

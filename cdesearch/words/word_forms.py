@@ -6,13 +6,14 @@ Texts in scripts without spaces are divided into pieces.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cdesearch.words.scripts import HIRAGANA, UNSPACED, grams, without_article
 
 SHINGLE = 5  # the number of words of a shingle
 STEM = 4  # the minimum number of letters that two forms of a word have in common
 
+TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 _DIGIT = re.compile(r"\d")
 
 
@@ -59,6 +60,26 @@ def piece_spans(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
         elif at not in covered and start is not None:
             yield start, at
             start = None
+
+
+def word_spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each word of a text that begins with one of the stems `words`."""
+    spans = [*piece_spans(text, [*words])]
+    spaced = UNSPACED.sub(lambda run: " " * len(run[0]), text)
+    stems = tuple(words)
+    tokens = TOKEN.finditer(spaced)
+    spans += [token.span() for token in tokens if without_article(folded(token[0])).startswith(stems)]
+    yield from sorted(spans)
+
+
+def folded(text: str) -> str:
+    """A text in lower case and without accents, with which full text compares words."""
+    lower = text.lower()
+    if lower.isascii():
+        return lower
+    lower = unicodedata.normalize("NFC", lower)  # in these scripts, other marks than accents belong to the letters
+    runs = zip(UNSPACED.split(lower), [*UNSPACED.findall(lower), ""], strict=True)
+    return unicodedata.normalize("NFC", "".join(without_accents(spaced) + run for spaced, run in runs))
 
 
 def without_accents(word: str) -> str:

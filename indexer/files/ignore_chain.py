@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.store.filesystem import folder_prefix
+from cdesearch.store.opening import open_regular
 from indexer.files.ignore import RuleSet, TooManyRulesError
-from indexer.files.opening import open_regular
 
 # In increasing order of precedence: .cdesearchignore can include what git does not track.
 KINDS = (".gitignore", ".ignore", ".cdesearchignore")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cdesearch.builders import UnreadFile
 from cdesearch.store.filesystem import relative_posix
+from cdesearch.store.opening import NOT_REGULAR, open_regular
 from cdesearch.terminal import counted
-from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.format import GeneratedError, UnreadableError, suffix_of
 from indexer.formats.registry import format_of
 from indexer.formats.unknown import check_text, rule_without_text

@@ -1,15 +1,8 @@
-"""How a worker reads files: limits on the time, memory and text of a file, and how it is kept within them."""
+"""How a worker reads files: limits on the time, memory and text of a file."""
 
-import ctypes
-import os
-import signal
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from indexer.formats.format import Columns, UnreadableError
-
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +44,3 @@ class Reading:
     max_file_bytes: int
     limits: Limits
     has_ocr: bool = False
-
-
-def bound_memory(limits: Limits) -> None:
-    """Limit the memory of this process to its present memory plus the limit. Only Linux can do this."""
-    present = data_bytes()
-    if present is not None:
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = present + limits.memory_bytes
-        if hard == resource.RLIM_INFINITY or wanted < hard:
-            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
-
-
-def data_bytes() -> int | None:
-    """Bytes of writable memory of this process, as RLIMIT_DATA counts them; None if the system does not report it."""
-    if sys.platform != "linux":
-        return None
-    try:
-        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("VmData:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
-
-
-def die_with(parent: int) -> None:
-    """End this process when its parent ends, however busy this process is. Only Linux guarantees that.
-
-    Elsewhere a worker ends when it next looks for a task.
-    """
-    if sys.platform != "linux":
-        return
-    try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    except (OSError, AttributeError):
-        return
-    if os.getppid() != parent:  # the parent ended before the call
-        os._exit(0)

@@ -19,18 +19,19 @@ import pyarrow as pa
 from tokenizers import Tokenizer
 
 from cdesearch.errors import CdesearchError
+from cdesearch.process_limits import bound_memory, data_bytes, die_with
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.file_account import NO_TEXT
+from cdesearch.store.opening import hash_contents, open_regular
 from cdesearch.store.schema import Chunk, chunk_to_row
 from cdesearch.words.detection import language_of
 from cdesearch.words.known import ENGLISH
 from indexer.documents.chunk import Chunker
-from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
 from indexer.formats.format import Document, GeneratedError, LeftOut, OpenFile, Parts, UnreadableError
 from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of, is_packed, read
-from indexer.workers.limits import Reading, bound_memory, data_bytes, die_with
+from indexer.workers.limits import Reading
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
 
 BATCH = 256  # chunks in one message
@@ -49,7 +50,7 @@ def main() -> None:
     send(answers, Message({"kind": "ready"}))
     reader = Reader(msgspec.convert(tasks.get().header, Reading), answers)
     bytes_at_start = data_bytes() or 0
-    bound_memory(reader.limits)
+    bound_memory(reader.limits.memory_bytes)
     send(answers, Message({"kind": "set"}))
     has_models = False
     while True:

@@ -12,9 +12,9 @@ from command import cdesearch_process
 from cdesearch.builders import UnreadFile
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
+from cdesearch.store.opening import _open_below, _open_then_check
 from indexer import plan as planning
 from indexer.build import build
-from indexer.files.opening import _open_below, _open_then_check
 from indexer.files.walk import Selection, find_sources
 from indexer.settings import Options
 

@@ -7,8 +7,9 @@ from built import make_index
 
 import cdesearch
 from cdesearch.cli.status import read_status
-from cdesearch.search.passage_lines import query_words, word_spans
+from cdesearch.search.passage_lines import query_words
 from cdesearch.store.index import Index
+from cdesearch.words.word_forms import word_spans
 
 # For each language: documents, and queries with the number of the document that contains their words
 CORPORA = {

@@ -10,8 +10,9 @@ from rich.text import Text
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
 from cdesearch.cli.pager import page
-from cdesearch.search.passage_lines import Line, best_position, count_words, query_words, word_spans
+from cdesearch.search.passage_lines import Line, best_position, count_words, query_words
 from cdesearch.terminal import open_console, printable
+from cdesearch.words.word_forms import word_spans
 
 # Colours that can be read on light and on dark terminals
 PLACE_STYLE, MATCH_STYLE, OTHER_STYLE = "magenta", "bold red", "dim"

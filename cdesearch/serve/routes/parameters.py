@@ -18,10 +18,11 @@ MAX_QUERY = 4_000  # characters
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The indexes of a running server, and what runs its searches and updates."""
+    """The indexes of a running server, and what runs its searches, makes its pictures and updates."""
 
     indexes: ServedIndexes
     admission: Admission
+    drawing: Admission
     updates: UpdateRuns
 
 

@@ -23,6 +23,12 @@ export function takeToken() {
 export const get = (path, parameters, signal) => request("GET", path, parameters, signal);
 export const post = (path, parameters) => request("POST", path, parameters);
 
+/** Returns the address of a picture within this page, as a request by the page itself has no token, and the headers. */
+export async function picture(path, parameters) {
+  const response = await responseOf("GET", path, parameters);
+  return [URL.createObjectURL(await response.blob()), response.headers];
+}
+
 /** Yields the name and the value of each server-sent event of a response. */
 export async function* events(path, parameters, signal) {
   const { body } = await responseOf("GET", path, parameters, signal);

@@ -5,8 +5,9 @@ import { announce, byId, counted, el, number } from "./dom.js";
 import { allIndexes, rootOf } from "./indexes.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
-import { nodesOf, withMarks } from "./rendered.js";
+import { nodesOf, withImages, withMarks } from "./rendered.js";
 import { href, inPage, onChange, state } from "./route.js";
+import { withPage } from "./sheet.js";
 import { wordsOf } from "./words.js";
 
 const AROUND = 3;
@@ -74,15 +75,16 @@ function page(part, root) {
       fieldsOf(hit),
       el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
         el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`))),
-    more("Show earlier passages", first, first > 0 && before < MAX_AROUND, () => {
-      before = Math.min(MAX_AROUND, before + STEP);
-      show({ keep: `chunk-${chunks[0].chunk}` });
-    }),
-    el("div", { class: "chunks" }, sections(part, chunks)),
-    more("Show later passages", left, left > 0 && after < MAX_AROUND, () => {
-      after = Math.min(MAX_AROUND, after + STEP);
-      show({ keep: `chunk-${chunks.at(-1).chunk}` });
-    }),
+    withPage(part, hit, el("div", {},
+      more("Show earlier passages", first, first > 0 && before < MAX_AROUND, () => {
+        before = Math.min(MAX_AROUND, before + STEP);
+        show({ keep: `chunk-${chunks[0].chunk}` });
+      }),
+      el("div", { class: "chunks" }, sections(part, chunks)),
+      more("Show later passages", left, left > 0 && after < MAX_AROUND, () => {
+        after = Math.min(MAX_AROUND, after + STEP);
+        show({ keep: `chunk-${chunks.at(-1).chunk}` });
+      }))),
   ];
 }
 
@@ -114,11 +116,11 @@ function section(chunk, part, trailBefore) {
   },
   trail && trail !== trailBefore ? el("h3", {}, trail) : null,
   chunk.is_hit ? el("p", { class: "tag" }, `Found${extent && ` · ${extent}`}`) : null,
-  body(chunk, isCode(part.path), words));
+  body(chunk, part, words));
 }
 
-function body(chunk, code, words) {
-  if (chunk.html) return withMarks(el("div", { class: "text prose" }, nodesOf(chunk.html)), words);
+function body(chunk, { path, index }, words) {
+  if (chunk.html) return withImages(withMarks(el("div", { class: "text prose" }, nodesOf(chunk.html)), words), path, index);
   const text = chunk.text.replace(/\n+$/, "");
   const lines = text.split("\n").map((line, i) => withMarks(
     el("div", {}, chunk.code ? nodesOf(`<code>${chunk.code[i]}</code>`) : line || " "), words));
@@ -127,11 +129,11 @@ function body(chunk, code, words) {
     line.className = "line";
     line.dataset.line = numberOf(chunk, i);
   }
-  return el("div", { class: `text${code || chunk.code ? " code" : ""}${isNumbered ? " numbered" : ""}` }, lines);
+  return el("div", { class: `text${isCode(path) || chunk.code ? " code" : ""}${isNumbered ? " numbered" : ""}` }, lines);
 }
 
 function arrive(part) {
-  const hit = document.querySelector("#view-document .is-hit");
+  const hit = document.querySelector("#view-document :is(.sheet, .is-hit)");
   if (!hit) {
     byId("document-title")?.focus({ preventScroll: true });
     scrollTo(0, 0);

@@ -5,6 +5,7 @@ import { sections } from "./document.js";
 import { byId, el } from "./dom.js";
 import { pathOf } from "./place.js";
 import { onChange, state } from "./route.js";
+import { withPage } from "./sheet.js";
 
 const AROUND = 2; // passages on each side
 const DELAY = 120; // milliseconds that the pointer rests on a hit
@@ -47,10 +48,10 @@ async function preview(link) {
     const part = await get(`documents/${path}`, asked);
     if (shown !== link.href) return;
     const box = byId("preview");
-    box.replaceChildren(el("h2", {}, pathOf(part.path)), ...sections(part, part.chunks));
+    const hit = part.chunks.find((chunk) => chunk.is_hit);
+    box.replaceChildren(el("h2", {}, pathOf(part.path)), withPage(part, hit, el("div", {}, sections(part, part.chunks))));
     box.hidden = false;
-    const hit = box.querySelector(".is-hit");
-    box.scrollTop = hit ? hit.offsetTop - box.clientHeight / 4 : 0;
+    box.scrollTop = (box.querySelector(".is-hit")?.offsetTop ?? 0) - box.clientHeight / 4;
   } catch {
     byId("preview").hidden = true; // opening the hit shows the error
   }

@@ -1,10 +1,33 @@
 // Show what rendered.py has made of a chunk: HTML that it has sanitised.
 
+import { picture } from "./api.js";
+import { el } from "./dom.js";
 import { spansOf } from "./words.js";
 
-/** Returns the nodes of sanitised HTML. Parsed so, a document runs no scripts and loads nothing. */
+/** Returns the nodes of sanitised HTML, with descriptions in place of images. Parsed so, it runs and loads nothing. */
 export function nodesOf(html) {
-  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes].map((node) => document.adoptNode(node));
+  const { body } = new DOMParser().parseFromString(html, "text/html");
+  for (const image of body.querySelectorAll("img")) {
+    const [src, width] = ["src", "width"].map((name) => image.getAttribute(name));
+    image.replaceWith(el("span", { "data-src": src, "data-width": width }, image.alt));
+  }
+  return [...body.childNodes].map((node) => document.adoptNode(node));
+}
+
+/** Puts the images of the folder in place of their descriptions in the text of the document at `path`. */
+export function withImages(element, path, index) {
+  for (const description of element.querySelectorAll("[data-src]")) show(description, path, index).catch(() => {});
+  return element;
+}
+
+async function show(description, path, index) {
+  const folder = new URL(path.split("/").map(encodeURIComponent).join("/"), "http://folder.invalid/");
+  const { origin, pathname } = new URL(description.dataset.src, folder);
+  if (origin !== folder.origin) return;
+  const [src] = await picture(`images${pathname}`, { index });
+  const image = el("img", { src, alt: description.textContent, width: description.dataset.width });
+  await image.decode(); // an image that is broken stays its description
+  description.replaceWith(image);
 }
 
 /** Puts a `mark` element around every form of one of the words in the texts of an element, and returns the element. */

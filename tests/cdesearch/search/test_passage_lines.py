@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from cdesearch.search.documents import Surroundings, surroundings_of
-from cdesearch.search.passage_lines import best_line, best_position, query_words, shown_lines, word_spans
+from cdesearch.search.passage_lines import best_line, best_position, query_words, shown_lines
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Hit
+from cdesearch.words.word_forms import word_spans
 
 FILE = [f"line {n}" if n % 7 else "" for n in range(1, 41)]  # lines 7, 14, ... are blank
 FILE[19] = "line 20 about the owl"

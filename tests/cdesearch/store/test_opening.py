@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from indexer.files.opening import RegularFile, open_regular
+from cdesearch.store.opening import RegularFile, open_regular
 
 
 def test_a_file_that_cannot_be_opened_is_closed_without_a_complaint(tmp_path, monkeypatch):
