@@ -23,10 +23,12 @@ export function takeToken() {
 export const get = (path, parameters, signal) => request("GET", path, parameters, signal);
 export const post = (path, parameters) => request("POST", path, parameters);
 
-/** Returns the address of a picture within this page, as a request by the page itself has no token, and the headers. */
-export async function picture(path, parameters) {
+/** Loads a picture into an image, as a request by the image itself would have no token. Returns the headers. */
+export async function loadPicture(image, path, parameters) {
   const response = await responseOf("GET", path, parameters);
-  return [URL.createObjectURL(await response.blob()), response.headers];
+  image.src = URL.createObjectURL(await response.blob());
+  await image.decode().finally(() => URL.revokeObjectURL(image.src));
+  return response.headers;
 }
 
 /** Yields the name and the value of each server-sent event of a response. */

@@ -133,7 +133,8 @@ function body(chunk, { path, index }, words) {
 }
 
 function arrive(part) {
-  const hit = document.querySelector("#view-document :is(.sheet, .is-hit)");
+  const found = document.querySelectorAll("#view-document :is(.sheet img, .is-hit)"); // one of them is shown
+  const hit = [...found].find((one) => one.offsetParent);
   if (!hit) {
     byId("document-title")?.focus({ preventScroll: true });
     scrollTo(0, 0);

@@ -1,6 +1,6 @@
 // Show what rendered.py has made of a chunk: HTML that it has sanitised.
 
-import { picture } from "./api.js";
+import { loadPicture } from "./api.js";
 import { el } from "./dom.js";
 import { spansOf } from "./words.js";
 
@@ -24,9 +24,8 @@ async function show(description, path, index) {
   const folder = new URL(path.split("/").map(encodeURIComponent).join("/"), "http://folder.invalid/");
   const { origin, pathname } = new URL(description.dataset.src, folder);
   if (origin !== folder.origin) return;
-  const [src] = await picture(`images${pathname}`, { index });
-  const image = el("img", { src, alt: description.textContent, width: description.dataset.width });
-  await image.decode(); // an image that is broken stays its description
+  const image = el("img", { alt: description.textContent, width: description.dataset.width });
+  await loadPicture(image, `images${pathname}`, { index });
   description.replaceWith(image);
 }
 

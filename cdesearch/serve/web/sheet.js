@@ -1,6 +1,6 @@
 // The page of a PDF as a picture with the words of the query marked, and the text of its passages one click away.
 
-import { picture } from "./api.js";
+import { loadPicture } from "./api.js";
 import { el, number } from "./dom.js";
 import { state } from "./route.js";
 
@@ -9,50 +9,59 @@ const [LEAST, STEP, MOST] = [1000, 200, 2000]; // pixels; a few widths, so that 
 
 let prefersText = false;
 
-/** Returns an element with `text`, the passages of a document around a hit, or with the page of the hit in a PDF. */
+/** Returns `text`, the passages of a document around a hit, or for a PDF an element that shows the page of the hit. */
 export function withPage(part, hit, text) {
   if (!/\.pdf$/i.test(part.path) || !hit?.page) return text;
-  let shown = hit.page;
-  let count = 0;
-  const button = (onclick, label) => el("button", { type: "button", class: "small", onclick }, label);
-  const place = el("span", { class: "note", role: "status" });
-  const turns = [[-1, "← Previous page"], [1, "Next page →"]].map(([by, label]) => button(() => turn(by), label));
-  const image = el("img", {});
-  const swap = button(() => {
+  let page = hit.page;
+  let count = page; // until the first picture says how many pages there are
+  let image = imageOf();
+  const button = (attributes, ...label) => el("button", { type: "button", class: "small", ...attributes }, label);
+  const back = button({ "aria-label": "Previous page", onclick: () => turn(-1) }, "←");
+  const forth = button({ "aria-label": "Next page", onclick: () => turn(1) }, "→");
+  const place = el("span", { class: "note", role: "status" }, `Page ${number(page)}`);
+  const turns = el("div", {}, back, place, forth);
+  const swap = button({ onclick: () => {
     prefersText = !prefersText;
     show();
-  });
-  const sheet = el("div", { class: "sheet", tabindex: "-1" }, el("div", { class: "pages" }, turns[0], place, turns[1], swap), image);
+    if (prefersText) text.querySelector(".is-hit")?.scrollIntoView({ block: "nearest" });
+  } });
+  const sheet = el("div", { class: "sheet" }, el("div", { class: "pages" }, turns, swap), image);
   const box = el("div", {}, sheet, text);
   show();
   setTimeout(load, DELAY);
   return box;
 
+  function imageOf() {
+    return el("img", { alt: `Page ${number(page)} of ${part.path}`, tabindex: "-1" });
+  }
+
   function show() {
     text.hidden = !prefersText;
-    image.hidden = place.hidden = turns[0].hidden = turns[1].hidden = prefersText;
+    image.hidden = turns.hidden = prefersText;
     swap.textContent = prefersText ? "Show the page" : "Show the text";
   }
 
   function turn(by) {
-    shown += by;
+    const next = page + by;
+    if (next < 1 || next > count) return;
+    page = next;
     load();
   }
 
   async function load() {
     if (!box.isConnected) return;
-    const page = shown;
-    place.textContent = `Page ${number(page)}${count ? ` of ${number(count)}` : ""}`;
-    [turns[0].disabled, turns[1].disabled] = [page === 1, page === count];
-    const pixels = STEP * Math.ceil((sheet.clientWidth * devicePixelRatio) / STEP);
-    const asked = { page, q: state.q, index: part.index, width: Math.min(MOST, Math.max(LEAST, pixels)) };
+    const [asked, fresh] = [page, imageOf()];
+    const width = Math.min(MOST, Math.max(LEAST, STEP * Math.ceil((sheet.clientWidth * devicePixelRatio) / STEP)));
+    const path = `pages/${part.path.split("/").map(encodeURIComponent).join("/")}`;
     try {
-      const [src, headers] = await picture(`pages/${part.path.split("/").map(encodeURIComponent).join("/")}`, asked);
-      if (page !== shown) return;
-      count = Number(headers.get("Page-Count")) || count;
-      Object.assign(image, { src, alt: `Page ${page} of ${part.path}` });
-      await image.decode();
-      turns[1].disabled = page === count;
+      const headers = await loadPicture(fresh, path, { page, width, q: state.q, index: part.index });
+      if (asked !== page) return;
+      count = Number(headers.get("Page-Count"));
+      place.textContent = `Page ${number(page)} of ${number(count)}`;
+      [back.ariaDisabled, forth.ariaDisabled] = [page === 1, page === count]; // they keep the focus
+      image.replaceWith(fresh);
+      image = fresh;
+      show();
     } catch {
       sheet.hidden = true; // the file is gone, has changed, or cannot be drawn; the index has its text
       text.hidden = false;
