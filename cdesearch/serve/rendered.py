@@ -32,7 +32,8 @@ _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"[\s/\\]*[/\\]{2}|\s*[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # an image that is not in the folder
+_ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # an image that is not in the folder
+_BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
 
 def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
@@ -124,4 +125,4 @@ def _markdown() -> "MarkdownIt":
 
 def _is_of_folder(source: str) -> bool:
     """Whether the address of an image is relative to its document; the page loads no image of the web."""
-    return not _ELSEWHERE.match(source)
+    return not _ELSEWHERE.match(_BLANK.sub("", source))

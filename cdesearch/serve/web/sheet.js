@@ -59,9 +59,11 @@ export function withPage(part, hit, text) {
       count = Number(headers.get("Page-Count"));
       place.textContent = `Page ${number(page)} of ${number(count)}`;
       [back.ariaDisabled, forth.ariaDisabled] = [page === 1, page === count]; // they keep the focus
+      const hasFocus = document.activeElement === image;
       image.replaceWith(fresh);
       image = fresh;
       show();
+      if (hasFocus) image.focus({ preventScroll: true });
     } catch {
       sheet.hidden = true; // the file is gone, has changed, or cannot be drawn; the index has its text
       text.hidden = false;

@@ -3,6 +3,8 @@ import time
 
 import pytest
 from browser import DESK
+from pdf_pages import Line, pdf_of
+from PIL import Image
 from running_server import running_server
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
@@ -322,6 +324,47 @@ def serious(browser, axe, rules, view):
     return [
         (view, one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
     ]
+
+
+@pytest.mark.slow
+def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tmp_path):
+    pages = [[Line(60, 700, "Drain the gearbox oil while it is warm.")], [Line(60, 700, "Bolt the tower.")]]
+    image = "![the hull](../hull.png) ![the sail](https://example.org/sail.png)"
+    root = write_pages(tmp_path / "own", {"docs/ship.md": f"# Ship\n\nThe ship has a hull. {image}"})
+    (root / "turbine.pdf").write_bytes(pdf_of(pages, title="Turbine"))
+    Image.new("RGB", (30, 20), "teal").save(root / "hull.png")
+    cdesearch.build(root).close()
+    own, token = browser.url, "a-token-of-sixteen-or-more"
+    width = "return document.querySelector(arguments[0])?.naturalWidth ?? 0"
+    with running_server([root], ServeSettings(token=token)) as server:
+        try:
+            browser.url = server.url
+            browser.appear((1440, 900))
+            browser.open(f"/?q=gearbox+oil#token={token}")
+            browser.wait(lambda: browser.script(width, "#preview .sheet img") >= 1000)
+            assert not browser.every("#preview .chunk") and serious(browser, axe, None, "page") == []
+            browser.picture("page-light")
+            browser.every(".hit .open")[0].click()
+            picture = "#view-document .sheet img"
+            browser.wait(lambda: browser.script(width, picture) and browser.focused().accessible_name)
+            assert browser.focused().accessible_name == "Page 1 of turbine.pdf"
+            browser.one("#view-document [aria-label='Next page']").click()
+            browser.wait(lambda: browser.text("#view-document .pages .note") == "Page 2 of 2")
+            browser.every("#view-document .pages button")[-1].click()
+            assert "gearbox" in browser.text("#view-document .is-hit") and not browser.every(picture)
+            browser.every("#view-document .pages button")[-1].click()
+            (root / "turbine.pdf").write_bytes(pdf_of(pages[:1]))
+            browser.driver.refresh()
+            browser.one("#view-document .is-hit mark")  # the text of the file as it was
+            assert not browser.every(".sheet, .problem")
+            browser.open("/?q=hull+of+the+ship")
+            browser.wait(lambda: browser.script(width, "#preview .prose img") == 30)
+            assert browser.one("#preview .prose img").accessible_name == "the hull"
+            assert "the sail" in browser.text("#preview .prose")
+            assert all(url.startswith((f"{server.url}/", f"{own}/", "data:", "blob:")) for url in browser.requests())
+        finally:
+            browser.url = own
+            browser.open()
 
 
 def test_no_request_leaves_the_server(browser):
