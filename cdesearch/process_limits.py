@@ -47,3 +47,11 @@ def die_with(parent: int) -> None:
         return
     if os.getppid() != parent:  # the parent ended before the call
         os._exit(0)
+
+
+def write_no_core_file() -> None:
+    """Let a crash of this process leave no file behind."""
+    if os.name == "posix":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

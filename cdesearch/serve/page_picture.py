@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from cdesearch.process_limits import bound_memory, die_with
+from cdesearch.process_limits import bound_memory, die_with, write_no_core_file
 from cdesearch.words.word_forms import word_spans
 
 MEMORY_BYTES = 600_000_000  # in addition to what this process needs before it reads the file
@@ -28,6 +28,7 @@ END_OF_LINE = (0x02, 0xFFFE)  # what pdfium writes for a hyphen in a word that g
 def main() -> None:
     """Answer one request."""
     die_with(int(sys.argv[1]))
+    write_no_core_file()
     asked = json.loads(sys.stdin.buffer.readline())
     import pypdfium2
 

@@ -4,7 +4,7 @@ Markdown may contain HTML, so what it becomes is sanitised: only the elements an
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,7 @@ def html_of(markdown: str) -> str:
 
     def kept(_: str, name: str, value: str) -> str | None:
         """A link to the web, as a path would lead to a page of the server; an image of the folder; a token's class."""
+        checks: dict[str, Callable[[str], object]]
         checks = {"href": _WEB.match, "src": _is_of_folder, "class": _TOKEN.fullmatch}
         return value if name not in checks or checks[name](value) else None
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tokenizers import Tokenizer
 
 from cdesearch.errors import CdesearchError
-from cdesearch.process_limits import bound_memory, data_bytes, die_with
+from cdesearch.process_limits import bound_memory, data_bytes, die_with, write_no_core_file
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.file_account import NO_TEXT
 from cdesearch.store.opening import hash_contents, open_regular
@@ -68,10 +68,7 @@ def _answers() -> BinaryIO:
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
-    if os.name == "posix":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    write_no_core_file()
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 (for the whole process)
     return answers
 
