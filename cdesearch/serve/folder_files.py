@@ -48,10 +48,11 @@ def read_pdf(index: Index, path: str) -> tuple[bytes, str]:
     return contents, record.file_hash
 
 
-def draw_page(pdf: bytes, page: int, width: int, words: Sequence[str]) -> tuple[bytes, int]:
-    """A page of a PDF as a PNG of a width in pixels, with the stems `words` marked, and the number of pages.
+def draw_page(pdf: bytes, page: int, width: int, words: Sequence[str]) -> tuple[bytes, int, int]:
+    """A page of a PDF as a PNG of a width in pixels, with the stems `words` marked.
 
-    Another process draws it, because a hostile file can make that process crash. Raises NotIndexedError if it fails.
+    Returns also the number of pages, and the height of the middle mark in percent from the top. Another process draws,
+    because a hostile file can make it crash. Raises NotIndexedError if it fails.
     """
     asked = json.dumps({"page": page, "width": width, "words": words}).encode()
     try:
@@ -64,10 +65,11 @@ def draw_page(pdf: bytes, page: int, width: int, words: Sequence[str]) -> tuple[
             timeout=SECONDS,
             check=True,
         )
-    except (OSError, subprocess.SubprocessError):
+        numbers, _, picture = drawn.stdout.partition(b"\n")
+        count, middle = map(int, numbers.split())
+    except (OSError, ValueError, subprocess.SubprocessError):
         raise NotIndexedError(f"Page {page} cannot be drawn.", "Read its text instead.") from None
-    count, _, picture = drawn.stdout.partition(b"\n")
-    return picture, int(count)
+    return picture, count, middle
 
 
 def _record_of(index: Index, path: str) -> FileRecord:

@@ -1,8 +1,8 @@
 """A process that draws one page of a PDF, which may be hostile: `python -m cdesearch.serve.page_picture PARENT`.
 
 A line of JSON arrives on stdin, with the number of the page, the width and the stems to mark, and then the PDF. The
-number of pages is written to stdout, in a line of its own, and then the picture as a PNG. Without one, the exit code is
-not 0.
+number of pages and the height of the middle mark in percent from the top, 0 without marks, are written to stdout, in a
+line of their own, and then the picture as a PNG. Without one, the exit code is not 0.
 """
 
 import json
@@ -36,12 +36,14 @@ def main() -> None:
     pdf = pypdfium2.PdfDocument(sys.stdin.buffer.read())
     pdf.init_forms()
     page = pdf[asked["page"] - 1]
-    for edges in islice(_places(page, asked["words"]), MAX_MARKS):
+    places = [*islice(_places(page, asked["words"]), MAX_MARKS)]
+    for edges in places:
         _mark(page, edges)
     width, height = page.get_size()
     scale = min(asked["width"] / width, (MAX_PIXELS / (width * height)) ** 0.5)
     picture = _png(page.render(scale=scale, rev_byteorder=True))
-    sys.stdout.buffer.write(b"%d\n" % len(pdf) + picture)
+    heights = sorted(_height(page, edges) for edges in places) or [0]
+    sys.stdout.buffer.write(b"%d %d\n" % (len(pdf), heights[len(heights) // 2]) + picture)
 
 
 def _places(page: Any, words: Sequence[str]) -> Iterator[tuple[float, float, float, float]]:
@@ -67,6 +69,18 @@ def _mark(page: Any, edges: tuple[float, float, float, float]) -> None:
     raw.FPDFPath_SetDrawMode(mark, raw.FPDF_FILLMODE_WINDING, False)
     raw.FPDFPageObj_SetBlendMode(mark, b"Multiply")
     raw.FPDFPage_InsertObject(page.raw, mark)
+
+
+def _height(page: Any, edges: tuple[float, float, float, float]) -> int:
+    """Where the middle of a word is on a page as it is shown, which may be turned, in percent from the top."""
+    from ctypes import byref, c_int
+
+    from pypdfium2 import raw
+
+    left, bottom, right, top = edges
+    x, y = c_int(), c_int()
+    raw.FPDF_PageToDevice(page.raw, 0, 0, 100, 100, 0, (left + right) / 2, (bottom + top) / 2, byref(x), byref(y))
+    return int(y.value)
 
 
 def _png(bitmap: Any) -> bytes:

@@ -42,8 +42,8 @@ async def page(
 ) -> Response:
     """A page of a PDF as a PNG, on which the words of the query `q` are marked.
 
-    The header `Page-Count` has the number of pages. There is no picture if the file is encrypted, in an archive, or has
-    changed since it was indexed.
+    The header `Page-Count` has the number of pages, and `Middle-Mark` the place of the middle mark in percent from the
+    top. There is no picture if the file is encrypted, in an archive, or has changed since it was indexed.
     """
     served = state.indexes[index]
     words = query_words(q)
@@ -53,8 +53,9 @@ async def page(
         headers = _kept(text_hash(f"{contents_hash} {page} {width} {words}"))
         if _is_known(request, headers):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)
-        picture, count = draw_page(pdf, page, width, words)
-        return Response(picture, headers=headers | {"Page-Count": str(count)}, media_type="image/png")
+        picture, count, middle = draw_page(pdf, page, width, words)
+        headers |= {"Page-Count": str(count), "Middle-Mark": str(middle)}
+        return Response(picture, headers=headers, media_type="image/png")
 
     return await state.drawing.run(drawn)
 

@@ -48,6 +48,13 @@ export function withPage(part, hit, text) {
     load();
   }
 
+  /** Scrolls down to a part of the picture, unless it is in sight. */
+  function reveal(part) {
+    const { top, height } = image.getBoundingClientRect();
+    const below = top + part * height - innerHeight * 0.85;
+    if (below > 0) (box.closest(".preview") ?? document.documentElement).scrollTop += below + innerHeight * 0.3;
+  }
+
   async function load() {
     if (!box.isConnected) return;
     const [asked, fresh] = [page, imageOf()];
@@ -59,11 +66,12 @@ export function withPage(part, hit, text) {
       count = Number(headers.get("Page-Count"));
       place.textContent = `Page ${number(page)} of ${number(count)}`;
       [back.ariaDisabled, forth.ariaDisabled] = [page === 1, page === count]; // they keep the focus
-      const hasFocus = document.activeElement === image;
+      const [isFirst, hasFocus] = [!image.src, document.activeElement === image];
       image.replaceWith(fresh);
       image = fresh;
       show();
       if (hasFocus) image.focus({ preventScroll: true });
+      if (isFirst && !prefersText) reveal(Number(headers.get("Middle-Mark")) / 100);
     } catch {
       sheet.hidden = true; // the file is gone, has changed, or cannot be drawn; the index has its text
       text.hidden = false;

@@ -73,6 +73,7 @@ def test_a_page_is_a_picture_with_the_words_of_the_query_marked(folder, name, co
     yellow = ImageChops.subtract(picture.getchannel("R"), picture.getchannel("B"))
     marks = yellow.point(lambda value: 255 * (value > 120)).getbbox()
     assert all(abs(found - expected) <= 2 for found, expected in zip(marks, box, strict=True)), marks
+    assert abs(int(response.headers["middle-mark"]) - 100 * (box[1] + box[3]) / 2 / size[1]) <= 1
     known = {"If-None-Match": response.headers["etag"]}
     assert folder.get(f"pages/{name}", params=asked, headers=known).status_code == 304
     assert folder.get(f"pages/{name}", params={**asked, "q": "hum"}, headers=known).status_code == 200
@@ -115,6 +116,6 @@ def test_a_file_that_cannot_be_drawn_ends_only_the_process_that_draws(monkeypatc
 
 @pytest.mark.parametrize("paper", [b"[0 0 1e9 1e9]", b"[0 0 0 0]", b"[0 0 1 99999]", b"[0 0 9999 1]"])
 def test_paper_of_any_size_has_a_limited_number_of_pixels(paper):
-    picture, _ = folder_files.draw_page(PLAIN.replace(b"[0 0 600 800]", paper.ljust(13)), 1, 2000, ["turb"])
+    picture, *_ = folder_files.draw_page(PLAIN.replace(b"[0 0 600 800]", paper.ljust(13)), 1, 2000, ["turb"])
     width, height = Image.open(io.BytesIO(picture)).size
     assert width * height < 10_000_000
