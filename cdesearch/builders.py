@@ -90,6 +90,9 @@ class Builder(Protocol):
     def changes(self, index: "Index") -> dict[str, int]:
         """How many files are `new`, `modified` and `deleted` since the last run."""
 
+    def quiet(self, index: "Index") -> "Callable[[], bool] | None":
+        """A function that returns whether no file has changed since this call; None if the system may not report it."""
+
     def quick(
         self,
         index: "Index",

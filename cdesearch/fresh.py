@@ -1,6 +1,7 @@
 """Take changes of files into an index while it is searched: small ones before the answer, larger ones afterwards.
 
-The files are checked in a thread while the model loads or a search runs, and at most once in AGAIN_SECONDS.
+The files are checked in a thread while the model loads or a search runs, and at most once in AGAIN_SECONDS. From its
+second check on, a process looks at them only after the system has reported a change, if it reports all changes.
 """
 
 import time
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SECONDS = 0.5  # in which the files of an index must have been checked
 AGAIN_SECONDS = 0.3
+WHOLE_SECONDS = 600.0  # until the files are looked at although no change was reported: the system may lose one
 UNCHECKED = (
     "This answer may lack changes of files, because there was no time to check them all. `cdesearch watch` keeps a"
     " large index up to date."
@@ -42,13 +44,25 @@ class Check:
         self._begun = float("-inf")  # on the clock of time.monotonic
         self._found: Future[bool] | None = None  # whether the index is behind; None if `end` has read it
         self._line: str | None = None  # about what the index lacked after the last check
+        self._looked = float("-inf")  # when the files were looked at
+        self._is_quiet: Callable[[], bool] | None = None  # whether no change was reported since then
 
     def begin(self, index: Index) -> None:
         """Begin to check the files in a thread, unless that has just been done or has not ended yet."""
         with self._lock:
             if self._found is None and time.monotonic() > self._begun + AGAIN_SECONDS:
                 self._begun = time.monotonic()
-                self._found = _in_thread(lambda: is_updatable(index) and may_be_behind(index))
+                self._found = _in_thread(lambda: self._is_behind(index))
+
+    def _is_behind(self, index: Index) -> bool:
+        if not is_updatable(index):
+            return False
+        is_first, is_recent = self._looked == float("-inf"), time.monotonic() < self._looked + WHOLE_SECONDS
+        if self._is_quiet is not None and self._line is None and is_recent and self._is_quiet():
+            return False
+        self._looked = time.monotonic()
+        self._is_quiet = None if is_first else BUILDER.quiet(index)
+        return may_be_behind(index)
 
     def end(self, searcher: "Searcher") -> str | None:
         """Update the index if the check has found changes, and return a line about what it still lacks, if anything.

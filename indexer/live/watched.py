@@ -5,11 +5,12 @@ import math
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
+from cdesearch.store.index import Index
 from cdesearch.store.layout import MARKER
 from cdesearch.store.manifest import Globs
 from indexer.files.walk import INDEX_FOLDER, NO_GLOBS, concerns_walk
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
+EVENT_MS = 10  # until the event of a change that was made before is taken for received
 QUIET_MS = 150  # without another event, before changes are reported
 MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written all the time
 # Many changes at once come from one operation, such as a checkout, which may pause for longer.
@@ -161,6 +163,38 @@ class Watched:
         except OSError:
             return None
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def quiet(index: Index) -> Callable[[], bool] | None:
+    """A function that returns whether no file of an index has changed since this call, until it returns False.
+
+    None if the index has other sources than folders, or if the system does not report all changes.
+    """
+    if any(not source.is_dir() or _is_silent(source) for source in index.sources):
+        return None
+    notify, problem = notifications(index.sources)
+    if notify is None or problem is not None:
+        return None
+    identities = [_inode(source) for source in index.sources]
+
+    def is_quiet() -> bool:
+        try:
+            found = notify.watch(1, 1, EVENT_MS, Event())
+        except RuntimeError:  # a name that is not UTF-8
+            return False
+        changed = [] if isinstance(found, str) else found
+        is_same = [_inode(source) for source in index.sources] == identities  # an unmount is not an event
+        return is_same and all(INDEX_FOLDER in Path(path).parts for _, path in changed)
+
+    return is_quiet
+
+
+def _inode(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_silent(folder: Path) -> bool:

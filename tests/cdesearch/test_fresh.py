@@ -12,6 +12,7 @@ from cdesearch.fresh import Check, UpToDate
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import Searcher
 from cdesearch.search.together import Together
+from cdesearch.store.changes import may_be_behind
 from cdesearch.store.index import Index
 
 XYLOPHONE = SearchRequest("xylophone", 1, "text")
@@ -45,6 +46,21 @@ def test_each_answer_has_the_small_changes(docs, searcher, monkeypatch):
     assert paths(service.search(SearchRequest("xylophone", 1, "text", filter="status=open"))) == ["new.md"]
     with pytest.raises(NotIndexedError):
         service.search(SearchRequest("xylophone", 1, "text", filter="colour=red"))
+
+
+def test_files_are_looked_at_again_only_after_the_system_has_reported_a_change(docs, searcher, monkeypatch):
+    looked = []
+    monkeypatch.setattr(fresh, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(fresh, "may_be_behind", lambda index: looked.append(index) or may_be_behind(index))
+    service = UpToDate(searcher, [(searcher, Check())])
+    for _ in range(5):
+        assert not service.search(XYLOPHONE).hits
+    assert len(looked) == 2
+    (docs / "new.md").write_text("xylophone")
+    deadline = time.monotonic() + 10
+    while not service.search(XYLOPHONE).hits:
+        assert time.monotonic() < deadline
+    assert len(looked) == 3
 
 
 def test_a_check_that_takes_long_delays_no_answer(docs, searcher, monkeypatch):
