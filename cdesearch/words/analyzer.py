@@ -11,8 +11,9 @@ splits the result at spaces, and compares the pieces as they are.
 | `cancel\\_shipment`, `can**cel**` | those of `cancel_shipment`; also those of `cancel` |
 | `os.path.join`, `a@b.org` | the whole, each name, and its parts |
 | `1,428.00`, `1 428` | `1428` |
-| `2024-05-17`, `17.05.2024`, `May 17, 2024` | `2024-05-17`, `2024-05`, `2024` |
+| `2024-05-17`, `17.05.2024`, `05/17/2024`, `20240517`, `May 17, 2024` | `2024-05-17`, `2024-05`, `2024` |
 | `10.31.7.204`, `v2.10.3` | the whole, and its beginnings `10.31.7`, `10.31` |
+| `log4j-2.17.1.jar` | those of a name, and those of the number `2.17.1` |
 | `550e8400e29b41d4` | the hash, and its beginnings from 7 characters |
 | `DE89 3704 0044 0532 0130 00` | `de89370400440532013000`, and its groups |
 | `résumé` | with and without accents |
@@ -32,7 +33,17 @@ from itertools import pairwise
 
 from cdesearch.words.characters import unescaped
 from cdesearch.words.known import ENGLISH
-from cdesearch.words.numbers import ACCOUNT, GROUPS, PHONE, TIMESTAMP, amount, hash_prefixes, named_dates, number_words
+from cdesearch.words.numbers import (
+    ACCOUNT,
+    GROUPS,
+    PHONE,
+    TIMESTAMP,
+    amount,
+    days_of,
+    hash_prefixes,
+    named_dates,
+    number_words,
+)
 from cdesearch.words.scripts import (
     ARABIC,
     HANGUL,
@@ -76,7 +87,7 @@ _NAMES = re.compile(r"\.|::|->|@")
 _BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+]+")
 _NUMBER = re.compile(r"v?\d+(?:[-.,:/']\d+)+[TZ]?")
 _MEASURE = re.compile(r"v?(\d+(?:[.,]\d+)+)-?([^\W\d_].*)")
-_DATE = re.compile(r"(?<!\d)(?:\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.\d{4})(?!\d)")
+_INNER = re.compile(r"\d+(?:[-.,:/]\d+)+|(?<!\d)(?:19|20)\d{6}(?!\d)")  # numbers and dates in names: log4j-2.17.1.jar
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
 _BETWEEN_NUMBERS = re.compile(r"[,/:-]")
 _UMLAUT = re.compile("(?<![aeiou])([aou])e")
@@ -172,8 +183,9 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
         for part in measure.groups():
             yield from _words(part, language, is_query=is_query)
         return
-    for date in _DATE.findall(run):
-        yield from _words(date, language, is_query=is_query)
+    if (numbers := _INNER.findall(run)) and hash_prefixes(_BETWEEN.sub("", run).lower()) is None:
+        for own, beginnings in map(number_words, numbers):
+            yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
     names = [name for name in _NAMES.split(run) if name]
     if len(names) > 1:
         yield from _whole(_BETWEEN.sub("", run), language, is_query=is_query)
@@ -183,14 +195,15 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
 
 def _number_words(number: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
     own, beginnings = number_words(number)
+    is_date = bool(days_of(number))
     yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
     # Separators may also be between several numbers. Parts of a date, of a time or of an address say nothing.
-    if not is_query and not _TIME.fullmatch(number) and not _DATE.fullmatch(number):
+    if not is_query and not _TIME.fullmatch(number) and not is_date:
         parts = [part for part in _BETWEEN_NUMBERS.split(number) if part]
         for part in parts if len(parts) > 1 else ():
             yield from _words(part, language, is_query=is_query)
     digits = number.replace("-", "")
-    if digits.isdigit() and len(digits) >= LEAST_JOINED and not _DATE.fullmatch(number):
+    if digits.isdigit() and len(digits) >= LEAST_JOINED and not is_date:
         yield digits, 1.0
 
 

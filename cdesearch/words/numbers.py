@@ -6,9 +6,9 @@ from datetime import date
 
 from cdesearch.words.stems import folded
 
-# 2024-05-17, and 17.05.2024 as it is written in many languages.
-_YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d\d)[-/.](\d\d)")
-_DAY_FIRST = re.compile(r"(\d{1,2})[.](\d{1,2})[.](\d{4})")
+# 2024-05-17 and 20240517, and 17.05.2024 or 17/05/2024 as it is written in many languages. Americans write 05/17/2024.
+_YEAR_FIRST = re.compile(r"(\d{4}(?=[-/.])|(?:19|20)\d\d)([-/.]?)(\d\d)\2(\d\d)")
+_DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 # What precedes a year: 17 May, 17th of May, 17. Mai, 17 de mayo de, 17/May/; or May 17,
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DAY, _MONTH = r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.)?", r"(?<!\w)([^\W\d_]{3,10})\.?"
@@ -19,7 +19,7 @@ _MONTHS = """
     |oct okt ott out|nov|dec dez dic
 """
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS.split("|"), 1) for name in names.split()}
-_THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?")
+_THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?")
 _DECIMAL = re.compile(r"(\d+)[.,](\d+)")
 _NO_CENTS = re.compile(r"\d+[.,]00")
 _SEPARATOR = re.compile(r"[^\d]+")
@@ -37,17 +37,16 @@ def number_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of digits with separators: those that mean the number itself, and the beginnings by which it is found.
 
     An amount has one spelling: 1,428.00 is 1428. A date has one, too, and begins with its year and month. Every other
-    number, such as a version or an address, begins with its first parts.
+    number, such as a version or an address, begins with its first parts. 192.168.178 may be an amount or an address.
     """
-    if day := _date(run):
-        return (day,), (day[:7], day[:4])
-    decimal = _DECIMAL.fullmatch(run)
-    if whole := amount(run):
-        return tuple(dict.fromkeys((whole, f"{decimal[1]}.{decimal[2]}") if decimal else (whole,))), ()
-    if decimal:
-        return (f"{decimal[1]}.{decimal[2]}",), ()
+    if days := days_of(run):
+        return days, tuple(day[:end] for day in days for end in (7, 4))
+    decimal, whole = _DECIMAL.fullmatch(run), amount(run)
+    own = (whole or run, *((f"{decimal[1]}.{decimal[2]}",) if decimal else ()))
+    if decimal or (whole and run.count(".") < 2):
+        return tuple(dict.fromkeys(own if whole else own[1:])), ()
     ends = [match.start() for match in _SEPARATOR.finditer(run)]
-    return (run,), tuple(run[:end] for end in ends[1:MOST_BEGINNINGS])
+    return tuple(dict.fromkeys((*own, run))), tuple(run[:end] for end in ends[1:MOST_BEGINNINGS])
 
 
 def amount(run: str) -> str | None:
@@ -58,14 +57,17 @@ def amount(run: str) -> str | None:
     return run[:-3] if _NO_CENTS.fullmatch(run) else None
 
 
-def _date(run: str) -> str | None:
+def days_of(run: str) -> tuple[str, ...]:
+    """The days that a date of digits may mean: 04/05/2024 is one in April or in May."""
     if found := _YEAR_FIRST.fullmatch(run):
-        year, month, day = found.groups()
+        possible = [_possible(found[1], int(found[3]), found[4])]
     elif found := _DAY_FIRST.fullmatch(run):
-        day, month, year = found.groups()
+        possible = [_possible(found[4], int(found[3]), found[1])]
+        if found[2] != ".":
+            possible.append(_possible(found[4], int(found[1]), found[3]))
     else:
-        return None
-    return _possible(year, int(month), day)
+        return ()
+    return tuple(dict.fromkeys(filter(None, possible)))
 
 
 def named_dates(text: str) -> Iterator[str]:
