@@ -15,7 +15,7 @@ splits the result at spaces, and compares the pieces as they are.
 | `10.31.7.204`, `v2.10.3` | the whole, and its beginnings `10.31.7`, `10.31` |
 | `log4j-2.17.1.jar` | those of a name, and those of the number `2.17.1` |
 | `550e8400e29b41d4` | the hash, and its beginnings from 7 characters |
-| `DE89 3704 0044 0532 0130 00` | `de89370400440532013000`, and its groups |
+| `DE89 3704 0044 0532 0130 00`, `0341 99887766`, `00:1b:44:11:3a:b7` | one word, and its groups |
 | `résumé` | with and without accents |
 | `東京都` | `東京`, `京都`, and single letters |
 | `서울에서` | the pairs of its syllables |
@@ -36,6 +36,7 @@ from cdesearch.words.known import ENGLISH
 from cdesearch.words.numbers import (
     ACCOUNT,
     GROUPS,
+    MAC,
     PHONE,
     TIMESTAMP,
     amount,
@@ -69,12 +70,13 @@ _LETTER = (
     r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
 )
 _JOINT = r"(?:[-.'\u2019@&]|::|->|[,:/](?<=\d.)(?=\d))"
+_LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+(?:\d\d)?|#)")  # C++, C++17, C#
 
 
 def _runs(letter: str) -> re.Pattern[str]:
     around = rf"(?<!{letter}){{}}(?!{letter})"
-    special = "|".join(map(around.format, (ACCOUNT, GROUPS, r"[A-Za-z]\w?(?:\+\+|#)")))
-    return re.compile(rf"{special}|(?<!\w){PHONE}(?!\w|[.,]\d)|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
+    special = "|".join(map(around.format, (ACCOUNT, GROUPS, MAC, _LANGUAGE.pattern)))
+    return re.compile(rf"(?<!\w){PHONE}(?![\w-]|[.,:/]\d)|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
 
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
@@ -85,13 +87,13 @@ _LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # beside a dig
 _OTHER_PARTS = re.compile(r"\d+|\D+")
 _NAMES = re.compile(r"\.|::|->|@")
 _BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+]+")
+_GROUPED = re.compile(f"{PHONE}|{MAC}")
 _NUMBER = re.compile(r"v?\d+(?:[-.,:/']\d+)+[TZ]?")
 _MEASURE = re.compile(r"v?(\d+(?:[.,]\d+)+)-?([^\W\d_].*)")
 _INNER = re.compile(r"\d+(?:[-.,:/]\d+)+|(?<!\d)(?:19|20)\d{6}(?!\d)")  # numbers and dates in names: log4j-2.17.1.jar
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
 _BETWEEN_NUMBERS = re.compile(r"[,/:-]")
 _UMLAUT = re.compile("(?<![aeiou])([aou])e")
-_LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+|#)")  # C++, C#
 
 Weighted = tuple[tuple[str, float], ...]
 
@@ -168,9 +170,9 @@ def _words(run: str, language: str, *, is_query: bool) -> Weighted:
 
 def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
     if _LANGUAGE.fullmatch(run):
-        yield run.lower(), 1.0
+        yield from ((word, 1.0) for word in dict.fromkeys((run.lower(), run.lower().rstrip("0123456789"))))
         return
-    if " " in run or run.startswith("+"):  # the groups of an account, a telephone number or an amount
+    if " " in run or run.startswith("+") or _GROUPED.fullmatch(run):  # an account, a telephone number or an amount
         yield amount(run) or _BETWEEN.sub("", run.replace("(0)", "")).lower(), 1.0
         for group in _BETWEEN.split(run):
             yield from _words(group, language, is_query=is_query)

@@ -24,9 +24,14 @@ _DECIMAL = re.compile(r"(\d+)[.,](\d+)")
 _NO_CENTS = re.compile(r"\d+[.,]00")
 _SEPARATOR = re.compile(r"[^\d]+")
 ACCOUNT = r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?"  # an IBAN
-PHONE = r"\+\d{1,3}(?:[ ()/.-]{0,3}\d){6,12}"
+# +49 30 901820; 030 / 90 18 20; 06 12 34 56 78; (212) 555-0147 and 212.555.0147
+PHONE = (
+    r"(?:\+\d{1,3}(?:[ ()/.-]{0,3}\d){6,12}|\(?0\d{2,4}\)?(?: ?/ ?| )(?:\d{5,8}|\d{2,4}(?: \d{2,4}){1,4})"
+    r"|0\d(?:[ .]\d\d){4}|(?:\(\d{3}\) ?\d{3}[.-]|\d{3}\.\d{3}\.)\d{4})"
+)
 TIMESTAMP = r"\d{4}-\d\d-\d\dT(?=\d)"  # its date; the time follows
-GROUPS = r"\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?"  # 14 800
+GROUPS = r"(?:\d{4}(?: \d{4}){2,4}|\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?)"  # the number of a card, 14 800
+MAC = r"[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}"  # the address of a network card
 MOST_BEFORE = 24  # characters of a day and a month
 MOST_BEGINNINGS = 6  # of a number with separators; the addresses of IPv4 have two
 SHORTEST_HASH, LONGEST_PREFIX = 7, 12
