@@ -16,7 +16,7 @@ splits the result at spaces, and compares the pieces as they are.
 | `log4j-2.17.1.jar` | those of a name, and those of the number `2.17.1` |
 | `550e8400e29b41d4` | the hash, and its beginnings from 7 characters |
 | `DE89 3704 0044 0532 0130 00`, `0341 99887766`, `00:1b:44:11:3a:b7` | one word, and its groups |
-| `résumé` | with and without accents |
+| `résumé`, `कलम`, `٤٥` | with and without accents and nuktas; `45` |
 | `東京都` | `東京`, `京都`, and single letters |
 | `서울에서` | the pairs of its syllables |
 | `בירושלים`, `والملفات` | with and without prefixes; without the article |
@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from cdesearch.words.characters import unescaped
+from cdesearch.words.characters import alike, unescaped
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.numbers import (
     ACCOUNT,
@@ -40,7 +40,6 @@ from cdesearch.words.numbers import (
     PHONE,
     TIMESTAMP,
     amount,
-    days_of,
     hash_prefixes,
     named_dates,
     number_words,
@@ -69,14 +68,14 @@ _LETTER = (
     r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
     r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
 )
-_JOINT = r"(?:[-.'\u2019@&]|::|->|[,:/](?<=\d.)(?=\d))"
+_JOINT = r"(?:[-.'\u2019@&\u200c\u200d]|::|->|[,:/](?<=\d.)(?=\d))"
 _LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+(?:\d\d)?|#)")  # C++, C++17, C#
 
 
 def _runs(letter: str) -> re.Pattern[str]:
-    around = rf"(?<!{letter}){{}}(?!{letter})"
-    special = "|".join(map(around.format, (ACCOUNT, GROUPS, MAC, _LANGUAGE.pattern)))
-    return re.compile(rf"(?<!\w){PHONE}(?![\w-]|[.,:/]\d)|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
+    phone = rf"(?<!\w)(?=[+(\d]){PHONE}(?![\w-]|[.,:/]\d)"
+    special = rf"(?<!{letter})(?:{ACCOUNT}|{GROUPS}|{MAC}|{_LANGUAGE.pattern})(?!{letter})"
+    return re.compile(rf"{phone}|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
 
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
@@ -86,14 +85,15 @@ _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # beside a digit: GHz, OAuth
 _OTHER_PARTS = re.compile(r"\d+|\D+")
 _NAMES = re.compile(r"\.|::|->|@")
-_BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+]+")
+_BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+\u200c\u200d]+")
 _GROUPED = re.compile(f"{PHONE}|{MAC}")
 _NUMBER = re.compile(r"v?\d+(?:[-.,:/']\d+)+[TZ]?")
 _MEASURE = re.compile(r"v?(\d+(?:[.,]\d+)+)-?([^\W\d_].*)")
 _INNER = re.compile(r"\d+(?:[-.,:/]\d+)+|(?<!\d)(?:19|20)\d{6}(?!\d)")  # numbers and dates in names: log4j-2.17.1.jar
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
 _BETWEEN_NUMBERS = re.compile(r"[,/:-]")
-_UMLAUT = re.compile("(?<![aeiou])([aou])e")
+_UMLAUT = re.compile("(?<![aeiou])(?:([aou])e|a(?=a))")
+_TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 
 Weighted = tuple[tuple[str, float], ...]
 
@@ -126,9 +126,10 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
                 own[word] = max(weight, own.get(word, 0.0))
         if run.isalpha() and own and not UNSPACED.search(run):
             own.setdefault(folded(run.lower()), 1.0)
-            other = _UMLAUT.sub(r"\1", run.lower())  # how German umlauts are written without them
-            for word in (*stems(other, ENGLISH), other):
-                own.setdefault(word, POSSIBLE)
+            # Two letters, such as ue, may be written as an umlaut, and an umlaut as two letters.
+            for other in dict.fromkeys((_UMLAUT.sub(r"\1", run.lower()), run.lower().translate(_TWO_LETTERS))):
+                for word in (*stems(other, ENGLISH), other):
+                    own.setdefault(word, POSSIBLE)
         for word, weight in own.items():
             found[word] = found.get(word, 0.0) + weight
     found.update(dict.fromkeys(named_dates(query), 1.0))
@@ -153,7 +154,7 @@ def runs_of(text: str) -> list[str]:
         text = " ".join([text, *whole])
     if text.isascii():
         return _ASCII.findall(text)
-    return _OTHER.findall(unicodedata.normalize("NFKC", text))
+    return _OTHER.findall(alike(unicodedata.normalize("NFKC", text)))
 
 
 @lru_cache(maxsize=100_000)
@@ -172,7 +173,8 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
     if _LANGUAGE.fullmatch(run):
         yield from ((word, 1.0) for word in dict.fromkeys((run.lower(), run.lower().rstrip("0123456789"))))
         return
-    if " " in run or run.startswith("+") or _GROUPED.fullmatch(run):  # an account, a telephone number or an amount
+    # The groups of an account, a telephone number or an amount
+    if " " in run or run.startswith("+") or (len(run) > LEAST_JOINED and _GROUPED.fullmatch(run)):
         yield amount(run) or _BETWEEN.sub("", run.replace("(0)", "")).lower(), 1.0
         for group in _BETWEEN.split(run):
             yield from _words(group, language, is_query=is_query)
@@ -197,7 +199,7 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
 
 def _number_words(number: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
     own, beginnings = number_words(number)
-    is_date = bool(days_of(number))
+    is_date = len(own[0]) == len("2024-05-17") and own[0][4] == own[0][7] == "-"
     yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
     # Separators may also be between several numbers. Parts of a date, of a time or of an address say nothing.
     if not is_query and not _TIME.fullmatch(number) and not is_date:

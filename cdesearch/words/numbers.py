@@ -46,12 +46,12 @@ def number_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     if days := days_of(run):
         return days, tuple(day[:end] for day in days for end in (7, 4))
-    decimal, whole = _DECIMAL.fullmatch(run), amount(run)
-    own = (whole or run, *((f"{decimal[1]}.{decimal[2]}",) if decimal else ()))
-    if decimal or (whole and run.count(".") < 2):
-        return tuple(dict.fromkeys(own if whole else own[1:])), ()
+    decimal = _DECIMAL.fullmatch(run)
+    amounts = [*filter(None, (amount(run), decimal and f"{decimal[1]}.{decimal[2]}"))]
+    if amounts and run.count(".") < 2:
+        return tuple(dict.fromkeys(amounts)), ()
     ends = [match.start() for match in _SEPARATOR.finditer(run)]
-    return tuple(dict.fromkeys((*own, run))), tuple(run[:end] for end in ends[1:MOST_BEGINNINGS])
+    return (*amounts, run), tuple(run[:end] for end in ends[1:MOST_BEGINNINGS])
 
 
 def amount(run: str) -> str | None:

@@ -8,9 +8,15 @@ from typing import Any
 from cdesearch.words.known import ENGLISH, LANGUAGES
 
 # Accents of Latin, Greek and Cyrillic letters, the points of Hebrew and the vowels of Arabic, which are seldom written,
-# and the stroke that lengthens Arabic words. The marks of other scripts are parts of their syllables.
-_ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
-_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "ς": "σ"})
+# the stroke that lengthens Arabic words, and the dot below letters of Hindi. Other marks are parts of syllables.
+_ACCENTS = re.compile(
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u093c]+"
+)
+_LETTERS = str.maketrans({
+    "ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ς": "σ",
+    "\u0901": "\u0902",
+})  # fmt: skip
+_NASAL = "\u0928\u094d"  # of Hindi, which is also written as a dot, as in the name of the language
 
 
 def folded(word: str) -> str:
@@ -18,7 +24,7 @@ def folded(word: str) -> str:
     if word.isascii():
         return word
     without = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
-    return unicodedata.normalize("NFC", without).translate(_LETTERS)
+    return unicodedata.normalize("NFC", without).translate(_LETTERS).replace(_NASAL, "\u0902")
 
 
 def stems(word: str, language: str) -> tuple[str, ...]:

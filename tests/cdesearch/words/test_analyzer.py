@@ -88,6 +88,14 @@ def finds_as_whole(query, text):
         ("resume", "your résumé"),
         ("résumé", "resume"),
         ("O'Brien", "Mr. O\u2019Brien"),
+        ("обʼєднання", "Об’єднання зустрілося"),
+        ("Thingvellir", "in Þingvellir"),
+        ("4567", "بمبلغ ٤٥٦٧ دينار"),
+        ("كتاب", "کتاب\u200cها"),
+        ("میخواهم", "می\u200cخواهم"),
+        ("مصطفى", "مصطفي"),
+        ("हिन्दी", "हिंदी"),
+        ("कलम", "क़लम"),
         ("東京", "東京都の人口"),
         ("京", "東京都"),
         ("サーバー", "ｻｰﾊﾞｰを起動"),
@@ -176,6 +184,13 @@ def test_two_words_of_a_short_query_may_be_a_name():
     assert query_words("cancel shipment", [])["cancelship"] == query_words("DEC 0054", [])["dec0054"] == 0.5
     assert "theship" not in query_words("the ship", [])
     assert "onetwo" not in query_words("one two three four five six seven eight nine ten", [])
+
+
+@pytest.mark.parametrize(
+    ("query", "text"), [("Müller", "Mr Mueller"), ("Mueller", "Mr Müller"), ("Århus", "Aarhus"), ("Aarhus", "Århus")]
+)
+def test_an_umlaut_may_be_two_letters_in_any_language(query, text):
+    assert query_words(query, []).keys() & {*text_words(text, "en").split(" ")}
 
 
 def test_function_words_are_left_out_in_the_language_of_the_text():
