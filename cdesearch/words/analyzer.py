@@ -64,6 +64,7 @@ LEAST_JOINED = 8  # digits of a telephone or book number that is written with hy
 MOST_JOINED = 8  # words of a query of which two may be one name
 POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, or the beginning of a hash
 
+EMOJI = "\u2600-\u27bf\u2b50\U0001f300-\U0001faff"
 _LETTER = (
     r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
     r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
@@ -75,12 +76,13 @@ _LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+(?:\d\d)?|#)")  # C++, C++17, C#
 def _runs(letter: str) -> re.Pattern[str]:
     phone = rf"(?<!\w)(?=[+(\d]){PHONE}(?![\w-]|[.,:/]\d)"
     special = rf"(?<!{letter})(?:{ACCOUNT}|{GROUPS}|{MAC}|{_LANGUAGE.pattern})(?!{letter})"
-    return re.compile(rf"{phone}|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*")
+    return re.compile(rf"{phone}|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*|[{EMOJI}]")
 
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
 _ESCAPE = re.compile(r"(?<=\w)\\(?=[-_.&@]+\w)")  # of Markdown, within a name
 _EMPHASIS = re.compile(r"(?<!\w)(\w*)(\*{1,3})([^\W\d_]+)\2(\w*)")
+_HYPHENATED = re.compile(r"(?<!\w)([^\W\d_]{2,})-\n[ \t]{0,40}([^\W\d_A-Z]{2,})(?!\w)")  # at the end of a line
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # beside a digit: GHz, OAuth
 _OTHER_PARTS = re.compile(r"\d+|\D+")
@@ -135,7 +137,7 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
     found.update(dict.fromkeys(named_dates(query), 1.0))
     if len(runs) <= MOST_JOINED:
         for first, second in pairwise(runs):
-            if all(part.isalnum() and _words(part, ENGLISH, is_query=True) for part in (first, second)):
+            if first.isalnum() and second.isalnum() and _words(first, ENGLISH, is_query=True):  # also in "set up"
                 for word, _ in _words((first + second).lower(), ENGLISH, is_query=True)[:1]:
                     found.setdefault(word, POSSIBLE)
     return found
@@ -144,7 +146,8 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
 def runs_of(text: str) -> list[str]:
     """The runs of letters, digits and what joins them, each of which has words of its own.
 
-    Names have no escapes of Markdown or HTML. A word of which a part is emphasised is also a word without the marks.
+    Names have no escapes of Markdown or HTML. A word of which a part is emphasised is also a word without the marks,
+    and so is one that a hyphen divides at the end of a line.
     """
     text = unescaped(text)
     if "\\" in text:
@@ -152,6 +155,8 @@ def runs_of(text: str) -> list[str]:
     if "*" in text:
         whole = ["".join(found[::2]) + found[3] for found in _EMPHASIS.findall(text) if found[0] or found[3]]
         text = " ".join([text, *whole])
+    if "-\n" in text:
+        text = " ".join([text, *map("".join, _HYPHENATED.findall(text))])
     if text.isascii():
         return _ASCII.findall(text)
     return _OTHER.findall(alike(unicodedata.normalize("NFKC", text)))
@@ -233,6 +238,8 @@ def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[s
         for piece in [*pieces, *parts] if len(pieces) > 1 else parts:
             if len(piece) > 1 or not piece.isascii():
                 yield from _whole(piece, language, is_query=is_query)
+            elif piece.isdigit():  # 5V is also 5 V
+                yield piece, POSSIBLE
 
 
 def _parts(piece: str) -> list[str]:

@@ -13,6 +13,7 @@ _DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DAY, _MONTH = r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.)?", r"(?<!\w)([^\W\d_]{3,10})\.?"
 _DAY_AND_MONTH = re.compile(rf"(?:{_DAY}(?: of| de)?[ /-]{_MONTH}(?:,| de)?|{_MONTH} {_DAY},?)[ /-]$", re.IGNORECASE)
+_MONTH_AND_DAY = re.compile(r" ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]")  # after a year
 # How the names of months begin in languages with Latin letters, without accents.
 _MONTHS = """
     jan ene gen|feb fev|mar maa mrt|apr avr abr|may mai maj mei mag|jun juin giu|jul juil lug|aug aou ago|sep set
@@ -78,6 +79,8 @@ def days_of(run: str) -> tuple[str, ...]:
 def named_dates(text: str) -> Iterator[str]:
     """The dates of a text whose month is a word, as 2024-05-17."""
     for year in _YEAR.finditer(text):
+        if (after := _MONTH_AND_DAY.match(text, year.end())) and (found := _possible(year[0], int(after[1]), after[2])):
+            yield found
         before = _DAY_AND_MONTH.search(text[max(0, year.start() - MOST_BEFORE) : year.start()])
         if before:
             day, month = before[1] or before[4], folded((before[2] or before[3]).lower())

@@ -9,6 +9,7 @@ _TWO = r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U000
 _FOUR = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 UNSPACED = re.compile(f"{_TWO}|{_FOUR}")
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")  # mostly endings and particles
+_STEM = re.compile(r"(?<![\u3400-\u9fff])[\u3400-\u9fff](?=[\u3041-\u3096])")
 HANGUL = re.compile(r"[\uac00-\ud7af]+")
 HEBREW = re.compile(r"[\u05d0-\u05ea]{3,}")
 ARABIC = re.compile(r"[\u0621-\u064a]{3,}")
@@ -22,8 +23,9 @@ def grams(run: str, *, is_query: bool) -> list[str]:
     if re.match(_TWO, run):
         # A text is also found by single letters. Pieces of hiragana alone say little about a query with others.
         pairs = _of_length(run, 2)
-        if is_query:
-            return [pair for pair in pairs if not HIRAGANA.fullmatch(pair)] or pairs or [run]
+        if is_query:  # a verb has other endings in hiragana, and a noun may be written without those of its parts
+            stems = _STEM.findall(run)
+            return [*(pair for pair in pairs if not HIRAGANA.fullmatch(pair)), *stems] or pairs or [run]
         return [*pairs, *run]
     if is_query:
         return _of_length(run, 4) or _of_length(run, 2) or [run]

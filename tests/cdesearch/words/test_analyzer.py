@@ -96,6 +96,10 @@ def finds_as_whole(query, text):
         ("مصطفى", "مصطفي"),
         ("हिन्दी", "हिंदी"),
         ("कलम", "क़लम"),
+        ("申し込み", "申込は金曜日まで"),
+        ("行く", "図書館へ行きました"),
+        ("✅", "✅ paid"),
+        ("photographer", "the photo-\n    grapher came"),
         ("東京", "東京都の人口"),
         ("京", "東京都"),
         ("サーバー", "ｻｰﾊﾞｰを起動"),
@@ -157,6 +161,8 @@ def test_another_number_is_not_found(query, text):
         ("le 7 décembre 2024", "2024-12-07"),
         ("17 juin 2024", "2024-06-17"),
         ("17 juillet 2024", "2024-07-17"),
+        ("2024年7月17日", "2024-07-17"),
+        ("2024년 7월 17일", "2024-07-17"),
         ("32 May 2024", None),
         ("17 pages 2024", None),
         ("in May 2024", None),
@@ -182,7 +188,8 @@ def test_a_word_is_found_as_it_is_even_if_its_language_is_not_known():
 
 def test_two_words_of_a_short_query_may_be_a_name():
     assert query_words("cancel shipment", [])["cancelship"] == query_words("DEC 0054", [])["dec0054"] == 0.5
-    assert "theship" not in query_words("the ship", [])
+    assert query_words("set up", [])["setup"] == 0.5 and "theship" not in query_words("the ship", [])
+    assert query_words("5V", [])["5"] == 0.5 and "5" in text_words("at 5V", "en").split(" ")
     assert "onetwo" not in query_words("one two three four five six seven eight nine ten", [])
 
 
