@@ -51,7 +51,8 @@ def _records(file: OpenFile) -> Iterator[Row]:
 
 def _header(rows: list[list[str]]) -> int | None:
     """The number of the row of names, which is as long as the rows below it; None if that row is data as they are."""
-    lengths = [sum(map(bool, map(str.strip, row))) for row in rows]
+    # A column may have no name, but a title above the table leaves the last cells empty.
+    lengths = [max((at for at, cell in enumerate(row, start=1) if cell.strip()), default=0) for row in rows]
     if len(rows) < 2:
         return None
     header = next(number for number, length in enumerate(lengths) if length >= median(lengths))

@@ -63,6 +63,11 @@ def test_years_and_dates_above_numbers_are_names(name):
     assert rows("a.csv", f"Region,{name}\nAnn,5\n") == {2: f"Region: Ann - {name}: 5"}
 
 
+def test_a_column_of_a_table_may_have_no_name():
+    assert rows("a.csv", ",color\nApple,red\n") == {2: "Apple - color: red"}
+    assert rows("a.csv", "name,,note\nAnn,x,tall\n") == {2: "name: Ann - x - note: tall"}
+
+
 def test_lines_above_the_names_of_a_statement_are_read_too():
     table = "Date;Payee;Amount\n1.2.24;Baker;12,5\n2.2.24;Farrier;3,0\n"
     found = rows("statement.csv", f"Statement of Ms. Moss, private\nIBAN;DE12\n\n{table}")
