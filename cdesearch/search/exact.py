@@ -23,7 +23,7 @@ from cdesearch.words.stop_words import EVERY_STOP_WORD
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
 MAX_SEARCH_WORDS = 12  # of a query whose quotation marks demand a phrase; in a longer text they quote or emphasise
-_APOSTROPHES, _HYPHENS = "'\u2019\u02bc", "-\u2010\u2011"  # which people type as ' and -
+_APOSTROPHES, _HYPHENS = "'\u2019\u02bc", "-\u2010\u2011\u2012\u2013\u2014\u2212"  # which people type as ' and -
 MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
