@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath, PurePosixPath
 
-from indexer.formats.encoding import decode
+from indexer.formats.encoding import decode, without_surrogates
 from indexer.formats.format import Document, Format, GeneratedError, Heading, OpenFile, suffix_of
 from indexer.formats.manual import SECTION, is_manual_page, manual_page
 
 MINIFIED = 500  # characters per line; people write code in shorter lines
 FIRST_LINES, FIRST_CHARACTERS, SHOWN_CHARACTERS = 6, 2000, 80
+_JAVA_ESCAPE = re.compile(r"\\u(?!00[0-7])([0-9A-Fa-f]{4})")  # of a letter in a resource bundle
 # A comment that a generator writes. The word "generated" alone occurs in many programs.
 _GENERATED = re.compile(
     r"^\s*(?:#|//|/?\*|--|;|%|<!--|\(\*|\|\*|\"\s|'\s|rem\b)\W{0,9}"
@@ -134,6 +135,8 @@ class PlainText(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
+        if suffix_of(file.name) == ".properties":
+            text = without_surrogates(_JAVA_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text))
         check_no_private_key(file, text)
         language = None if suffix_of(file.name) in self.suffixes else language_of_script(text)
         if SECTION.fullmatch(PurePosixPath(file.name).suffix) and is_manual_page(text):

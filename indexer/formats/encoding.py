@@ -48,7 +48,7 @@ KNOWN = re.compile(
 )
 DETECTED = [
     "cp1252", "cp1250", "iso8859_2", "cp1251", "koi8_r", "iso8859_5", "cp1253", "iso8859_7", "cp1254", "cp1255",
-    "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949",
+    "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp866", "cp874",
 ]  # fmt: skip
 
 _NUL, _NULS = re.compile(rb"\0+"), re.compile(rb"\0{8,}")  # and what a crash leaves in a log

@@ -39,6 +39,8 @@ def test_a_byte_order_mark_or_the_nuls_of_utf16_show_the_encoding(codec):
         ("def f():  # Größe der Datei\n    return 1\n" * 3, "latin-1"),
         (RUSSIAN, "cp1251"),
         (RUSSIAN, "koi8-r"),
+        (RUSSIAN, "cp866"),
+        ("สัญญาลงนามวันจันทร์ จะคืนในฤดูใบไม้ผลิ\n" * 3, "cp874"),
         (CHINESE, "gb18030"),
         (JAPANESE, "shift_jis"),
         (
@@ -189,3 +191,7 @@ IMAGE = f"data:image/png;base64,{PIXELS}"
 )
 def test_pictures_in_a_text_and_other_data_are_left_out(name, text, read):
     assert text_of(name, text.encode()) == read
+
+
+def test_escapes_of_a_resource_bundle_are_letters():
+    assert text_of("a.properties", b"greeting=Gr\\u00fc\\u00DFe\\u000a \\uZZ") == "greeting=Grüße\\u000a \\uZZ"
