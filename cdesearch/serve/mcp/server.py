@@ -152,8 +152,11 @@ class _Server(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Run a tool. A null stands for the default, and an invalid argument is an error of one sentence."""
-        given = {key: value for key, value in arguments.items() if value is not None}
+        """Run a tool. A null, or an empty text besides the query, stands for the default, as some agents fill in all.
+
+        An invalid argument is an error of one sentence.
+        """
+        given = {key: one for key, one in arguments.items() if one is not None and (one != "" or key == "query")}
         known = {tool.name: tool.input_schema["properties"] for tool in await super().list_tools()}
         unknown = [key for key in given if key not in known.get(name, given)]
         if unknown:

@@ -156,7 +156,7 @@ def test_a_question_that_nothing_answers_gets_a_note(agent):
 
 
 def test_all_indexes_are_searched_as_one_and_their_passages_can_be_read(agent):
-    result = search(agent, "buy bread and water", index=None)
+    result = search(agent, "buy bread and water", index=None, path="", filter="")
     found = passages(result)
     assert {passage["index"] for passage in found} == {"corpus", "notes"}
     assert result.structured_content["index"] == "corpus, notes"
