@@ -21,8 +21,14 @@ _JOINED = (
 _CONTROLS = re.compile(rf"[{_CONTROL}]+")
 _OTHER = re.compile(rf"[{_FORM}{_INVISIBLE}{_CONTROL}\u200c\u200d\ufe0f]")  # what no ordinary text contains
 _ZEROS = (0x660, 0x6F0, *range(0x966, 0xDE6, 0x80), 0xE50, 0xED0, 0x1040, 0x17E0)  # of the digits of other scripts
-# Arabic keyboards and Persian ones have different letters for the same, and several signs are used as apostrophes.
-_LETTERS = dict(zip("\u06a9\u06cc\u0649\u02bb\u02bc\u2018", "\u0643\u064a\u064a" + 3 * "'", strict=True))
+# Arabic and Persian keyboards have different letters for the same, and several signs serve as apostrophe and hyphen.
+_LETTERS = dict(
+    zip(
+        "\u06a9\u06cc\u0649\u02bb\u02bc\u2018\u2010\u2011\u2012\u2013",
+        "\u0643\u064a\u064a" + 3 * "'" + 4 * "-",
+        strict=True,
+    )
+)
 _ALIKE = {chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)} | _LETTERS
 _UNLIKE = re.compile(f"[{''.join(_ALIKE)}]")
 _ENTITY = re.compile(r"&#?[0-9A-Za-z]{2,31};")
@@ -60,7 +66,7 @@ def unescaped(text: str) -> str:
 
 
 def alike(text: str) -> str:
-    """A text with the same digits, apostrophes and Arabic letters, whichever of several its author has used."""
+    """A text with the same digits, hyphens, apostrophes and Arabic letters, whichever of several it has."""
     return _UNLIKE.sub(lambda found: _ALIKE[found[0]], text)
 
 

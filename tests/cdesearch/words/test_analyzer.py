@@ -36,6 +36,8 @@ def finds_as_whole(query, text):
         ("me@example.org", "Mail: ME@example.org."),
         ("C++", "written in C++ and C#"),
         ("email", "an e-mail"),
+        ("email", "an e\u2011mail"),
+        ("2020-2024", "in 2020\u20132024"),
         ("12 µA", "a current of 12 μA"),
         ("12µA", "a current of 12 µA"),
         ("14800", "a sum of 14,800 euros"),
