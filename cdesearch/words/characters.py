@@ -29,8 +29,8 @@ _LETTERS = dict(
         strict=True,
     )
 )
-_ALIKE = {chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)} | _LETTERS
-_UNLIKE = re.compile(f"[{''.join(_ALIKE)}]")
+_ALIKE = str.maketrans({chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)} | _LETTERS)
+_UNLIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]+")
 _ENTITY = re.compile(r"&#?[0-9A-Za-z]{2,31};")
 _CHANGES = (
     (re.compile(r"\x1b\[\d{0,4}C"), " "),  # some programs move the cursor instead of writing a blank
@@ -67,7 +67,7 @@ def unescaped(text: str) -> str:
 
 def alike(text: str) -> str:
     """A text with the same digits, hyphens, apostrophes and Arabic letters, whichever of several it has."""
-    return _UNLIKE.sub(lambda found: _ALIKE[found[0]], text)
+    return _UNLIKE.sub(lambda found: found[0].translate(_ALIKE), text)
 
 
 def spellings(character: str) -> list[str]:
