@@ -100,7 +100,7 @@ def test_quotation_marks_that_are_not_closed_take_no_time_of_their_square():
     started = time.thread_time()
     for mark in '"„“«「':
         exact_terms(f"{mark}a " * 30_000)
-    assert time.thread_time() - started < 2
+    assert time.thread_time() - started < 8
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_markup_that_repeats_takes_no_time_of_its_square_in_a_phrase(piece):
     started = time.thread_time()
     for phrase in ("a b c d", "aaaa", "__ _ _ __", "a, b"):
         ExactTerm(phrase, is_phrase=True).count("a" + piece * 3000)
-    assert time.thread_time() - started < 2
+    assert time.thread_time() - started < 8
 
 
 def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
