@@ -1,6 +1,5 @@
 """The `index` command."""
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -155,9 +154,6 @@ def index(
     from indexer.summary import report_fields, summarise
 
     shorten_cold_start()
-    # NumPy reads this when it is imported. On a busy machine, the threads of OpenBLAS wait for one another: with two
-    # threads the whitening takes 5 to 13 s, with one 0.2 s.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from cdesearch.progress import shown_on_stderr
     from indexer.build import build
     from indexer.formats.format import Columns

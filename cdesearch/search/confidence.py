@@ -18,7 +18,7 @@ import numpy as np
 from cdesearch.context.vectors import Floats
 from cdesearch.search.exact import ExactTerm, exact_terms, is_exact
 from cdesearch.search.fusion import MIN_NULL_SIZE
-from cdesearch.store.schema import Hit
+from cdesearch.store.schema import Chunk, Hit
 from cdesearch.words.analyzer import path_words, query_words, text_words
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
@@ -118,9 +118,14 @@ def asked_words(query: str) -> frozenset[str]:
 
 
 def share_of_words(asked: frozenset[str], text: str) -> float:
-    """The share of the words of which the text contains a form, as in `is_form_of`, or the singular.
+    """The share of the words of which the text contains a form; 0 without words."""
+    return len(_contained(asked, text)) / max(len(asked), 1)
 
-    0 without words. A query may have thousands of words, so each is looked up in a sorted list.
+
+def _contained(asked: frozenset[str], text: str) -> frozenset[str]:
+    """The words of which the text contains a form, as in `is_form_of`, or the singular.
+
+    A query may have thousands of words, so each is looked up in a sorted list.
     """
     found = sorted(_words(text))
 
@@ -131,7 +136,7 @@ def share_of_words(asked: frozenset[str], text: str) -> float:
         first = bisect_left(found, stem)
         return (first < len(found) and found[first].startswith(stem)) or _has(found, word.removesuffix("s"))
 
-    return sum(map(contains, asked)) / max(len(asked), 1)
+    return frozenset(filter(contains, asked))
 
 
 def _has(ordered: Sequence[str], word: str) -> bool:
@@ -146,13 +151,25 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
     else:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
         weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
-    share = share_of_words(asked, hit.chunk.text)
-    if share < 1:  # words may also be parts of names, or be in the path
-        parts = f"{text_words(hit.chunk.text, ENGLISH)} {path_words(hit.chunk.path)}"
-        share = max(share, share_of_words(asked, parts))
+    share = _share(asked, hit.chunk)
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
     logit += weights.cosine * (cosine or 0.0)
     return float(1 / (1 + np.exp(-logit)))
+
+
+def _share(asked: frozenset[str], chunk: Chunk) -> float:
+    """The share of the words of which a chunk contains a form: as a word, as a part of a name, or in its path.
+
+    The analyzer finds parts of names, and takes as long as the rest of a search. So it is asked only if a word that is
+    missing occurs within the text, or may be written in another way.
+    """
+    found = _contained(asked, chunk.text)
+    missing, text = asked - found, f"{chunk.text}\n{chunk.path}".lower()
+    is_plain = text.isascii() and all(word.isascii() and word.isalpha() for word in missing)
+    if missing and not (is_plain and all(word_stem(word) not in text for word in missing)):
+        parts = f"{text_words(chunk.text, ENGLISH)} {path_words(chunk.path)}"
+        found = max(found, _contained(asked, parts), key=len)
+    return len(found) / max(len(asked), 1)
 
 
 def _words(text: str) -> frozenset[str]:

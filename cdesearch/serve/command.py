@@ -16,7 +16,7 @@ from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
 from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, require_libraries, seconds_of
-from cdesearch.slim_imports import leave_out_rest_client
+from cdesearch.slim_imports import prepare_libraries
 from cdesearch.store.finding import opened_place
 from cdesearch.store.index import Index
 from cdesearch.store.place import Place, absolute, on_disk, parse_place
@@ -101,7 +101,7 @@ def _named(context: typer.Context, arguments: list[Place], options: list[Place])
 
 def _serve(folders: Sequence[Place | None], settings: ServeSettings, socket: Path | None, model: Model | None) -> None:
     """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it."""
-    leave_out_rest_client()
+    prepare_libraries()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
     from cdesearch.serve.server import listening, run

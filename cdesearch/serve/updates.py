@@ -3,7 +3,6 @@
 Run as a module, this is the process that follows the changes of one index.
 """
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from cdesearch.builders import BUILDER
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import TERMINATED, print_error, raise_on_signal
 from cdesearch.errors import CdesearchError
-from cdesearch.slim_imports import leave_out_rest_client
+from cdesearch.slim_imports import prepare_libraries
 from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
@@ -172,9 +171,7 @@ def _follow(folder: Path) -> int:
     """Update the index in `folder` whenever its files change, until stdin is closed; returns the exit code."""
     raise_on_signal(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the server as well, which ends this
-    leave_out_rest_client()
-    # NumPy reads this when it is imported. On a busy machine, whitening with two threads takes many times as long.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prepare_libraries()
     stop = threading.Event()
     threading.Thread(target=_wait_for_end, args=(stop,), daemon=True).start()
     tools = BUILDER.warm()

@@ -21,9 +21,9 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check every byte of an index for damage. The exit code is 2 if there is any."""
-    from cdesearch.slim_imports import leave_out_rest_client
+    from cdesearch.slim_imports import prepare_libraries
 
-    leave_out_rest_client()
+    prepare_libraries()
     from cdesearch.cli.exits import exit_when_stopped
     from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate

@@ -1,6 +1,5 @@
 """The command `watch`."""
 
-import os
 import signal
 import time
 from threading import Event
@@ -30,14 +29,12 @@ def watch(
 ) -> None:
     """Update an index whenever its files change, until Ctrl-C."""
     from cdesearch.progress import shown_on_stderr
-    from cdesearch.slim_imports import leave_out_rest_client
+    from cdesearch.slim_imports import prepare_libraries
 
     if folder is not None:
         on_disk(folder, "watch")
     raise_on_signal(signal.SIGTERM)
-    leave_out_rest_client()
-    # NumPy reads this when it is imported. On a busy machine, whitening with two threads takes many times as long.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prepare_libraries()
     from indexer.build import build
     from indexer.live.keep_up import keep_up, summary
     from indexer.settings import Options

@@ -44,11 +44,11 @@ def sources(
     no_pager: NoPagerOption = False,
 ) -> None:
     """List, add or remove the folders and files of an index. No file is deleted."""
-    from cdesearch.slim_imports import leave_out_rest_client
+    from cdesearch.slim_imports import prepare_libraries
     from cdesearch.store.index import Index
     from cdesearch.store.place import absolute
 
-    leave_out_rest_client()
+    prepare_libraries()
     from indexer.settings import Options
 
     opened = Index.open(index)

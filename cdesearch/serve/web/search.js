@@ -10,7 +10,7 @@ import { previewFirst } from "./preview.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, onChange, searched, state } from "./route.js";
 
-const DELAY = 140; // milliseconds between the last keystroke and the search
+const DELAY = 30; // milliseconds between the last keystroke and the search
 const SHOW_PROGRESS = 250; // milliseconds after which the page shows that a search is running
 const PAGE = 10; // hits
 
