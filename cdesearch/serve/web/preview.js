@@ -24,10 +24,12 @@ export function startPreview() {
   onChange(hide);
 }
 
-/** Previews the first hit. Call it when the hits of a search are shown. */
+/** Previews the first hit, if there is one. Call it when the hits of a search are shown. */
 export function previewFirst() {
   hide();
-  preview(document.querySelector("#hits a.open"));
+  const first = document.querySelector("#hits a.open");
+  if (!first) byId("preview").hidden = true;
+  preview(first);
 }
 
 const linkOf = (target) => target.closest("a.open") ?? target.closest(".also li, .hit")?.querySelector("a.open");
@@ -51,7 +53,8 @@ async function preview(link) {
     const hit = part.chunks.find((chunk) => chunk.is_hit);
     box.replaceChildren(el("h2", {}, pathOf(part.path)), withPage(part, hit, el("div", {}, sections(part, part.chunks))));
     box.hidden = false;
-    box.scrollTop = (box.querySelector(".is-hit")?.offsetTop ?? 0) - box.clientHeight / 4;
+    const found = box.querySelector(".is-hit mark") ?? box.querySelector(".is-hit");
+    if (found) box.scrollTop += found.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 4;
   } catch {
     byId("preview").hidden = true; // opening the hit shows the error
   }

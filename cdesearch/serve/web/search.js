@@ -100,6 +100,7 @@ async function search(offset) {
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
     clearHits();
+    previewFirst();
     answered = "";
     showProblem(error);
   } finally {
@@ -142,7 +143,8 @@ function showWeak() {
 
 function summarise(answer) {
   const filters = filtersInWords();
-  let text = `${answer.more ? "Best " : ""}${counted(shown, "hit")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
+  const visible = [...byId("hits").children].filter((item) => !item.hidden).length;
+  let text = `${answer.more && visible === shown ? "Best " : ""}${counted(visible, "hit")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) {
     text = `No hits${filters && ` ${filters}`}. `;
     if (filters) text += "Remove a filter, or use other words.";

@@ -11,7 +11,7 @@ from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_t
         ("should_strip_auth", ["should_strip_auth"]),
         ("how does HTTPError differ from getItem in os.path.join", ["HTTPError", "getItem", "os.path.join"]),
         ("--dry-run and -x of rsync", ["--dry-run", "-x"]),
-        ("ORA-00942 after error E1234", ["ORA-00942", "E1234"]),
+        ("ORA-00942 after error E1234, or F.75", ["ORA-00942", "E1234", "F.75"]),
         ("__init__ of Foo::bar", ["__init__", "Foo::bar"]),
         ("celery()", ["celery"]),
         ("don't use state-of-the-art models, e.g. version 3.14 of 2 January", []),
