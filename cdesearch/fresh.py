@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock, Thread, Timer
 from typing import TYPE_CHECKING
 
 from cdesearch.builders import BUILDER
@@ -61,8 +61,16 @@ class Check:
         if self._is_quiet is not None and self._line is None and is_recent and self._is_quiet():
             return False
         self._looked = time.monotonic()
-        self._is_quiet = None if is_first else BUILDER.quiet(index)
+        self._is_quiet = quiet = None if is_first else BUILDER.quiet(index)
+        if quiet is not None:  # the reports of a folder in which much happens take memory until they are read
+            ended = Timer(WHOLE_SECONDS, self._forget, [quiet])
+            ended.daemon = True
+            ended.start()
         return may_be_behind(index)
+
+    def _forget(self, quiet: Callable[[], bool]) -> None:
+        if self._is_quiet is quiet:
+            self._is_quiet = None
 
     def end(self, searcher: "Searcher") -> str | None:
         """Update the index if the check has found changes, and return a line about what it still lacks, if anything.

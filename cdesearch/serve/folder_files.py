@@ -18,7 +18,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.opening import RegularFile, hash_contents
 from cdesearch.store.trust import real
 
-MAX_BYTES = 50_000_000  # of a file
+MAX_PDF_BYTES, MAX_IMAGE_BYTES = 50_000_000, 10_000_000
 SECONDS = 10  # in which a page must be drawn
 TYPES = {
     ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
@@ -34,7 +34,7 @@ def read_image(index: Index, path: str) -> tuple[bytes, str]:
     # A build leaves images out by this rule, or reads their text. Other rules are those by which files are hidden.
     if suffix not in TYPES or (record.outcome == "ignored" and record.reason != f"image ({suffix})"):
         raise _nothing(path)
-    return _contents(index, path), TYPES[suffix]
+    return _contents(index, path, MAX_IMAGE_BYTES), TYPES[suffix]
 
 
 def read_pdf(index: Index, path: str) -> tuple[bytes, str]:
@@ -42,7 +42,7 @@ def read_pdf(index: Index, path: str) -> tuple[bytes, str]:
     record = _record_of(index, path)
     if record.outcome != "indexed" or PurePath(path).suffix.lower() != ".pdf":
         raise _nothing(path)
-    contents = _contents(index, path)
+    contents = _contents(index, path, MAX_PDF_BYTES)
     if hash_contents(BytesIO(contents)) != record.file_hash:
         raise NotIndexedError(f"{path:.200} has changed since it was indexed.", "Run `cdesearch index` again.")
     return contents, record.file_hash
@@ -79,7 +79,7 @@ def _record_of(index: Index, path: str) -> FileRecord:
     return record
 
 
-def _contents(index: Index, path: str) -> bytes:
+def _contents(index: Index, path: str, most: int) -> bytes:
     index.require_trust(model=False)
     file = index.root / path
     source = next((source for source in index.sources if file.is_relative_to(source)), None)
@@ -88,7 +88,7 @@ def _contents(index: Index, path: str) -> bytes:
     top = real(source)
     try:
         with RegularFile(file) if source == file else RegularFile(top / file.relative_to(source), top) as stream:
-            if stream.size <= MAX_BYTES:
+            if stream.size <= most:
                 return stream.read()
     except (OSError, ValueError):  # a ValueError: a name with a null byte
         pass

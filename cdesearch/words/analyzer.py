@@ -91,7 +91,7 @@ _BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+\u200c\u200d]+")
 _GROUPED = re.compile(f"{PHONE}|{MAC}")
 _NUMBER = re.compile(r"v?\d+(?:[-.,:/']\d+)+[TZ]?")
 _MEASURE = re.compile(r"v?(\d+(?:[.,]\d+)+)-?([^\W\d_].*)")
-_INNER = re.compile(r"\d+(?:[-.,:/]\d+)+|(?<!\d)(?:19|20)\d{6}(?!\d)")  # numbers and dates in names: log4j-2.17.1.jar
+_INNER = re.compile(r"(?<!\d)(?:\d+(?:[-.,:/]\d+)+|(?:19|20)\d{6}(?!\d))")  # in names: log4j-2.17.1.jar, IMG_20240517
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
 _BETWEEN_NUMBERS = re.compile(r"[,/:-]")
 _UMLAUT = re.compile("(?<![aeiou])(?:([aou])e|a(?=a))")
@@ -229,8 +229,10 @@ def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[s
             yield from ((word, 1.0) for word in beginnings)
         return
     pieces = [piece for piece in _BETWEEN.split(name) if piece]
-    parts = [part for piece in pieces for part in _parts(piece)] if len(joined) <= LONGEST else []
-    parts = list(dict.fromkeys([*parts, *(letters for piece in pieces for letters in _LETTERS.findall(piece))]))
+    parts: list[str] = []
+    if len(joined) <= LONGEST:
+        inner = (letters for piece in pieces for letters in _LETTERS.findall(piece))
+        parts = list(dict.fromkeys([*(part for piece in pieces for part in _parts(piece)), *inner]))
     has_apostrophe = "'" in name or "\u2019" in name
     if not has_apostrophe:
         yield from _whole(joined, language, is_query=is_query)

@@ -4,6 +4,8 @@ import { loadPicture } from "./api.js";
 import { el } from "./dom.js";
 import { spansOf } from "./words.js";
 
+const MOST_IMAGES = 30; // of a document that are loaded; one may have thousands
+
 /** Returns the nodes of sanitised HTML, with descriptions in place of images. Parsed so, it runs and loads nothing. */
 export function nodesOf(html) {
   const { body } = new DOMParser().parseFromString(html, "text/html");
@@ -16,7 +18,8 @@ export function nodesOf(html) {
 
 /** Puts the images of the folder in place of their descriptions in the text of the document at `path`. */
 export function withImages(element, path, index) {
-  for (const description of element.querySelectorAll("[data-src]")) show(description, path, index).catch(() => {});
+  const descriptions = [...element.querySelectorAll("[data-src]")].slice(0, MOST_IMAGES);
+  for (const description of descriptions) show(description, path, index).catch(() => {});
   return element;
 }
 

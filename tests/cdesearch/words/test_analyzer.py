@@ -221,12 +221,12 @@ def test_runs_of_letters_that_are_data_have_no_parts():
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "a.", "1 ", "1,", "1:", "123 ", "AB12 ", "+1 2", "a-", "aB", "é", " ()/-", "1 May "]
+    "piece", ["a", "a.", "1", "1 ", "1,", "1:", "123 ", "AB12 ", "+1 2", "a-", "aB", "é", " ()/-", "1 May "]
 )
 def test_a_text_that_repeats_what_joins_words_takes_no_time_of_its_square(piece):
     started = time.thread_time()
-    text_words(f"AB12 +49{piece * 50_000}", "en")
-    assert time.thread_time() - started < 1
+    text_words(f"AB12 +49{piece * 50_000} {piece * 50_000}", "en")
+    assert time.thread_time() - started < 3
 
 
 @given(st.text(max_size=200), st.sampled_from(["en", "de", "ar", "ja", "he", "xx"]))
