@@ -1,160 +1,33 @@
 """The command `tools`: whether named tools find the right file of a folder, and what they cost, all in one run.
 
-Tools that rank files are compared by files alone. Each is used as its documentation says, with its defaults.
+Tools that rank files are compared by files alone. `peers` uses them, each in processes of its own.
 """
 
-import gzip
-import re
+import json
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
-from urllib.parse import unquote, urlsplit
+from typing import Annotated
 
 import typer
 
+from benchmarks.folders import peers
 from benchmarks.folders.archives import rebuilt
 from benchmarks.folders.command import DATA
-from benchmarks.folders.questions import DEPTH, QUESTIONS, Question, read_questions
+from benchmarks.folders.peers import DEPTH, TOOLS
+from benchmarks.folders.questions import QUESTIONS, Question, read_questions
 from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.systems.biencoder import installed_minilm
-from cdesearch.progress import Silent
-from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index
-from cdesearch.words.stop_words import EVERY_STOP_WORD
-from indexer.build import build
-from indexer.settings import Options
 from trainer.replacing import make_folder
 
-WORDS = 200  # of the passages of LanceDB and bm25s, which divide no files themselves
-
-
-class Tool(Protocol):
-    """A tool that indexes a folder."""
-
-    def index(self, files: Path, work: Path, /) -> None:
-        """Index `files`; everything that is stored is in `work`."""
-
-    def find(self, question: str) -> list[str]:
-        """The paths of the best files, relative to the folder, the best first."""
-
-
-class Ours:
-    """cdesearch with its defaults."""
-
-    def index(self, files: Path, work: Path) -> None:
-        build([files], Options(index=work / "index"), Silent())
-        self._searcher = Searcher(Index(work / "index"))
-
-    def find(self, question: str) -> list[str]:
-        return _each_once(hit.chunk.path for hit in self._searcher.search(question, 3 * DEPTH))
-
-
-class Recoll:
-    """The desktop search by Xapian, for any of the words."""
-
-    def index(self, files: Path, work: Path) -> None:
-        self._files, self._folder = files.resolve(), work
-        (work / "recoll.conf").write_text(f"topdirs = {self._files}\nindexstemminglanguages = english\n")
-        subprocess.run(["recollindex", "-c", work], check=True, capture_output=True)
-
-    def find(self, question: str) -> list[str]:
-        words = " ".join(re.findall(r"\w+", question))
-        command = ["recollq", "-c", str(self._folder), "-b", "-n", str(DEPTH), "-o", words]
-        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-        paths = (Path(unquote(urlsplit(line).path)) for line in lines if line.startswith("file://"))
-        return [path.relative_to(self._files).as_posix() for path in paths]
-
-
-class Ripgrep:
-    """The files with the most matches of any word, which needs no index."""
-
-    def index(self, files: Path, _: Path) -> None:
-        self._files = files
-
-    def find(self, question: str) -> list[str]:
-        words = [word for word in re.findall(r"\w+", question.lower()) if word not in EVERY_STOP_WORD]
-        patterns = [part for word in words for part in ("-e", word)]
-        command = ["rg", "--count", "--ignore-case", "--word-regexp", "--search-zip", *patterns, "."]
-        run = subprocess.run(command, cwd=self._files, capture_output=True, text=True, check=False)
-        counts = (line.rpartition(":") for line in run.stdout.splitlines())
-        return [path.removeprefix("./") for _, path in sorted((-int(count), path) for path, _, count in counts)]
-
-
-class Passages:
-    """Passages of WORDS words of all files that are text, for libraries that divide no files."""
-
-    def __init__(self, files: Path) -> None:
-        self.paths: list[str] = []
-        self.texts: list[str] = []
-        for file in sorted(path for path in files.rglob("*") if path.is_file()):
-            data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-            words = data.decode("utf-8", "ignore").split()
-            for start in range(0, len(words), WORDS):
-                self.paths.append(file.relative_to(files).as_posix())
-                self.texts.append(" ".join(words[start : start + WORDS]))
-
-
-class Bm25s:
-    """bm25s with English stop words and stemming."""
-
-    def index(self, files: Path, work: Path) -> None:
-        import bm25s
-        import Stemmer
-
-        self._passages, self._stemmer = Passages(files), Stemmer.Stemmer("english")
-        self._index = bm25s.BM25()
-        self._index.index(self._words(self._passages.texts), show_progress=False)
-        self._index.save(work, show_progress=False)
-
-    def _words(self, texts: Sequence[str]) -> Any:
-        import bm25s
-
-        return bm25s.tokenize(list(texts), stopwords="en", stemmer=self._stemmer, show_progress=False)
-
-    def find(self, question: str) -> list[str]:
-        k = min(3 * DEPTH, len(self._passages.texts))
-        rows, _ = self._index.retrieve(self._words([question]), k=k, show_progress=False)
-        return _each_once(self._passages.paths[row] for row in rows[0])
-
-
-class LanceDb:
-    """LanceDB with vectors of all-MiniLM-L6-v2 by sentence-transformers, in its hybrid search."""
-
-    def index(self, files: Path, work: Path) -> None:
-        import lancedb
-        from lancedb.index import FTS
-        from sentence_transformers import SentenceTransformer
-
-        passages = Passages(files)
-        self._model = SentenceTransformer(str(installed_minilm()), device="cpu")
-        vectors = self._model.encode(passages.texts, normalize_embeddings=True)
-        rows = [
-            {"path": path, "text": text, "vector": vector}
-            for path, text, vector in zip(passages.paths, passages.texts, vectors, strict=True)
-        ]
-        self._table = lancedb.connect(work).create_table("passages", rows)
-        self._table.create_index("text", config=FTS())
-
-    def find(self, question: str) -> list[str]:
-        vector = self._model.encode(question, normalize_embeddings=True)
-        words = " ".join(re.findall(r"\w+", question))
-        search = self._table.search(query_type="hybrid").vector(vector).text(words).limit(3 * DEPTH)
-        return _each_once(search.to_arrow()["path"].to_pylist())
-
-
-TOOLS: dict[str, Callable[[], Tool]] = {
-    "cdesearch": Ours,
-    "LanceDB + MiniLM": LanceDb,
-    "bm25s": Bm25s,
-    "Recoll": Recoll,
-    "ripgrep": Ripgrep,
-}
 PROGRAMS = {"Recoll": "recollq", "ripgrep": "rg"}
+OTHER_ENVIRONMENTS = ("txtai", "haiku.rag", "semble")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,56 +36,114 @@ class Used:
 
     ranks: tuple[int, ...]  # of the first right file of each question; 0 if it is not among the DEPTH best
     index_seconds: float
-    query_seconds: float  # of all questions
+    first_seconds: float  # of a new process until its first answer
+    query_seconds: float  # of all further questions together
     megabytes: float  # on disk
+    index_memory: float  # in megabytes, as is the next
+    answer_memory: float
 
 
 def tools(
     only: Annotated[str, typer.Option(help="Names of folders, separated by commas. Default: all.")] = "",
+    environments: Annotated[
+        Path, typer.Option(help="Folder with virtual environments named txtai, haiku.rag and semble.")
+    ] = DATA.parent / "environments",
     data: Annotated[Path, typer.Option(help="Folder for the files, which later runs use again.")] = DATA,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Compare named tools by the files that they find in folders, and by what they cost."""
     names = only.split(",") if only else [file.stem for file in sorted(QUESTIONS.glob("*.jsonl"))]
     make_folder(data)
-    folders = [(rebuilt(name, data), read_questions(QUESTIONS / f"{name}.jsonl")) for name in names]
-    used = [tool for tool in TOOLS if shutil.which(PROGRAMS.get(tool, "sh"))]
+    folders = {name: (rebuilt(name, data), read_questions(QUESTIONS / f"{name}.jsonl")) for name in names}
+    pythons = {tool: python for tool in TOOLS if (python := python_of(tool, environments))}
 
     def of_all() -> list[Measurement]:
-        return [one for tool in used for one in _measured(tool, [_used(TOOLS[tool](), *folder) for folder in folders])]
+        return [
+            one
+            for tool, python in pythons.items()
+            for one in _measured(tool, {name: used(tool, python, *folder) for name, folder in folders.items()})
+        ]
 
-    measure("tools", {"folders": of_all}, {"folders": names, "tools": used}, out)
+    measure("tools", {"folders": of_all}, {"folders": names, "tools": list(pythons)}, out)
 
 
-def _used(tool: Tool, files: Path, questions: Sequence[Question]) -> Used:
+def python_of(tool: str, environments: Path) -> Path | None:
+    """The Python that can run a tool; None if the tool is not installed."""
+    if tool in OTHER_ENVIRONMENTS:
+        python = environments.absolute() / tool / "bin" / "python"
+        return python if python.exists() else None
+    return Path(sys.executable) if shutil.which(PROGRAMS.get(tool, "sh")) else None
+
+
+def used(tool: str, python: Path, files: Path, questions: Sequence[Question]) -> Used:
+    """Index a folder in one process, and ask another one all questions."""
     with tempfile.TemporaryDirectory() as work:
         started = time.perf_counter()
-        tool.index(files, Path(work))
+        index = _started(tool, python, "index", files, work)
+        index_memory = float(index.communicate()[0])
         indexed = time.perf_counter()
-        found = [tool.find(question.text)[:DEPTH] for question in questions]
-        seconds = time.perf_counter() - indexed
         size = sum(file.stat().st_size for file in Path(work).rglob("*") if file.is_file())
-    ranks = [_rank(paths, {answer.path for answer in one.answers}) for one, paths in zip(questions, found, strict=True)]
-    return Used(tuple(ranks), indexed - started, seconds, size / 1e6)
+        asked = time.perf_counter()
+        answers = _started(tool, python, "answer", files, work)
+        ranks, answered = [], []
+        for question in questions:
+            ranks.append(_rank(_reply(answers, question.text), {answer.path for answer in question.answers}))
+            answered.append(time.perf_counter())
+        answer_memory = float(answers.communicate()[0])
+    first, last = answered[0], answered[-1]
+    return Used(tuple(ranks), indexed - started, first - asked, last - first, size / 1e6, index_memory, answer_memory)
+
+
+def _started(tool: str, python: Path, action: str, files: Path, work: str) -> "subprocess.Popen[str]":
+    """A process of `peers`. Without -P, it would import the modules beside that file instead of packages."""
+    return subprocess.Popen(
+        [python, "-P", peers.__file__, tool, action, files.resolve(), work],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "MINILM": str(installed_minilm()), "HF_HUB_OFFLINE": "1"},
+    )
+
+
+def _reply(process: "subprocess.Popen[str]", question: str) -> list[str]:
+    """The paths of the best files."""
+    assert process.stdin and process.stdout
+    process.stdin.write(json.dumps(question) + "\n")
+    process.stdin.flush()
+    paths: list[str] = json.loads(process.stdout.readline())
+    return paths
 
 
 def _rank(paths: Sequence[str], right: set[str]) -> int:
     return next((rank for rank, path in enumerate(paths, 1) if path in right), 0)
 
 
-def _measured(tool: str, folders: Sequence[Used]) -> list[Measurement]:
-    ranks = [rank for folder in folders for rank in folder.ranks]
-    n = len(ranks)
+def _measured(tool: str, folders: Mapping[str, Used]) -> list[Measurement]:
+    """The figures of one tool over all folders; the detail of each has those of the folders."""
+    everything = list(folders.values())
+
+    def found(some: Sequence[Used], k: int) -> float:
+        ranks = [rank for one in some for rank in one.ranks]
+        return 100 * sum(0 < rank <= k for rank in ranks) / len(ranks)
+
+    def query(some: Sequence[Used]) -> float:
+        return 1000 * sum(one.query_seconds for one in some) / sum(len(one.ranks) - 1 for one in some)
+
+    figures: dict[str, tuple[Callable[[Sequence[Used]], float], str]] = {
+        **{f"file@{k}": (lambda some, k=k: found(some, k), "x 100") for k in (1, 3, DEPTH)},
+        "index": (lambda some: sum(one.index_seconds for one in some), "s"),
+        "first answer": (lambda some: sum(one.index_seconds + one.first_seconds for one in some), "s"),
+        "query": (query, "ms"),
+        "disk": (lambda some: sum(one.megabytes for one in some), "MB"),
+        "memory of the index": (lambda some: max(one.index_memory for one in some), "MB"),
+        "memory of a query": (lambda some: max(one.answer_memory for one in some), "MB"),
+    }
     return [
-        *(
-            Measurement(f"{tool}: file@{k}", 100 * sum(0 < rank <= k for rank in ranks) / n, "x 100")
-            for k in (1, 3, DEPTH)
-        ),
-        Measurement(f"{tool}: index", sum(folder.index_seconds for folder in folders), "s"),
-        Measurement(f"{tool}: query", 1000 * sum(folder.query_seconds for folder in folders) / n, "ms"),
-        Measurement(f"{tool}: disk", sum(folder.megabytes for folder in folders), "MB"),
+        Measurement(
+            f"{tool}: {name}",
+            figure(everything),
+            unit,
+            detail={folder: figure([one]) for folder, one in folders.items()},
+        )
+        for name, (figure, unit) in figures.items()
     ]
-
-
-def _each_once(paths: Any) -> list[str]:
-    return list(dict.fromkeys(paths))
