@@ -65,7 +65,6 @@ def test_status_shows_every_index(agent):
         ({"query": ["a"]}, "The parameter query should be a valid string, not ['a']."),
         ({"query": " "}, "The query is empty."),
         ({"query": "a" * 4_001}, "The parameter query should have at most 4000 characters"),
-        ({"query": "a", "path": ""}, "The pattern for paths is empty."),
         ({"query": "a", "path": "[z-a]"}, "is empty. Put the lower end first."),
         ({"query": "a", "index": "other"}, "There is no index other here. Use one of these names: corpus, notes."),
     ],
