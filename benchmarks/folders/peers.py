@@ -13,6 +13,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -213,11 +214,14 @@ class Semble:
     def index(self, files: Path, work: Path) -> None:
         from semble import ContentType, SembleIndex
 
-        SembleIndex.from_path(files, content=ContentType.DOCS).save(work / "index")
+        with suppress(ValueError):  # it reads none of the files
+            SembleIndex.from_path(files, content=ContentType.DOCS).save(work / "index")
 
     def opened(self, _: Path, work: Path) -> Find:
         from semble import SembleIndex
 
+        if not (work / "index").exists():
+            return lambda _: ()
         index = SembleIndex.load_from_disk(work / "index")
         return lambda question: (hit.chunk.file_path for hit in index.search(question, top_k=3 * DEPTH))
 

@@ -93,7 +93,9 @@ def used(tool: str, python: Path, files: Path, questions: Sequence[Question]) ->
             answered.append(time.perf_counter())
         answer_memory = float(answers.communicate()[0])
     first, last = answered[0], answered[-1]
-    return Used(tuple(ranks), indexed - started, first - asked, last - first, size / 1e6, index_memory, answer_memory)
+    one = Used(tuple(ranks), indexed - started, first - asked, last - first, size / 1e6, index_memory, answer_memory)
+    print(f"{tool}: {one}", flush=True)  # a run takes long, and a later tool may fail
+    return one
 
 
 def _started(tool: str, python: Path, action: str, files: Path, work: str) -> "subprocess.Popen[str]":
