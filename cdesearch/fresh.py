@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SECONDS = 0.5  # in which the files of an index must have been checked
 AGAIN_SECONDS = 0.3
-WHOLE_SECONDS = 600.0  # until the files are looked at although no change was reported: the system may lose one
+WHOLE_SECONDS = 600.0  # until the files are looked at although no change was reported
 UNCHECKED = (
     "This answer may lack changes of files, because there was no time to check them all. `cdesearch watch` keeps a"
     " large index up to date."
@@ -44,8 +44,8 @@ class Check:
         self._begun = float("-inf")  # on the clock of time.monotonic
         self._found: Future[bool] | None = None  # whether the index is behind; None if `end` has read it
         self._line: str | None = None  # about what the index lacked after the last check
-        self._looked = float("-inf")  # when the files were looked at
-        self._is_quiet: Callable[[], bool] | None = None  # whether no change was reported since then
+        self._has_looked = False  # at the files
+        self._is_quiet: Callable[[], bool] | None = None  # whether no change was reported since it has looked
 
     def begin(self, index: Index) -> None:
         """Begin to check the files in a thread, unless that has just been done or has not ended yet."""
@@ -57,12 +57,11 @@ class Check:
     def _is_behind(self, index: Index) -> bool:
         if not is_updatable(index):
             return False
-        is_first, is_recent = self._looked == float("-inf"), time.monotonic() < self._looked + WHOLE_SECONDS
-        if self._is_quiet is not None and self._line is None and is_recent and self._is_quiet():
+        if (is_quiet := self._is_quiet) is not None and self._line is None and is_quiet():
             return False
-        self._looked = time.monotonic()
-        self._is_quiet = quiet = None if is_first else BUILDER.quiet(index)
-        if quiet is not None:  # the reports of a folder in which much happens take memory until they are read
+        self._is_quiet = quiet = BUILDER.quiet(index) if self._has_looked else None
+        self._has_looked = True
+        if quiet is not None:  # a report may be lost, and those that nobody reads take memory
             ended = Timer(WHOLE_SECONDS, self._forget, [quiet])
             ended.daemon = True
             ended.start()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
-EVENT_MS = 10  # until the event of a change that was made before is taken for received
+EVENT_MS = 10  # in which the event of a change that has just been made arrives
 QUIET_MS = 150  # without another event, before changes are reported
 MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written all the time
 # Many changes at once come from one operation, such as a checkout, which may pause for longer.
