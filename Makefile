@@ -5,7 +5,7 @@ LOCKED := $(INSTALL) --require-hashes --requirement
 LOCK := $(BIN)/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-.PHONY: demo test quick slow check fix docs lock fuzz soak profile model train-tiny clean
+.PHONY: demo test quick slow check fix docs lock fuzz profile model train-tiny clean
 
 demo: .venv/run ## set up, index documents and a part of the code of this repository, answer a query
 	@echo "Documents and a part of the code of this repository become an index, .cdesearch, in 10 to 30 seconds."
@@ -48,9 +48,6 @@ lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGR
 
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz EXAMPLES=100000
 	FUZZ_EXAMPLES=$(or $(EXAMPLES),100000) $(BIN)/pytest tests/adversarial/test_fuzz_parsers.py -k any_file
-
-soak: .venv/dev ## change a folder at random while clients search: make soak MINUTES=60 CHUNKS=20000
-	$(BIN)/python tests/adversarial/soak.py --minutes $(or $(MINUTES),60) --chunks $(or $(CHUNKS),20000)
 
 profile: .venv/dev ## list the functions in which a command spends its time: make profile ARGS='query "your question"'
 	$(BIN)/python -m cProfile -s cumulative -m cdesearch $(or $(ARGS),--help) | head -n $(or $(LINES),60)
