@@ -59,9 +59,9 @@ from indexer.generations.generation import (
     swap_in,
 )
 from indexer.generations.tables import Tables
-from indexer.read_files import Engine, check_columns, newest_first, why_nothing_was_read
+from indexer.read_files import Engine, check_columns, why_nothing_was_read
 from indexer.settings import record_confirmation
-from indexer.workers.limits import Limits, Reading
+from indexer.workers.messages import Limits, Reading
 
 LIMITS = Limits()
 
@@ -100,7 +100,7 @@ class BuildJob(BuildInputs):
             raise SourceError(f"There is nothing readable in {sources}.", why_nothing_was_read(self.plan))
         kept = self.kept_base.manifest if self.kept_base else None
         languages = corpus_languages(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
-        tables = self._tables(building)
+        tables = Tables(building, self.vectors)
         with self.base.checks.reading_tables() if self.base else nullcontext():
             cache = EmbeddingCache(building, self.vectors.first_stage_schema(self.encoder.dimension), self.folder)
         if self._may_borrow(building, n_chunks) and (lent := borrow(spool, cache, self.encoder, self.folder)):
@@ -200,7 +200,8 @@ class BuildJob(BuildInputs):
         settings, encoder = self.settings, self.encoder
         selected = settings.columns, settings.max_file_bytes, LIMITS, settings.has_ocr
         reading = Reading(encoder.tokenizer.to_str(), encoder.max_chunk_tokens, *selected)
-        read = self.engine.read(newest_first(self.plan.to_read), reading, spool, advance)
+        newest_first = sorted(self.plan.to_read, key=lambda source: -source.mtime_ns)
+        read = self.engine.read(newest_first, reading, spool, advance)
         self.plan.files.update((file.path, file) for file in read.files)
         return self._keyed(spool, building), read.documents, read.columns
 
@@ -285,15 +286,12 @@ class BuildJob(BuildInputs):
             building=building,
             spool=spool,
             encoder=self.encoder,
-            tables_in=self._tables,
+            vectors=self.vectors,
             records=documents,
             files=list(self.plan.files.values()),
             describe=partial(self.manifest, documents, languages),
             tell=self._tell,
         )
-
-    def _tables(self, generation: Path) -> Tables:
-        return Tables(generation, self.vectors)
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.

@@ -1,6 +1,6 @@
 """Read files into chunks, and embed them: in processes of this machine, or on a cluster (`indexer.cluster.engine`)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from indexer.files.outcome import Source
 from indexer.formats.format import Columns
 from indexer.plan import Plan, Record
 from indexer.settings import Settings
-from indexer.workers.limits import Reading
+from indexer.workers.messages import Reading
 from indexer.workers.pool import Pool
 
 SHOWN = 3  # skipped files that an error names
@@ -36,11 +36,6 @@ class FilesRead:
     def documents(self) -> pa.Table:
         """The rows of the documents table."""
         return pa.Table.from_pylist(self.records, schema=document_schema())
-
-
-def newest_first(sources: Iterable[Source]) -> list[Source]:
-    """The sources in the order in which a build reads them."""
-    return sorted(sources, key=lambda source: -source.mtime_ns)
 
 
 def read_files(

@@ -1,16 +1,17 @@
 """Split text into chunks along its structure, sized in the model's tokens."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tokenizers import Tokenizer
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from cdesearch.store.schema import Chunk, text_hash
 from indexer.documents.openings import licence_end, opening_start
 from indexer.documents.parsing import SplitterOf, splitter_for, with_definitions
 from indexer.documents.places import Places, Trails
-from indexer.documents.token_counts import TokenCounts
 from indexer.formats.format import Document, UnreadableError
 
 CHUNK_TOKENS = 256  # at most so many tokens in a chunk of a document that does not stay whole
@@ -26,7 +27,9 @@ MAX_SPLIT_CHARACTERS = 1_000_000  # of the text that is cut into large pieces
 # The time for a line without sentences grows with the square of its length, so that a long line is cut beforehand.
 MAX_LINE_CHARACTERS = 20_000
 LINE_ENDS = (". ", "。", " ")  # where a long line is cut, the best first
+MOST_WORDS, LONGEST_WORD = 100_000, 100  # whose tokens are remembered, and characters of each
 
+_WORD = re.compile(r"[^ \t\n\r]+")
 _LONG_LINE = re.compile(rf"[^\n]{{{MAX_LINE_CHARACTERS + 1},}}")
 
 Piece = tuple[int, str]  # offset in the document, text
@@ -222,3 +225,39 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
         places=places.within(offset, body),
         fields=document.fields,
     )
+
+
+class TokenCounts:
+    """Counts the tokens of texts, with special tokens, as a tokenizer does.
+
+    One of BERT divides texts at blanks, whatever is around them. So it counts by words, because most words of a corpus
+    come again and again. With others, whole texts are tokenized.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        parts = isinstance(tokenizer.normalizer, BertNormalizer), isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
+        added = tokenizer.get_added_tokens_decoder().values()
+        self._is_by_word = all(parts) and all(_WORD.fullmatch(token.content) for token in added)
+        self._n_special = tokenizer.num_special_tokens_to_add(is_pair=False)
+        self._of_word: dict[str, int] = {}
+
+    def of(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text."""
+        if not self._is_by_word:
+            return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+        return [self._n_special + self._by_word(_WORD.findall(text)) for text in texts]
+
+    def _by_word(self, words: Sequence[str]) -> int:
+        known = self._of_word
+        if len(known) > MOST_WORDS:
+            known.clear()
+        fresh = list({word for word in words if word not in known})
+        if fresh:
+            encodings = self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False)
+            known.update((word, len(encoding.ids)) for word, encoding in zip(fresh, encodings, strict=True))
+        count = sum(map(known.__getitem__, words))
+        for word in fresh:
+            if len(word) > LONGEST_WORD:
+                del known[word]
+        return count

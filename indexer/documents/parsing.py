@@ -1,16 +1,20 @@
-"""Parse code, unless a parser would hang on it: for the splitter of a text, and for the definitions around a line."""
+"""Parse code, unless a parser would hang on it: for the splitter of a text, and for the definitions around a line.
 
+The grammar of each language is from a wheel of its own, which is imported when the first file of it is parsed.
+"""
+
+import ctypes
 import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
 
-from indexer.documents.grammars import grammar_of
 from indexer.formats.format import Document, Heading
 
 if TYPE_CHECKING:
@@ -32,6 +36,22 @@ _DEFINITION = re.compile(
     r"(?:\w+_)?(?:function|method|constructor|class|struct|enum|union|interface|trait|impl|module|mod|namespace|object|record|protocol)"
     r"(?:_(?:definition|declaration|item|specifier|statement|implementation))?"
 )
+# The languages whose grammar is the function `language` of the module `tree_sitter_` and their name; then the others.
+# Languages that are not here are split by lines: no maintained wheel of their grammar has a free licence and runs on
+# every system.
+_USUAL = """
+    ada agda arduino bash bicep c commonlisp cpp css cuda dart elixir fortran fsharp glsl go groovy haskell hcl hlsl
+    java javascript json julia kconfig kdl kotlin llvm lua luau make matlab nix objc odin perl powershell puppet
+    python ruby rust scala scss solidity sql starlark svelte swift toml verilog vhdl yaml zig
+"""
+MODULES = {language: f"tree_sitter_{language}" for language in _USUAL.split()} | {
+    "csharp": "tree_sitter_c_sharp", "dtd": "tree_sitter_xml.language_dtd",
+    "embeddedtemplate": "tree_sitter_embedded_template", "fsharp_signature": "tree_sitter_fsharp.language_signature",
+    "ocaml": "tree_sitter_ocaml.language_ocaml", "ocaml_interface": "tree_sitter_ocaml.language_ocaml_interface",
+    "php": "tree_sitter_php.language_php", "tsx": "tree_sitter_typescript.language_tsx",
+    "typescript": "tree_sitter_typescript.language_typescript", "xml": "tree_sitter_xml.language_xml",
+}  # fmt: skip
+_CAPSULE = b"tree_sitter.Language"  # the name that the libraries expect; a capsule keeps no copy of it
 
 
 def splitter_for(text: str, layout: str, language: str | None) -> SplitterOf:
@@ -127,3 +147,23 @@ def _definitions(data: bytes, tree: "Tree") -> Iterator[tuple[int, int, int, str
                 yield node.start_byte, node.end_byte, level, title
                 level += 1
         nodes += [(child, level) for child in node.named_children if child.named_child_count]
+
+
+@lru_cache
+def grammar_of(language: str) -> Any:
+    """The grammar in the form that tree-sitter and the splitter take; None if its wheel is not installed."""
+    module, _, function = MODULES.get(language, "").partition(".")
+    if not module:
+        return None
+    try:
+        grammar = getattr(import_module(module), function or "language")()
+    except ImportError:  # the wheel is in the extra `grammars`
+        return None
+    return _capsule(grammar) if isinstance(grammar, int) else grammar
+
+
+def _capsule(address: int) -> Any:
+    """The address that some wheels return, as the object that the others return."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(address, _CAPSULE, None)

@@ -21,6 +21,7 @@ from cdesearch.store.folder import write_new
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.layout import PLAN
 from cdesearch.store.manifest import Manifest
+from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.context import fit_whitening, sample_vectors
 from indexer.embedding.document_vectors import documents_so_far
 from indexer.embedding.embedding_cache import EmbeddingCache
@@ -41,7 +42,7 @@ class Stages:
     building: Path  # the unfinished generation
     spool: Spool
     encoder: Encoder
-    tables_in: Callable[[Path], Tables]  # makes the tables of a generation
+    vectors: VectorFormat
     records: pa.Table  # all rows of the documents table
     files: list[FileRecord]
     describe: Callable[[Context | None, int], Manifest]  # from the context and the number of chunks with a vector
@@ -87,7 +88,7 @@ class Stages:
         """Write a generation of chunks with their vectors (n, d) and tokens, and make it the live one."""
         generation = new_generation(self.folder)
         write_new(generation / PLAN, "{}")  # until it is live, it is unfinished, and no build may continue it
-        tables = self.tables_in(generation)
+        tables = Tables(generation, self.vectors)
         for rows, vectors, tokens in documents:
             tables.add(rows, vectors, tokens)
         context = context_of(tables) if context_of else None

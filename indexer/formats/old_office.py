@@ -12,9 +12,8 @@ from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.html import Html
 from indexer.formats.markdown import converted_document, without_headings
 from indexer.formats.package import OLE
-from indexer.formats.pptx import Pptx
+from indexer.formats.pptx import Pptx, Slide, slides_document
 from indexer.formats.rtf import START, Rtf
-from indexer.formats.slides import Slide, slides_document
 
 STORIES = 0x4C  # the place of the lengths of the stories of a Word document, of which this is the order
 MARGINS, COMMENTS = 2, 4  # the numbers of stories

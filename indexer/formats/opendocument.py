@@ -11,7 +11,7 @@ from indexer.formats.drawing import alternative_text
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document, without_headings
 from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, parse_xml, title_of
-from indexer.formats.slides import Slide, slides_document
+from indexer.formats.pptx import Slide, slides_document
 from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, note_cell, sheet_documents
 
 CONTENT, STYLES, MANIFEST = "content.xml", "styles.xml", "META-INF/manifest.xml"

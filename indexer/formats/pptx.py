@@ -1,17 +1,41 @@
 """Read PowerPoint presentations: a slide is a page, with its title, texts, tables, comments and notes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
-from indexer.formats.format import Document, Format, OpenFile, UnreadableError
+from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile, UnreadableError
 from indexer.formats.package import Package, attribute, local_name, main_part, related_part, relations, title_of
-from indexer.formats.slides import Slide, slides_document
 
 KIND = "PPTX"
 TITLES = ("title", "ctrTitle")
 NUMBERS = ("sldNum", "sldImg")  # placeholders for the number of a slide, and its picture beside the notes
 REPEATED = ("dt", "ftr", "hdr")  # placeholders whose text most slides repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """The text of one slide."""
+
+    title: str  # in one line
+    blocks: list[str]  # paragraphs, lists and tables
+    notes: str = ""
+
+
+def slides_document(file: OpenFile, title: str, slides: Sequence[Slide]) -> Document:
+    """The document of all slides; the title of a slide is the heading of its chunks."""
+    pages, headings, texts = [], [], []
+    offset = 0
+    for number, slide in enumerate(slides, start=1):
+        notes = f"Notes: {slide.notes}" if slide.notes.strip() else ""
+        text = "\n\n".join(part for part in (slide.title, *slide.blocks, notes) if part.strip())
+        pages.append(offset)
+        headings.append(Heading(offset, 1, slide.title[:MAX_TITLE] or f"Slide {number}"))
+        texts.append(text)
+        offset += len(text) + 2
+    first = next((slide.title for slide in slides if slide.title), "")
+    return Document.of(file, title or first, "\n\n".join(texts), headings=tuple(headings), pages=tuple(pages))
 
 
 class Pptx(Format):

@@ -27,7 +27,7 @@ def doctor(
     from cdesearch.cli.exits import exit_when_stopped
     from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
-    from indexer.health.repair import repair as repair_index
+    from indexer.health.doctor import repair as repair_index
 
     found = locate(named_index(folder, index))
     steps: list[str] = []

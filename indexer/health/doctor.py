@@ -1,7 +1,8 @@
-"""Examine an index: compare all files of its generations with their checksums."""
+"""Examine an index by comparing all files of its generations with their checksums, and repair it from sound parts."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,10 +14,17 @@ from cdesearch.errors import (
     IndexUnreadableError,
     IndexUntrustedError,
 )
-from cdesearch.progress import Progress, Silent
+from cdesearch.progress import Display, Progress, Silent
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
 from cdesearch.store.damage import Damage, find_damage
-from cdesearch.store.folder import finished_generations, generations_in, named_generation
+from cdesearch.store.folder import (
+    check_marker,
+    finished_generations,
+    generations_in,
+    named_generation,
+    removal_remedy,
+    write_new,
+)
 from cdesearch.store.guard import (
     TABLES,
     check_enterable,
@@ -25,11 +33,24 @@ from cdesearch.store.guard import (
     check_tree,
     unreadable,
 )
-from cdesearch.store.layout import CHECKSUMS, FOLDER, GENERATIONS, rebuild_command
+from cdesearch.store.layout import (
+    CHECKSUMS,
+    FOLDER,
+    GENERATIONS,
+    MARK,
+    MARKER,
+    lost_settings_remedy,
+    rebuild_command,
+)
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.storage import current_generation
-from cdesearch.store.trust import check_found
+from cdesearch.store.trust import check_found, require_own
+from cdesearch.store.write_errors import write_error
+from indexer.build import build
+from indexer.generations.generation import swap_in
+from indexer.generations.lock import locked
+from indexer.settings import Options
 
 
 @dataclass(frozen=True)
@@ -153,3 +174,57 @@ def _examine(generation: Path, progress: Progress) -> Examined:
     except IndexDamagedError as error:
         damages = damages or [Damage(TABLES, f"cannot be searched ({error.cause})")]
     return Examined(generation, tuple(damages))
+
+
+def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[str], None]) -> None:
+    """Make the index in `folder` sound with as little new work as possible; each step is passed to `report_step`.
+
+    The marker is written again. If the live generation is damaged, the previous one is made live and updated. Failing
+    that, the index is built again from its sources with its own settings. Raises IndexDamagedError if even the settings
+    are lost.
+    """
+    _restore_marker(folder, report_step)
+    options = Options(index=folder, wait=wait)
+    with locked(folder, wait):
+        found = diagnose(folder, progress)
+        if found.is_sound:
+            return
+        if whole := next((one for one in found.others if one.is_sound), None):
+            swap_in(folder, whole.generation)
+            report_step("The previous generation is whole, and is live again.")
+        elif found.live and found.live.manifest:
+            options = replace(options, rebuild=True)
+            report_step("The index is built again from its sources, with its own settings.")
+        else:
+            cause = found.problem or f"The index in {folder} is damaged: {found.damages[0]}."
+            cause += " Its settings are lost, and no generation of it is whole."
+            raise IndexDamagedError(cause, lost_settings_remedy(folder))
+    report = build([], options, progress)
+    counts = f"{report.chunks:,} chunks, {report.embedded:,} of them embedded now"
+    report_step(f"It is up to date: {counts}." if report.changed else "It is up to date.")
+
+
+def _restore_marker(folder: Path, report_step: Callable[[str], None]) -> None:
+    """Write a missing or damaged marker again, without which no run locks the folder, if its generations are certain.
+
+    Raises IndexStateError if none of them is one of this format, or if the index belongs to another user, and
+    StorageError.
+    """
+    try:
+        check_marker(folder)
+    except IndexDamagedError as error:
+        if not any(map(_is_of_this_format, finished_generations(folder))):
+            raise IndexDamagedError(error.cause, removal_remedy(folder)) from None
+        require_own(folder)
+        try:
+            write_new(folder / MARKER, MARK)
+        except OSError as refused:
+            raise write_error(folder, refused) from None
+        report_step("The marker of the index was written again.")
+
+
+def _is_of_this_format(generation: Path) -> bool:
+    try:
+        return MANIFEST in read_checksums(generation) and bool(Manifest.load(generation / MANIFEST))
+    except (ChecksumsError, IndexDamagedError, IndexMismatchError, IndexUntrustedError):
+        return False

@@ -12,10 +12,8 @@ from typing import Any
 from cdesearch.processors import available_processors
 from indexer.files.outcome import Source
 from indexer.formats.format import MOST_FAILED
-from indexer.workers.limits import Limits, Reading
-from indexer.workers.messages import Message
+from indexer.workers.messages import Limits, Message, Read, Reading, described, n_ended, read_message, tasks_of
 from indexer.workers.process import START_SECONDS, Worker, cannot_start
-from indexer.workers.tasks import Read, described, n_ended, read_message, tasks_of
 
 BYTES_PER_WORKER = 500_000  # a process takes a third of a second to start: fewer files need fewer of them
 MOST_WAITING_BYTES = 64_000_000  # of messages about files after the current one

@@ -23,12 +23,6 @@ START_SECONDS = 120
 ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 KEPT_ERRORS = 10_000  # bytes
 OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
-SIGNALS = {
-    "SIGSEGV": "segmentation fault",
-    "SIGABRT": "aborted",
-    "SIGBUS": "bus error",
-    "SIGILL": "illegal instruction",
-}
 ACCESS_VIOLATION = 0xC0000005  # the exit code for a segmentation fault on Windows
 MOST_STEP = 1.0  # seconds between two calls that count: with a longer gap, this process itself was suspended
 
@@ -114,7 +108,9 @@ class Worker:
         self._process.kill()
         code = self._process.wait()
         self._drain.join()
-        self._close()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with suppress(OSError):
+                cast(BinaryIO, stream).close()
         errors = self._errors
         if self.killed_because:
             return self.killed_because
@@ -124,18 +120,12 @@ class Worker:
             return f"needs more than {memory_bytes / 1e9:g} GB of memory"
         return _crash(code)
 
-    def _close(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            with suppress(OSError):
-                cast(BinaryIO, stream).close()
-
 
 def _crash(code: int) -> str:
-    if code == -signal.SIGKILL if os.name == "posix" else False:
+    if os.name == "posix" and code == -signal.SIGKILL:
         return "its process was killed, perhaps for lack of memory"
     if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return f"its parser crashed ({SIGNALS.get(name, name)})"
+        return f"its parser crashed ({(signal.strsignal(-code) or f'signal {-code}').lower()})"
     return "its parser crashed" + (" (access violation)" if code == ACCESS_VIOLATION else f" (exit code {code})")
 
 

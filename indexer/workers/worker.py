@@ -31,8 +31,7 @@ from indexer.files.outcome import Source
 from indexer.formats.format import Document, GeneratedError, LeftOut, OpenFile, Parts, UnreadableError
 from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of, is_packed, read
-from indexer.workers.limits import Reading
-from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
+from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, Reading, receive, send
 
 BATCH = 256  # chunks in one message
 BATCH_CHARACTERS = 2_000_000

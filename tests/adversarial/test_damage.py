@@ -13,8 +13,7 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.generations import tables
-from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
+from indexer.health.doctor import diagnose, repair
 
 pytestmark = pytest.mark.slow
 

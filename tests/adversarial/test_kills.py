@@ -22,8 +22,7 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
+from indexer.health.doctor import diagnose, repair
 from indexer.settings import Options
 
 pytestmark = pytest.mark.slow

@@ -25,7 +25,7 @@ from indexer.files.outcome import Source
 from indexer.formats.format import MOST_FAILED
 from indexer.settings import Options
 from indexer.workers import process
-from indexer.workers.limits import Limits
+from indexer.workers.messages import Limits
 from indexer.workers.pool import Pool
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
@@ -238,8 +238,8 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from indexer.formats.format import Columns
 from indexer.workers import process
-from indexer.workers.limits import Limits
-from indexer.workers.limits import Reading
+from indexer.workers.messages import Limits
+from indexer.workers.messages import Reading
 from indexer.workers.pool import Pool
 from indexer.files.outcome import Source
 process.COMMAND = (sys.executable, "-P", sys.argv[1])

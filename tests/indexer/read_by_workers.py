@@ -2,7 +2,7 @@
 
 from indexer.files.outcome import Source
 from indexer.formats.format import Columns
-from indexer.workers.limits import Limits, Reading
+from indexer.workers.messages import Limits, Reading
 from indexer.workers.pool import Pool
 
 

@@ -23,7 +23,7 @@ from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
-from indexer.warm import Fresh
+from indexer.warm import Warm
 
 pytest.importorskip("transformers")
 pytest.importorskip("onnx")
@@ -74,7 +74,7 @@ def test_the_export_writes_nothing_to_the_terminal(bert, capfd):
 def test_a_model_that_is_loaded_already_continues_with_the_export(bert, documents):
     encoder = load_encoder(bert)
     encoder.encode_queries(TEXTS, None)
-    build([documents], Options(model=bert), Silent(), Fresh(encoder))
+    build([documents], Options(model=bert), Silent(), Warm(encoder))
     assert encoder.precision == "int8" and encoder.unexported is None
     alone = [encoder.encode([text], "query", None)[0] for text in TEXTS]
     np.testing.assert_array_equal(encoder.encode_queries(TEXTS, None)[0], alone)

@@ -8,8 +8,7 @@ from conftest import make_tokenizer
 from packaging.requirements import Requirement
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.grammars import MODULES
-from indexer.documents.parsing import parse_code, with_definitions
+from indexer.documents.parsing import MODULES, parse_code, with_definitions
 from indexer.formats.code import INTERPRETERS, LANGUAGES, LANGUAGES_BY_NAME
 from indexer.formats.format import Document
 

@@ -2,7 +2,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from cdesearch.encode.load import default_tokenizer
-from indexer.documents.token_counts import TokenCounts
+from indexer.documents.chunk import TokenCounts
 
 TEXTS = [
     "",

@@ -8,8 +8,7 @@ from damage import flip_a_byte, overwrite
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.health.doctor import diagnose
-from indexer.health.repair import repair
+from indexer.health.doctor import diagnose, repair
 
 REBUILT, PREVIOUS = "built again", "previous generation"
 

@@ -7,9 +7,8 @@ from read_by_workers import outcomes, reading, sources_of
 
 from cdesearch.errors import CdesearchError
 from indexer.workers import process
-from indexer.workers.limits import Limits
+from indexer.workers.messages import TASK_BYTES, TASK_FILES, Limits, tasks_of
 from indexer.workers.pool import Pool
-from indexer.workers.tasks import TASK_BYTES, TASK_FILES, tasks_of
 
 
 def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_there_are(tmp_path, tiny_tokenizer):
