@@ -26,13 +26,13 @@ from indexer.read_files import Engine, Local
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.staleness import staleness
 from indexer.summary import Report
-from indexer.warm import Fresh, Tools
+from indexer.warm import Warm
 from indexer.workers.pool import Pool, worker_count
 
 LOCAL_UPDATE = "Only a new index, --rebuild and --refresh-context use the cluster. This update runs on this machine."
 
 
-def build(places: Sequence[Place], options: Options, progress: Display, tools: Tools | None = None) -> Report:
+def build(places: Sequence[Place], options: Options, progress: Display, tools: Warm | None = None) -> Report:
     """Index files and folders, or update their index; without any, the nearest index upward. Raises CdesearchError.
 
     After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues. A process that
@@ -53,7 +53,7 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: T
             for address in filter(None, map(address_of_copies, others)):
                 local_source(address, progress)
         _note_before(paths, options, stored, target, settings, progress)
-        run = _Run(target, stored, settings, options, started, progress, tools or Fresh())
+        run = _Run(target, stored, settings, options, started, progress, tools or Warm())
         plan, embedded = run.update()
         renewed = None if options.keeps_context else run.renew_context()
         if renewed is not None and renewed[1] is not None:
@@ -72,7 +72,7 @@ class _Run:
     options: Options
     started: float  # seconds since the epoch
     progress: Display
-    tools: Tools
+    tools: Warm
 
     @property
     def _base(self) -> Index | None:
@@ -93,7 +93,7 @@ class _Run:
         new_context = base is None or self.options.refresh_context
         keeps_chunks = base is not None and not (new_context and base.manifest.embeds_on_refresh)
         # A process starts while files are looked for, and others while the model loads.
-        with base.checks.reporting_damage() if base else nullcontext(), self.tools.pool(1) as pool:
+        with base.checks.reporting_damage() if base else nullcontext(), self.tools.pool() as pool:
             plan = plan_build(settings, base if keeps_chunks else None, self.progress, rewrites=new_context)
             pool.grow(worker_count(plan.to_read))
             with self._offering_default():

@@ -205,11 +205,11 @@ def build_quietly(
     from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
-    from indexer.warm import Fresh
+    from indexer.warm import Warm
 
     limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
     given = Options(columns=Columns(**columns), max_file_bytes=limit, **options)
-    return build(paths, given, Silent(), Fresh(encoder))
+    return build(paths, given, Silent(), Warm(encoder))
 
 
 def _bytes(size: str) -> int:

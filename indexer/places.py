@@ -4,7 +4,6 @@ import errno
 import os
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import InputError, SourceError
@@ -18,50 +17,39 @@ from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import BucketAddress, Place, absolute, for_kind
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """The places that a run reads."""
+def missing_sources(sources: Sequence[Path], stored: Index | None, absent: Collection[Path]) -> tuple[Path, ...]:
+    """The sources that do not exist or are not mounted now, or are in `absent`. Those in buckets are downloaded."""
+    were_mounts = frozenset() if stored is None else stored.mounts
+    on_disk = {source for source in sources if address_of_copies(source) is None}
+    return tuple(
+        source
+        for source in sources
+        if source in absent or (source in on_disk and not is_available(source, was_mount=source in were_mounts))
+    )
 
-    root: Path  # the paths of chunks are relative to it
-    missing: tuple[Path, ...]  # those of the sources that do not exist or are not mounted now
-    mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
 
-    @classmethod
-    def of(
-        cls, sources: Sequence[Path], stored: Index | None, place: Place, absent: Collection[Path], *, keeps_root: bool
-    ) -> "Places":
-        """The places of the `sources` of the index at `place`, of which those in `absent` count as missing.
+def mounted_sources(sources: Sequence[Path], missing: Collection[Path], stored: Index | None) -> tuple[Path, ...]:
+    """The sources at which a file system is mounted, or was before it disappeared."""
+    were_mounts = frozenset() if stored is None else stored.mounts
+    return tuple(source for source in sources if (source in were_mounts if source in missing else is_mount(source)))
 
-        The root of the `stored` index is kept if `keeps_root`, or if a source is missing, and if all sources are in it.
-        """
-        were_mounts = frozenset() if stored is None else stored.mounts
-        on_disk = {source for source in sources if address_of_copies(source) is None}  # others are downloaded first
-        missing = tuple(
-            source
-            for source in sources
-            if source in absent or (source in on_disk and not is_available(source, was_mount=source in were_mounts))
+
+def check_missing(missing: Sequence[Path], root: Path, stored: Index | None, *, reads_all: bool) -> None:
+    """Raise SourceError for a missing source whose documents a run with this `root` could not keep.
+
+    `reads_all` is whether its options make it read every source again.
+    """
+    if not missing:
+        return
+    first = missing[0]
+    if stored is None or first not in stored.sources:
+        raise SourceError(f"There is no folder or file {first}.", "Check the spelling.")
+    if reads_all or not stored.manifest.is_complete or root != stored.root:
+        state = "is not mounted" if os.path.lexists(first) else "does not exist"
+        raise SourceError(
+            f"{first} {state}, and this run would have to read it.",
+            f"Put it back, or first run {removal_command(first, stored.sources, stored.place, stored.manifest)}.",
         )
-        mounts = tuple(
-            source for source in sources if (source in were_mounts if source in missing else is_mount(source))
-        )
-        return cls(_root(sources, stored, place, keeps=keeps_root or bool(missing)), missing, mounts)
-
-    def check_missing(self, stored: Index | None, *, reads_all: bool) -> None:
-        """Raise SourceError for a missing source whose documents a run could not keep.
-
-        `reads_all` is whether its options make it read every source again.
-        """
-        if not self.missing:
-            return
-        first = self.missing[0]
-        if stored is None or first not in stored.sources:
-            raise SourceError(f"There is no folder or file {first}.", "Check the spelling.")
-        if reads_all or not stored.manifest.is_complete or self.root != stored.root:
-            state = "is not mounted" if os.path.lexists(first) else "does not exist"
-            raise SourceError(
-                f"{first} {state}, and this run would have to read it.",
-                f"Put it back, or first run {removal_command(first, stored.sources, stored.place, stored.manifest)}.",
-            )
 
 
 def local_source(place: Place, progress: Display) -> Path:
@@ -115,7 +103,7 @@ def joined_sources(paths: Sequence[Path], stored: Index | None, removed: Collect
     return tuple(source for source in dict.fromkeys([*kept, *fresh]) if source not in removed)
 
 
-def _root(sources: Sequence[Path], stored: Index | None, place: Place, *, keeps: bool) -> Path:
+def root_of(sources: Sequence[Path], stored: Index | None, place: Place, *, keeps: bool) -> Path:
     """The folder that paths are relative to. With `keeps`, that of the stored index is kept if all sources are in it.
 
     Otherwise, it is the root that the index would have if it had been made without the sources that are removed now.

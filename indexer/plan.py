@@ -14,7 +14,7 @@ from cdesearch import __version__
 from cdesearch.builders import UnreadFile
 from cdesearch.errors import SourceError
 from cdesearch.progress import Progress
-from cdesearch.store.file_account import OUTCOMES, FileRecord
+from cdesearch.store.file_account import OUTCOMES, FileRecord, Outcome
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.index import Index
 from cdesearch.store.opening import hash_contents, open_regular
@@ -145,7 +145,8 @@ def _compare(
     for item in found:
         seen(1)
         if not isinstance(item, Source):
-            plan.files[item.path] = _left_out(item)
+            end: tuple[Outcome, str] = ("ignored", item.rule) if isinstance(item, Ignored) else ("skipped", item.reason)
+            plan.files[item.path] = FileRecord(item.path, *end)
             continue
         known = None if read_all else plan.before.get(item.path)
         if known and known.outcome != "indexed" and (tries_again or (known.outcome == "ignored" and item.is_wanted)):
@@ -209,16 +210,9 @@ def _is_restamped(file: FileRecord, before: FileRecord | None) -> bool:
 class Changes:
     """How many files have changed since the index was built, and how much an update would read."""
 
-    new: int
-    modified: int
-    deleted: int
+    counts: dict[str, int]  # of `new`, `modified` and `deleted` files
     n_bytes: int  # of new and modified files
     has_news: bool  # whether an update would record anything, such as other times of the same contents
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """The new, modified and deleted files."""
-        return self.new, self.modified, self.deleted
 
 
 def find_changes(index: Index) -> Changes:
@@ -234,25 +228,14 @@ def find_changes(index: Index) -> Changes:
     new = [source for source in plan.to_read if source.path not in before]
     known = [source for source in plan.to_read if source.path in before]
     modified = [source for source in known if not _is_still_unreadable(source, before[source.path])]
-    return Changes(
-        new=len(new),
-        modified=len(modified),
-        deleted=sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
-        n_bytes=sum(source.size for source in [*new, *modified]),
-        has_news=plan.has_news,
-    )
+    deleted = sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items())
+    counts = {"new": len(new), "modified": len(modified), "deleted": deleted}
+    return Changes(counts, sum(source.size for source in [*new, *modified]), plan.has_news)
 
 
 def count_changes(index: Index) -> dict[str, int]:
     """How many files are `new`, `modified` and `deleted` since the index was built."""
-    changes = find_changes(index)
-    return {"new": changes.new, "modified": changes.modified, "deleted": changes.deleted}
-
-
-def _left_out(item: UnreadFile | Ignored) -> FileRecord:
-    if isinstance(item, Ignored):
-        return FileRecord(item.path, "ignored", item.rule)
-    return FileRecord(item.path, "skipped", item.reason)
+    return find_changes(index).counts
 
 
 def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:

@@ -14,10 +14,10 @@ from cdesearch.store.place import Place
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
 from indexer.chosen_model import model_to_open, stored_name
-from indexer.files.globs import check_globs
+from indexer.files.globs import Choice
 from indexer.formats.format import Columns
 from indexer.formats.ocr import is_installed
-from indexer.places import Places, joined_sources
+from indexer.places import check_missing, joined_sources, missing_sources, mounted_sources, root_of
 
 MAX_FILE_BYTES = 20_000_000
 
@@ -104,16 +104,17 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     model_name = stored_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(place, TrustRequest(None if options.model else model_name, outside(place, untyped)))
-    places = Places.of(sources, stored, place, options.absent, keeps_root=not options.removed)
+    missing = missing_sources(sources, stored, options.absent)
+    root = root_of(sources, stored, place, keeps=not options.removed or bool(missing))
     is_read_otherwise = stored is not None and has_ocr != stored.manifest.has_ocr
     is_read_for_context = options.refresh_context and stored is not None and stored.manifest.embeds_on_refresh
     reads_all = options.rebuild or is_read_for_context or options.columns != Columns() or is_read_otherwise
-    places.check_missing(stored, reads_all=reads_all)
+    check_missing(missing, root, stored, reads_all=reads_all)
     before = None if stored is None else stored.manifest
     return Settings(
-        root=places.root,
+        root=root,
         sources=sources,
-        missing=places.missing,
+        missing=missing,
         model=model_to_open(options.model, stored),
         model_name=model_name,
         plain=_is_plain(options, model_name, before),
@@ -126,7 +127,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed=options.seed if options.seed is not None else before.seed if before else 0,
         has_ocr=has_ocr,
         vectors=options.vectors or (before.vectors if before else DEFAULT),
-        mounts=places.mounts,
+        mounts=mounted_sources(sources, missing, stored),
     )
 
 
@@ -150,7 +151,7 @@ def _globs(options: Options, stored: Globs) -> Globs:
     include = stored.include if options.include is None else options.include
     exclude = stored.exclude if options.exclude is None else options.exclude
     globs = Globs(tuple(include), tuple(exclude))
-    check_globs(globs)
+    Choice(globs)
     return globs
 
 
@@ -164,7 +165,7 @@ def _source_globs(paths: Sequence[Path], sources: Sequence[Path], options: Optio
             if not path.is_dir():
                 raise InputError(f"{path} is a file, for which globs have no effect.", "Omit --include and --exclude.")
             found[path] = _globs(options, found.get(path, Globs()))
-    check_globs(Globs.joined(found.values()))
+    Choice(Globs.joined(found.values()))
     return {source: globs for source, globs in found.items() if globs != Globs()}
 
 

@@ -32,7 +32,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
 from indexer.build import build
 from indexer.settings import Options
-from indexer.warm import Fresh
+from indexer.warm import Warm
 from trainer.replacing import make_folder
 
 WORK = Path("runs/code")
@@ -87,7 +87,7 @@ Found = Mapping[str, Sequence[Sequence[Passage]]]  # by system, for each query, 
 def rankings(names: Sequence[str], queries: Sequence[str], files: Path, work: Path) -> Found:
     """Index files, and rank their chunks for each query with the systems of these names."""
     index, encoder = work / "indexes" / files.name, load_encoder(None)
-    build([files], Options(index=index), Silent(), Fresh(encoder))
+    build([files], Options(index=index), Silent(), Warm(encoder))
     found: dict[str, list[list[Passage]]] = {}
     with Searcher(Index(index), encoder) as searcher:
         chunks = all_chunks(searcher.index)

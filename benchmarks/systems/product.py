@@ -15,7 +15,7 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
-from indexer.warm import Fresh
+from indexer.warm import Warm
 
 Mode = Literal["dense", "text", "hybrid"]
 
@@ -56,5 +56,5 @@ def index_texts(folder: Path, texts: Iterable[tuple[str, str]], encoder: Encoder
     lines = "".join(json.dumps({"_id": name, "text": text}) + "\n" for name, text in texts)
     if not corpus.exists() or corpus.read_text(encoding="utf-8") != lines:
         corpus.write_text(lines, encoding="utf-8")
-    build([corpus], Options(index=folder / "index"), Silent(), Fresh(encoder))
+    build([corpus], Options(index=folder / "index"), Silent(), Warm(encoder))
     return Index(folder / "index")

@@ -5,7 +5,6 @@ import socket
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle, islice
 from pathlib import Path
@@ -20,13 +19,14 @@ from cdesearch.encode.load import Device, load_encoder
 from cdesearch.errors import CdesearchError, ClusterError, InputError, ModelError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Progress
-from indexer.cluster.session import Session, connected
+from indexer.cluster.session import Session, connected, reason_of
+from indexer.embedding.embed import CONTINUES
 from indexer.embedding.embedding_cache import Embedded, EmbeddingCache
 from indexer.embedding.spool import KEY, Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
 from indexer.settings import Options, Settings
-from indexer.workers.limits import Reading
+from indexer.workers.messages import Reading
 from indexer.workers.pool import Pool
 
 GROUP_BYTES = 8_000_000  # of files that one task reads, which takes seconds; a task costs half a second
@@ -34,25 +34,7 @@ GROUP_FILES = 1_000
 AHEAD = 2  # windows that a worker has been given, so that it does not wait for the next one
 
 Advance = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelToLoad:
-    """The model as the build has opened it."""
-
-    path: Path | None  # None: the model that ships
-    device: Device
-    is_plain: bool
-    fingerprint: str
-    precision: str
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Texts that are embedded together, with their keys."""
-
-    keys: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
+Window = tuple[list[str], list[str]]  # the keys of texts that are embedded together, and the texts
 
 
 class OnCluster:
@@ -62,7 +44,8 @@ class OnCluster:
         assert not isinstance(settings.model, EndpointModel)
         self._session = session
         on_gpus: Device = "cuda" if session.n_gpus and device == "auto" else device
-        self._model = ModelToLoad(settings.model, on_gpus, settings.plain, encoder.fingerprint, encoder.precision)
+        self._is_on_gpus = on_gpus == "cuda"
+        self._model = settings.model, on_gpus, settings.plain, (encoder.fingerprint, encoder.precision)
 
     def read(self, sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
         """Read files into `spool`, in their order, and close it."""
@@ -93,17 +76,16 @@ class OnCluster:
         """Embed every text of documents that are not `unchanged`; yields whenever vectors are stored in `cache`."""
         import ray
 
-        on_gpus = self._model.device == "cuda"
-        n_workers = self._session.n_gpus if on_gpus else self._session.n_workers
-        actor: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=int(on_gpus))
-        workers = [actor(Embedder).remote(self._model) for _ in range(n_workers)]
+        n_workers = self._session.n_gpus if self._is_on_gpus else self._session.n_workers
+        n_gpus = int(self._is_on_gpus)
+        actor: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=n_gpus)
+        workers = [actor(Embedder).remote(*self._model) for _ in range(n_workers)]
         turns, shared = cycle(workers), ray.put(context)
         windows = _windows_to_embed(spool, unchanged, cache)
-        for window, made in results(
-            lambda window: next(turns).embed.remote(window.texts, shared), windows, AHEAD * n_workers
-        ):
-            cache.add(dict(zip(window.keys, made, strict=True)))
-            advance(len(window.keys))
+        submit: Callable[[Window], Any] = lambda window: next(turns).embed.remote(window[1], shared)  # noqa: E731
+        for (keys, _), made in results(submit, windows, AHEAD * n_workers):
+            cache.add(dict(zip(keys, made, strict=True)))
+            advance(len(keys))
             yield
         for worker in workers:
             ray.kill(worker)
@@ -112,17 +94,16 @@ class OnCluster:
 class Embedder:
     """A worker that embeds texts with its own copy of the model."""
 
-    def __init__(self, model: ModelToLoad) -> None:
-        self._model = model
+    def __init__(self, model: Path | None, device: Device, is_plain: bool, expected: tuple[str, str]) -> None:
+        """`expected` are the fingerprint and the precision of the model as the build has opened it."""
+        self._model, self._device, self._is_plain, self._expected = model, device, is_plain, expected
 
     @cached_property
     def _encoder(self) -> Encoder:
         """The model, which is loaded in the first task: Ray would report an error in `__init__` as a dead worker."""
-        model = self._model
-        encoder = load_encoder(model.path, model.device, fetch=False, plain=model.is_plain)
+        encoder = load_encoder(self._model, self._device, fetch=False, plain=self._is_plain)
         encoder.limit_threads(1)  # there is a worker for each core
-        found = encoder.fingerprint, encoder.precision
-        if found != (model.fingerprint, model.precision) and model.device != "cuda":
+        if (encoder.fingerprint, encoder.precision) != self._expected and self._device != "cuda":
             raise ModelError(
                 "A machine of the cluster has another model, or another export of it, than this machine.",
                 "Name a --model folder on a file system that all machines mount at the same path.",
@@ -175,7 +156,7 @@ def _windows_to_embed(spool: Spool, unchanged: Container[str], cache: EmbeddingC
         todo = [key for key in cache.missing(texts) if key not in asked]
         asked.update(todo)
         if todo:
-            yield Window(todo, [texts[key] for key in todo])
+            yield todo, [texts[key] for key in todo]
 
 
 @contextmanager
@@ -199,7 +180,6 @@ HEAD_SECONDS = 10.0  # in which the head of the cluster must answer
 WAIT_SECONDS = 1.0  # between two looks for signals such as Ctrl-C
 # After the death of a process or machine. Ray also restarts a worker that needs too much memory, so there is a limit.
 RETRIES = 5
-CONTINUES = "The same command continues, and reuses every finished embedding."
 
 Input = TypeVar("Input")
 
@@ -231,8 +211,8 @@ def _result_of(task: Any) -> Any:
             raise error.cause from None
         raise (error.cause if isinstance(error.cause, Exception) else error) from error
     except ray.exceptions.RayError as error:
-        reason = str(error).strip().partition("\n")[0][:200]
-        raise ClusterError(f"A worker of the cluster has failed {RETRIES + 1} times ({reason}).", CONTINUES) from None
+        cause = f"A worker of the cluster has failed {RETRIES + 1} times ({reason_of(error)})."
+        raise ClusterError(cause, CONTINUES) from None
 
 
 def _check_head(address: str) -> None:

@@ -1,6 +1,6 @@
 """Embed each text once, one window at a time; or the chunks of a document together, if each reads the others."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -72,23 +72,16 @@ def keyed_by_windows(spool: Spool, file: Path, encoder: Encoder) -> Spool:
         texts, contents = rows["text"].to_pylist(), rows["content_hash"].to_pylist()
         keys: list[str] = []
         for start, stop in document_rows(rows):
-            keys += _window_keys(texts[start:stop], contents[start:stop], encoder)
+            for window in encoder.windows(texts[start:stop]):
+                joined = " ".join(contents[start + position] for position in window)
+                digest = blake2b(joined.encode(), digest_size=16).hexdigest()
+                keys += [f"{digest}.{position - window.start}" for position in window]
         added = 0
         for chunks in rows.drop_columns([KEY]).to_batches():
             keyed.add(chunks, pa.array(keys[added : added + chunks.num_rows], pa.string()))
             added += chunks.num_rows
     keyed.close()
     return keyed
-
-
-def _window_keys(texts: Sequence[str], contents: Sequence[str], encoder: Encoder) -> list[str]:
-    """The keys of all chunks of a document, from their texts and content hashes."""
-    keys: list[str] = []
-    for window in encoder.windows(texts):
-        joined = " ".join(contents[position] for position in window)
-        digest = blake2b(joined.encode(), digest_size=16).hexdigest()
-        keys += [f"{digest}.{position - window.start}" for position in window]
-    return keys
 
 
 def embed_windows(

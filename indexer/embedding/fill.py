@@ -1,7 +1,7 @@
 """Fill the table of a generation, which may already contain chunks of the last generation or of a stopped run."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import chain
 
@@ -72,7 +72,13 @@ class Filling:
         return fitted
 
     def _unchanged(self, present: list[Row], kept: list[Row]) -> set[str]:
-        return unchanged_documents(present, chain(kept, self.spool.rows("id", "document_id"))) if present else set()
+        """The ids of documents of which exactly the wanted chunks are present: the kept ones and those to write."""
+        digests: tuple[dict[str, int], dict[str, int]] = (defaultdict(int), defaultdict(int))
+        wanted = chain(kept, self.spool.rows("id", "document_id")) if present else ()
+        for rows, digest in zip((present, wanted), digests, strict=True):
+            for chunk, document in rows:
+                digest[document] += hash(chunk)  # a sum, which does not depend on the order
+        return {document for document, found in digests[0].items() if digests[1].get(document) == found}
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
@@ -86,15 +92,6 @@ class Filling:
         advance = self.progress.stage("Writing", self.spool.count())
         for added in encoded_documents(self.spool, unchanged, self.cache, self.encoder, context, advance):
             self.tables.add(*added)
-
-
-def unchanged_documents(present: Iterable[Row], wanted: Iterable[Row]) -> set[str]:
-    """The ids of documents of which exactly the wanted chunks are present."""
-    digests: tuple[dict[str, int], dict[str, int]] = (defaultdict(int), defaultdict(int))
-    for rows, digest in zip((present, wanted), digests, strict=True):
-        for chunk, document in rows:
-            digest[document] += hash(chunk)  # a sum, which does not depend on the order
-    return {document for document, found in digests[0].items() if digests[1].get(document) == found}
 
 
 def _rows(chunks: pa.Table) -> list[Row]:

@@ -49,11 +49,6 @@ class Choice:
         return GlobDecision(None, is_wanted, is_included, is_named, is_shown)
 
 
-def check_globs(globs: Globs) -> None:
-    """Raise InputError for globs that cannot be used."""
-    Choice(globs)
-
-
 def _match(rules: RuleSet | None, name: str, path: str, is_folder: bool) -> Rule | None:
     return rules.match(name, path, is_folder=is_folder) if rules is not None else None
 

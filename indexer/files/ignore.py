@@ -65,7 +65,10 @@ class RuleSet:
     def __init__(self, origin: str, lines: Iterable[str]) -> None:
         self.origin = origin
         rules = [rule for number, line in enumerate(lines, start=1) if (rule := parse(line, number))]
-        _check_limits(rules)
+        if len(rules) > MOST_RULES:
+            raise TooManyRulesError(f"more than {MOST_RULES:,} rules")
+        if sum(len(rule.text) for rule in rules) > MOST_CHARACTERS:
+            raise TooManyRulesError(f"more than {MOST_CHARACTERS:,} characters in its rules")
         self._rules = rules[::-1]
         # Most entries match no rule; one expression of all rules finds that out at once.
         self._any_name = _alternatives(rule.expression for rule in rules if rule.by_name)
@@ -234,13 +237,6 @@ def _literal(glob: str, position: int) -> tuple[str, int] | None:
 
 def _escaped(character: str) -> str:
     return f"\\{character}" if character in r"\]^-[&~|" else character
-
-
-def _check_limits(rules: Sequence[Rule]) -> None:
-    if len(rules) > MOST_RULES:
-        raise TooManyRulesError(f"more than {MOST_RULES:,} rules")
-    if sum(len(rule.text) for rule in rules) > MOST_CHARACTERS:
-        raise TooManyRulesError(f"more than {MOST_CHARACTERS:,} characters in its rules")
 
 
 def _alternatives(expressions: Iterable[str]) -> re.Pattern[str] | None:

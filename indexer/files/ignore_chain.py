@@ -97,17 +97,15 @@ def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str],
     try:
         with open_regular(file, top) as stream:
             data = stream.read(MOST_BYTES + 1)
+        if len(data) <= MOST_BYTES:
+            return RuleSet(shown, os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")).split("\n"))
+        problem = f"larger than {MOST_BYTES / 1e6:g} MB"
     except OSError as error:
-        unusable(shown, f"cannot be used as an ignore file: {(error.strerror or 'unreadable').lower()}")
-        return None
-    if len(data) > MOST_BYTES:
-        unusable(shown, f"cannot be used as an ignore file: larger than {MOST_BYTES / 1e6:g} MB")
-        return None
-    try:
-        return RuleSet(shown, os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")).split("\n"))
+        problem = (error.strerror or "unreadable").lower()
     except TooManyRulesError as error:
-        unusable(shown, f"cannot be used as an ignore file: {error}")
-        return None
+        problem = str(error)
+    unusable(shown, f"cannot be used as an ignore file: {problem}")
+    return None
 
 
 def repository_parents(folder: Path) -> Sequence[Path]:

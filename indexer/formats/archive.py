@@ -53,8 +53,10 @@ class Archive(Format):
         others: list[str] = []  # the first files that a walk ignores
         try:
             for given, opened in self.members(file):
-                name = "/".join(part for part in _folders(given) if part not in ("", "."))
-                if reason := _refusal(name):
+                parts = without_surrogates(given).replace("\\", "/").split("/")
+                name = "/".join(part for part in parts if part not in ("", "."))
+                leads_out = "its name leads out of the archive" if ".." in parts else None
+                if reason := leads_out or secret_rule(name, is_folder=False):
                     file.left_out.add(name, f"is not read: {reason}", "file")
                     continue
                 if left < 0 or n_members == MAX_MEMBERS:
@@ -109,11 +111,6 @@ def _unpacked(name: str, opened: Callable[[], IO[bytes] | None], *, is_known: bo
         return start + stream.read(MAX_MEMBER + 1 - len(start))
 
 
-def _folders(name: str) -> list[str]:
-    """The folders in the name of a file, and its last part."""
-    return without_surrogates(name).replace("\\", "/").split("/")
-
-
 def _documents(file: OpenFile, name: str, data: bytes, read: ReadFile) -> list[Document]:
     """The documents of a file in the archive. One that is broken or too large is left out and counted."""
     if len(data) > MAX_MEMBER:
@@ -121,13 +118,6 @@ def _documents(file: OpenFile, name: str, data: bytes, read: ReadFile) -> list[D
         return []
     inside = replace(file, path=f"{file.path}/{name}", is_in_archive=True, fields=[])
     return read_part(file, inside, name, lambda: data, read)
-
-
-def _refusal(name: str) -> str | None:
-    """Why a file is left out, and named, because of its path; None if it is not."""
-    if ".." in name.split("/"):
-        return "its name leads out of the archive"
-    return secret_rule(name, is_folder=False)
 
 
 def _is_ignored(name: str) -> bool:

@@ -63,26 +63,23 @@ def secret_rule(path: str, *, is_folder: bool) -> str | None:
 
 def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str | None:
     """The rule that excludes an entry, whose folder has entries of these `names`; None if there is none."""
-    lower = name.lower()
-    if is_folder:
-        rule = _folder_rule(name, names)
-    else:
-        rule = "lock file" if lower in LOCK_FILES else "minified code" if lower.endswith(MINIFIED) else None
-        rule = "index of Devhelp" if lower.endswith(DEVHELP) else rule
+    lower, rule = name.lower(), None
+    if is_folder and name in ALWAYS:
+        rule = f"{ALWAYS[name]} ({name})"
+    elif is_folder:
+        kind = "build folder" if name in BUILD_FOLDERS else "installed packages"
+        found = next((file for file in (BUILD_FOLDERS | INSTALLED).get(name, ()) if file in names), None)
+        rule = found and f"{kind} (beside {found})"
+    elif lower in LOCK_FILES:
+        rule = "lock file"
+    elif lower.endswith((*MINIFIED, *DEVHELP)):
+        rule = "minified code" if lower.endswith(MINIFIED) else "index of Devhelp"
     return rule or _accompanying(name, names)
 
 
 def marker_rule(names: frozenset[str]) -> str | None:
     """The rule that excludes a folder with entries of these `names`; None if there is none."""
     return next((f"{kind} ({marker})" for marker, kind in MARKERS.items() if marker in names), None)
-
-
-def _folder_rule(name: str, names: frozenset[str]) -> str | None:
-    if name in ALWAYS:
-        return f"{ALWAYS[name]} ({name})"
-    kind = "build folder" if name in BUILD_FOLDERS else "installed packages"
-    found = next((file for file in (BUILD_FOLDERS | INSTALLED).get(name, ()) if file in names), None)
-    return found and f"{kind} (beside {found})"
 
 
 def _accompanying(name: str, names: frozenset[str]) -> str | None:

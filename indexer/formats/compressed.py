@@ -31,19 +31,16 @@ class Compressed(Format):
         name = NAMES[f".{suffix.lower()}"]
         try:
             with _unpacked(file.stream, name) as stream:
-                contents = stream if self.streams else io.BytesIO(_whole(stream))
+                contents = stream
+                if not self.streams:
+                    contents = io.BytesIO(stream.read(MAX_UNPACKED + 1))
+                    if len(contents.getbuffer()) > MAX_UNPACKED:
+                        raise UnreadableError(f"unpacks to more than {MAX_UNPACKED / 1e6:g} MB")
                 for document in self._inner.read(replace(file, path=path, stream=contents)):
                     names = (file.path + name.removeprefix(path) for name in (document.id, document.path))
                     yield replace(document, id=next(names), path=next(names))
         except _BROKEN:
             raise UnreadableError(f"broken {name} file") from None
-
-
-def _whole(stream: BufferedIOBase) -> bytes:
-    data = stream.read(MAX_UNPACKED + 1)
-    if len(data) > MAX_UNPACKED:
-        raise UnreadableError(f"unpacks to more than {MAX_UNPACKED / 1e6:g} MB")
-    return data
 
 
 def _unpacked(stream: BufferedIOBase, name: str) -> BufferedIOBase:

@@ -68,32 +68,27 @@ def _kind(cell: str) -> str | None:
 
 def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
     """The rows, each with the number of the line in which it begins; raises UnreadableError."""
-    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), *stream_encoding(file.stream), newline="")
-    try:
-        yield from _parsed(lines, file)
-    finally:
-        lines.detach()  # the caller closes the stream
-
-
-def _parsed(lines: TextIO, file: OpenFile) -> Iterator[tuple[int, list[str]]]:
     columns = file.columns
     known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
     delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
     csv.field_size_limit(MAX_FIELD)
-    bounded = _bounded(lines)
-    first = [*islice(bounded, FIRST_ROWS)]
-    start, before = first[0].strip("\r\n") if first else "", 0
-    if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
-        delimiter, before = start[4], 1
-    else:
-        delimiter = _delimiter(first, delimiters, known)
-    rows, begin = csv.reader(chain(first[before:], bounded), delimiter=delimiter), before + 1
+    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), *stream_encoding(file.stream), newline="")
     try:
+        bounded = _bounded(lines)
+        first = [*islice(bounded, FIRST_ROWS)]
+        start, before = first[0].strip("\r\n") if first else "", 0
+        if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
+            delimiter, before = start[4], 1
+        else:
+            delimiter = _delimiter(first, delimiters, known)
+        rows, begin = csv.reader(chain(first[before:], bounded), delimiter=delimiter), before + 1
         for row in rows:
             yield begin, row
             begin = before + rows.line_num + 1
     except csv.Error as error:
         raise UnreadableError(f"line {before + rows.line_num} is not CSV ({error})") from None
+    finally:
+        lines.detach()  # the caller closes the stream
 
 
 def _bounded(lines: TextIO) -> Iterator[str]:

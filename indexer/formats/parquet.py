@@ -44,7 +44,8 @@ def _rows(file: OpenFile) -> Iterator[Row]:
         fields = [name for name, kind in zip(names, schema.types, strict=True) if _FIELD.fullmatch(str(kind))][
             :MAX_FIELDS
         ]
-        wanted = [*dict.fromkeys(name for name in (*found.names(), *fields) if name in names)]
+        chosen = (found.text, found.id, found.title, found.document)
+        wanted = [*dict.fromkeys(name for name in (*chosen, *fields) if name in names)]
     type_of_text = None if found.text is None else schema.types[names.index(found.text)]
     if type_of_text is not None and pa.types.is_nested(type_of_text):
         raise UnreadableError(f"column {listed([found.text])} has no text but {listed([type_of_text])}")

@@ -33,11 +33,6 @@ class FoundColumns:
     title: str
     document: str | None
 
-    def names(self) -> list[str]:
-        """Their names, each once, with the column of the text first."""
-        wanted = (self.text, self.id, self.title, self.document)
-        return list(dict.fromkeys(name for name in wanted if name is not None))
-
 
 def find_columns(names: Mapping[str, Any] | list[str], file: OpenFile) -> FoundColumns:
     """Choose the columns to read among the `names` in a file; raises UnreadableError if a chosen one is missing.

@@ -36,6 +36,7 @@ _DATA = frozenset({
     ".dump", ".bak", ".orig", ".rej", ".swp", ".tmp", ".temp", ".cache", ".pid", *WITHOUT_TEXT, *COMPRESSIONS,
 })  # fmt: skip
 
+# The start of a key, a certificate or a signature
 _KEY = re.compile(rb"\s{0,99}-----BEGIN [A-Z0-9 ]{1,40}-----|PuTTY-User-Key-File")
 _CONTROL = re.compile(r"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffe\uffff]")
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|\S+")  # Chinese and Japanese have no spaces between words
@@ -51,7 +52,7 @@ def check_text(stream: BufferedIOBase, name: str, size: int) -> None:
     """Raise UnreadableError unless a file is text or mail, and GeneratedError if it is ignored; may raise OSError."""
     suffix = suffix_of(name)
     start = stream.read(SNIFFED)
-    if _is_key(start):
+    if _KEY.match(start):
         raise GeneratedError("key or certificate")
     if is_mail(start):
         return
@@ -65,11 +66,6 @@ def check_text(stream: BufferedIOBase, name: str, size: int) -> None:
         raise GeneratedError("binary file without suffix")
 
 
-def _is_key(start: bytes) -> bool:
-    """Whether a file that begins with these bytes is a key, a certificate or a signature."""
-    return _KEY.match(start) is not None
-
-
 def reads_as_text(stream: BufferedIOBase, name: str, size: int) -> bool:
     """Whether a file with an unknown suffix is text for people: UTF-8 in lines of several words, of MOST_BYTES at most.
 
@@ -81,7 +77,11 @@ def reads_as_text(stream: BufferedIOBase, name: str, size: int) -> bool:
     if size > MOST_BYTES or kind in _DATA:
         return False
     if is_packed:
-        return _is_text(_unpacked_start(stream))
+        try:
+            with gzip.GzipFile(fileobj=stream) as contents:
+                return _is_text(contents.read(SNIFFED))
+        except (OSError, EOFError, zlib.error):
+            return False
     start = stream.read(SNIFFED)
     if not _is_text(start):
         return False
@@ -92,17 +92,8 @@ def reads_as_text(stream: BufferedIOBase, name: str, size: int) -> bool:
     return _is_text(middle[middle.find(b"\n") + 1 :])
 
 
-def _unpacked_start(stream: BufferedIOBase) -> bytes:
-    """The first bytes of the contents of a file in gzip; none if it is broken."""
-    try:
-        with gzip.GzipFile(fileobj=stream) as contents:
-            return contents.read(SNIFFED)
-    except (OSError, EOFError, zlib.error):
-        return b""
-
-
 def _is_text(data: bytes) -> bool:
-    if _is_key(data):
+    if _KEY.match(data):
         return False
     try:
         # The last line may be cut inside a character.

@@ -17,7 +17,7 @@ from indexer.generations.lock import is_locked
 from indexer.plan import Changes, find_changes
 from indexer.settings import Options
 from indexer.staleness import staleness
-from indexer.warm import Fresh
+from indexer.warm import Warm
 
 MOST_SECONDS = 1.0
 # Estimates for two cores: seconds of any update, of each chunk and file of the index, and bytes of text embedded.
@@ -46,9 +46,12 @@ def update_if_quick(
             changes = find_changes(index)
         if not changes.has_news:
             return None
-        if not _is_quick(index, changes):
-            return _lacks(changes, _started(index) if in_background else _advice(index))
-        build([], Options(index=index.place, model=model, device=device, keeps_context=True), Silent(), Fresh(encoder))
+        n_files, n_chunks = sum(index.manifest.files.values()), index.manifest.n_chunks
+        size = n_chunks * SECONDS_PER_CHUNK + n_files * SECONDS_PER_FILE
+        if SECONDS + size + changes.n_bytes / BYTES_PER_SECOND > MOST_SECONDS:
+            command = f"run `cdesearch index --index {shlex.quote(str(index.place))}`"
+            return _lacks(changes, _started(index) if in_background else command)
+        build([], Options(index=index.place, model=model, device=device, keeps_context=True), Silent(), Warm(encoder))
     except IndexBusyError:
         return _lacks(changes, "another run is indexing them")
     except (CdesearchError, OSError) as error:
@@ -65,20 +68,11 @@ def _renew(index: Index) -> None:
             _started(index)
 
 
-def _is_quick(index: Index, changes: Changes) -> bool:
-    size = index.manifest.n_chunks * SECONDS_PER_CHUNK + sum(index.manifest.files.values()) * SECONDS_PER_FILE
-    return SECONDS + size + changes.n_bytes / BYTES_PER_SECOND <= MOST_SECONDS
-
-
 def _lacks(changes: Changes | None, what_happens: str) -> str | None:
-    if changes is None or not any(changes.counts):  # an answer lacks nothing that is known
+    if changes is None or not any(changes.counts.values()):  # an answer lacks nothing that is known
         return None
-    new, modified, deleted = changes.counts
+    new, modified, deleted = changes.counts.values()
     return f"This answer lacks {new:,} new, {modified:,} modified and {deleted:,} deleted files: {what_happens}."
-
-
-def _advice(index: Index) -> str:
-    return f"run `cdesearch index --index {shlex.quote(str(index.place))}`"
 
 
 def _started(index: Index) -> str:
