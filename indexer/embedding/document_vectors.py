@@ -24,38 +24,27 @@ def encoded_documents(
     context: FittedContext | Context,
     advance: Callable[[int], None],
 ) -> Iterator[tuple[pa.Table, Floats, list[bytes]]]:
-    """Rows of whole documents that are not `unchanged`, with their vectors (n, d) and their tokens."""
+    """Rows of whole documents that are not `unchanged`, with their vectors (n, d) and their tokens.
+
+    In a stage of a build, chunks have zeros and no tokens until `cache` has them. The document context is that of the
+    others.
+    """
     for rows in whole_documents(spool):
         names = rows["document_id"].to_numpy()
-        bounds = list(document_rows(rows))
-        documents = [(start, stop) for start, stop in bounds if names[start] not in unchanged]
+        documents = [bounds for bounds in document_rows(rows) if names[bounds[0]] not in unchanged]
         advance(rows.num_rows)
         if not documents:
             continue
-        all_changed = len(documents) == len(bounds)
-        changed = (
-            rows if all_changed else pa.concat_tables(rows.slice(start, stop - start) for start, stop in documents)
-        )
         lengths = [stop - start for start, stop in documents]
-        pooled, tokens = cache.of(changed[KEY].to_pylist())
-        yield changed.drop_columns([KEY]), in_context(pooled, lengths, encoder, context), tokens
-
-
-def documents_so_far(
-    spool: Spool, cache: EmbeddingCache, encoder: Encoder, context: FittedContext
-) -> Iterator[tuple[pa.Table, Floats, list[bytes]]]:
-    """Rows of whole documents with their vectors (n, d) and tokens, which are zeros and empty until `cache` has them.
-
-    The document context is that of the chunks that have one.
-    """
-    for rows in whole_documents(spool):
-        hashes = rows[KEY].to_pylist()
-        known = np.array([cache.holds(content) for content in hashes])
-        vectors, tokens = np.zeros((len(hashes), context.whitening.dimension), np.float32), [b""] * len(hashes)
+        if sum(lengths) < rows.num_rows:
+            rows = pa.concat_tables(rows.slice(start, stop - start) for start, stop in documents)  # noqa: PLW2901
+        keys = rows[KEY].to_pylist()
+        known = np.array([cache.holds(key) for key in keys])
+        vectors, tokens = np.zeros((len(keys), context.whitening.dimension), np.float32), [b""] * len(keys)
         if known.any():
-            lengths = [int(known[start:stop].sum()) for start, stop in document_rows(rows)]
-            pooled, found = cache.of([hashes[row] for row in np.flatnonzero(known)])
-            vectors[known] = in_context(pooled, lengths, encoder, context)
+            n_known = [int(known[start:stop].sum()) for start, stop in pairwise(accumulate(lengths, initial=0))]
+            pooled, found = cache.of([keys[row] for row in np.flatnonzero(known)])
+            vectors[known] = in_context(pooled, n_known, encoder, context)
             for row, one in zip(np.flatnonzero(known).tolist(), found, strict=True):
                 tokens[row] = one
         yield rows.drop_columns([KEY]), vectors, tokens

@@ -55,11 +55,8 @@ def embed_spool(
 
 def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
     """How many texts `embed_spool` would embed."""
-    missing: set[int] = set()  # hashes of the keys, because a large corpus has too many texts for strings
-    for window in spool.windows(["document_id", KEY]):
-        rows = zip(window["document_id"].to_pylist(), window[KEY].to_pylist(), strict=True)
-        missing.update(map(hash, cache.missing(content for document, content in rows if document not in unchanged)))
-    return len(missing)
+    keys = {key for document, key in spool.rows("document_id", KEY) if document not in unchanged}
+    return len(cache.missing(keys))
 
 
 def keyed_by_windows(spool: Spool, file: Path, encoder: Encoder) -> Spool:

@@ -13,7 +13,6 @@ MAX_SAMPLED = 1_000  # chunks whose language is detected, which takes about a te
 
 MOST_WORDS, MOST_LETTERS = 200_000, 64
 FREQUENT_SHARE, LEAST_FREQUENT = 0.01, 5  # of the chunks, and chunks, from which on a word is frequent
-MOST_COUNTED = 5 * MOST_WORDS  # different words; with more, the rarest are forgotten
 _WORD = re.compile(rf"[^\W\d_]{{{LEAST_PART},{MOST_LETTERS}}}")
 
 
@@ -32,8 +31,6 @@ def vocabulary_of(chunks: Spool, base: Vocabulary | None = None) -> Vocabulary:
     for window in chunks.windows(["text"]):
         for text in window["text"].to_pylist():
             n_with.update(set(_WORD.findall(text.lower())))
-        if len(n_with) > MOST_COUNTED:
-            n_with = Counter({word: n_with[word] for word in _by_frequency(n_with)[:MOST_WORDS]})
     if base is not None:
         known = frozenset(base.words)
         fresh = [word for word in _by_frequency(n_with) if word not in known]

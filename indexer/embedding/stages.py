@@ -23,7 +23,7 @@ from cdesearch.store.layout import PLAN
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.context import fit_whitening, sample_vectors
-from indexer.embedding.document_vectors import documents_so_far
+from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool
 from indexer.generations.generation import new_generation, swap_in
@@ -65,12 +65,11 @@ class Stages:
         started = time.monotonic()
         if started < self._due:
             return
-        windows = self.spool.windows([KEY])
-        known = [cache.holds(content) for window in windows for content in window[KEY].to_pylist()]
+        known = [cache.holds(key) for (key,) in self.spool.rows(KEY)]
         if all(known) or not any(known):
             return
         fitted = fit_whitening(sample, self.spool, cache, self.encoder)
-        documents = documents_so_far(self.spool, cache, self.encoder, fitted)
+        documents = encoded_documents(self.spool, (), cache, self.encoder, fitted, lambda _: None)
         self._publish(documents, lambda tables: Context.of(fitted, sample_vectors(tables, sample)), sum(known))
         self._schedule(started)
 

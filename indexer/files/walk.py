@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from cdesearch.builders import UnreadFile
-from cdesearch.errors import SourceError
 from cdesearch.store.filesystem import folder_prefix, with_slashes
 from cdesearch.store.manifest import Globs
 from indexer.files.globs import Choice, GlobDecision
@@ -42,7 +41,7 @@ class Selection:
 
 
 def find_sources(paths: Sequence[Path], root: Path, selection: Selection) -> Iterator[Found]:
-    """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
+    """Every file under `paths` in a fixed order, each once.
 
     Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) and
     the globs of `selection` apply inside folders; a file that `paths` names itself is always read. An excluded folder
@@ -54,8 +53,6 @@ def find_sources(paths: Sequence[Path], root: Path, selection: Selection) -> Ite
     named = {str(path) for path in paths}
     seen: set[str] = set()
     for path in paths:
-        if not os.path.lexists(path):
-            raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
         own = choices.get(path, choice)
         walk = partial(_Walk, max_bytes=max_bytes, choice=own, with_images=selection.with_images)
         for file, item in _found_at(path, root, walk, max_bytes):

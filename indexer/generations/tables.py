@@ -29,9 +29,6 @@ from cdesearch.words.analyzer import LONGEST
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
 BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
-# Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
-# is brought up to date: the first update of one file would build all graphs again, for minutes.
-CHUNKS_PER_GRAPH = 1_000_000
 LONGEST_WORD = 4 * LONGEST  # bytes
 NAMES_PER_QUERY = 10_000  # each query reads a column of the whole table
 # A search visits all segments: each costs about a millisecond of processor time. So an update joins segments of vectors
@@ -131,8 +128,9 @@ class Tables:
             # brings the index up to date, and a search reads twice as many chunks.
             config = IvfFlat(distance_type="hamming", target_partition_size=chunks_per_part(n_chunks))
         else:
-            graphs = max(1, n_chunks // CHUNKS_PER_GRAPH)
-            config = HnswSq(distance_type="cosine", num_partitions=graphs, m=16, ef_construction=150)
+            # Several parts are built faster, but Lance joins parts below 262,144 rows whenever it brings an index up to
+            # date: the first update of one file would build all graphs again, for minutes.
+            config = HnswSq(distance_type="cosine", num_partitions=1, m=16, ef_construction=150)
         self.chunks.create_index(self.vectors.searched, config=config, name=VECTOR_INDEX)
 
     def _index_words(self, column: str) -> None:

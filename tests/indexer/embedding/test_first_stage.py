@@ -1,6 +1,5 @@
 """The first-stage vectors that an index keeps, from which an update and a new context compute the vectors of chunks."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -98,33 +97,23 @@ def test_without_vectors_that_stay_a_new_context_embeds_all_texts(docs, request,
     assert make_index([docs], refresh_context=True, seed=1).embedded == n_chunks
 
 
-def test_a_new_context_that_was_stopped_at_its_end_is_continued_with_the_files_as_they_are_then(docs, run, monkeypatch):
-    run()
+@pytest.mark.parametrize("options", [{}, {"refresh_context": True, "seed": 1}])
+def test_a_build_that_was_stopped_at_its_end_has_the_context_of_the_files_as_they_are_then(
+    docs, run, monkeypatch, options
+):
+    if options:
+        run()
     with monkeypatch.context() as patched:
         patched.setattr(job, "write_checksums", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            run(refresh_context=True, seed=1)
-    for number in range(20):
-        (docs / f"more {number}.md").write_text(f"the river {number} and the light")
-    assert run(refresh_context=True, seed=1).embedded == 20
-    continued, fingerprint = contents(docs), Index.open(docs).context.fingerprint
-    assert run(refresh_context=True, seed=1).embedded == 0
-    assert_equal(contents(docs), continued)
-    assert Index.open(docs).context.fingerprint == fingerprint
-
-
-def test_a_first_build_that_was_stopped_has_the_context_of_the_files_as_they_are_then(docs, run, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(job, "write_checksums", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            run()
+            run(**options)
     (docs / "long.md").unlink()
     for number in range(20):
         (docs / f"more {number}.md").write_text(f"the river {number} and the light")
-    assert run().embedded == 20
+    assert run(**options).embedded == 20
     continued, context = contents(docs), Index.open(docs).context
     assert set(context.sampled.chunk_ids) <= set(continued[0]["id"].to_pylist())
-    assert run(refresh_context=True).embedded == 0
+    assert run(**options | {"refresh_context": True}).embedded == 0
     assert_equal(contents(docs), continued)
     assert Index.open(docs).context.fingerprint == context.fingerprint
 
@@ -177,6 +166,3 @@ def test_a_table_keeps_its_vectors_through_kills_and_says_what_is_no_number(tmp_
     cache.add({"bad": (np.array([1, np.inf, 0, 0], np.float32), b"")})
     with pytest.raises(IndexDamagedError, match="vectors that are not numbers"):
         cache.of([keys[0], "bad"])
-    (next((tmp_path / "tables" / "first_stage.lance" / "data").iterdir())).unlink()
-    shutil.rmtree(tmp_path / "tables" / "first_stage.lance" / "_versions")
-    assert not EmbeddingCache(tmp_path, schema, tmp_path).holds(keys[0]), "a run was killed while it dropped the table"
