@@ -7,9 +7,8 @@ from struct import pack, unpack, unpack_from
 from typing import Any
 
 from indexer.formats.format import Document, OpenFile, UnreadableError
-from indexer.formats.number_format import codes_of_styles
 from indexer.formats.old_office import OldOffice
-from indexer.formats.spreadsheet import Cell, Row, cell_text, note_cell, sheet_documents
+from indexer.formats.spreadsheet import Cell, Row, cell_text, codes_of_styles, note_cell, sheet_documents
 from indexer.formats.xlsx import MARGIN_CODE, Values, Xlsx
 
 # Types of records

@@ -13,7 +13,6 @@ from typing import Any
 
 from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
-from indexer.formats.number_format import codes_of_styles, shown_number
 from indexer.formats.package import (
     Package,
     attribute,
@@ -25,7 +24,7 @@ from indexer.formats.package import (
     relations,
     title_of,
 )
-from indexer.formats.spreadsheet import Cell, Row, cell_text, note_cell, sheet_documents
+from indexer.formats.spreadsheet import Cell, Row, cell_text, codes_of_styles, note_cell, sheet_documents, shown_number
 
 KIND = "XLSX"
 MAX_SHEETS = 1_000

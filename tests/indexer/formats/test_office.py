@@ -27,7 +27,7 @@ from sample_files import (
 
 from indexer.documents.chunk import Chunker
 from indexer.formats.format import LeftOut, UnreadableError
-from indexer.formats.number_format import shown_number
+from indexer.formats.spreadsheet import shown_number
 
 MARKUP = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 

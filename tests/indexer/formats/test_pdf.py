@@ -9,7 +9,7 @@ from pdf_pages import INFO, Line, column, from_right, pdf_of, stream
 from read_bytes import read_bytes
 
 from indexer.formats.format import LeftOut
-from indexer.formats.pdf_notes import MAX_FILES, MAX_NOTES
+from indexer.formats.pdf import MAX_FILES, MAX_NOTES
 
 LEFT = [f"the left column has its own line {n:02}" for n in range(12)]
 RIGHT = [f"and in the right one there is line {n:02}" for n in range(12)]
