@@ -104,8 +104,9 @@ class BuildJob(BuildInputs):
         with self.base.checks.reading_tables() if self.base else nullcontext():
             cache = EmbeddingCache(building, self.vectors.first_stage_schema(self.encoder.dimension), self.folder)
         if self._may_borrow(building, n_chunks) and (lent := borrow(spool, cache, self.encoder, self.folder)):
-            self.progress.note(f"{lent.count:,} texts have vectors in {lent.place}, which are used here as well.")
-            drawn = (self.encoder, self.context_limit, self.settings.seed, lent.context, self.progress)
+            place, context, count = lent
+            self.progress.note(f"{count:,} texts have vectors in {place}, which are used here as well.")
+            drawn = (self.encoder, self.context_limit, self.settings.seed, context, self.progress)
             keep_part(building / SAMPLE, draw_sample(spool, *drawn))
         self._fill(building, tables, spool, cache, documents, languages)
         if tables.chunks.count_rows() != n_chunks:

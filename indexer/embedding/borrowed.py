@@ -7,7 +7,6 @@ The places of indexes that this user's builds have made are in one file of the u
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -29,19 +28,11 @@ LEAST_SHARE = 0.5  # of the texts, so that the weights of tokens are those of a 
 ROWS = 10_000  # that are in memory at the same time
 
 
-@dataclass(frozen=True, slots=True)
-class Lent:
-    """Vectors that an index has got from another one."""
-
-    place: Path  # of the other index
-    context: Context  # of the other index, whose weights of tokens the vectors have
-    count: int
-
-
-def borrow(spool: Spool, cache: EmbeddingCache, encoder: Encoder, own: Path) -> Lent | None:
+def borrow(spool: Spool, cache: EmbeddingCache, encoder: Encoder, own: Path) -> tuple[Path, Context, int] | None:
     """Take the vectors of the texts in `spool` from the index of the same model that has most of them.
 
-    Returns None if no index has enough, or if it is removed meanwhile. `own` is the folder of the new index.
+    Returns its place, its context, whose weights of tokens the vectors have, and their number; None if no index has
+    enough, or if it is removed meanwhile. `own` is the folder of the new index.
     """
     cache.clear()  # what a stopped run has taken, perhaps from another index
     keys = {key for (key,) in spool.rows(KEY)}
@@ -56,7 +47,7 @@ def borrow(spool: Spool, cache: EmbeddingCache, encoder: Encoder, own: Path) -> 
     except IndexStateError:
         cache.clear()
         return None
-    return Lent(index.folder, context, len(rows))
+    return index.folder, context, len(rows)
 
 
 def _lenders(keys: set[str], fingerprint: str, own: Path) -> Iterator[tuple[Index, list[int]]]:

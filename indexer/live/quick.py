@@ -57,15 +57,12 @@ def update_if_quick(
     except (CdesearchError, OSError) as error:
         return _lacks(changes, f"the index cannot be updated: {str(error).removesuffix('.')}")
     if in_background:
-        _renew(Index(index.place))
+        # A run that samples a new context, if the old one no longer fits and no text must be embedded for it.
+        index = Index(index.place)
+        if staleness(index.manifest) and not index.manifest.embeds_on_refresh:
+            with suppress(CdesearchError, OSError):  # the next update tries again
+                _started(index)
     return None
-
-
-def _renew(index: Index) -> None:
-    """Start a run that samples a new context, if the old one no longer fits and no text must be embedded for it."""
-    if staleness(index.manifest) and not index.manifest.embeds_on_refresh:
-        with suppress(CdesearchError, OSError):  # the next update tries again
-            _started(index)
 
 
 def _lacks(changes: Changes | None, what_happens: str) -> str | None:
