@@ -114,25 +114,11 @@ def mutated_packages(draw: st.DrawFn, name: str = "") -> tuple[str, bytes]:
 
 
 raw_files = st.tuples(st.sampled_from(sorted(SEEDS)), st.binary(max_size=400))
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
-cells = st.dictionaries(st.sampled_from(["cell_type", "source", "input", "x"]), json_values, max_size=3)
-notebooks = st.dictionaries(
-    st.sampled_from(["cells", "worksheets", "metadata"]), st.lists(cells | json_values, max_size=4) | json_values
-)
-rows = st.dictionaries(st.sampled_from(["_id", "id", "text", "body", "title", "x"]), json_values, max_size=4)
-odd_json = st.one_of(
-    notebooks.map(lambda value: ("a.ipynb", json.dumps(value).encode())),
-    st.lists(rows, max_size=4).map(lambda many: ("a.jsonl", "\n".join(map(json.dumps, many)).encode())),
-)
 TAGS = ["div", "p", "li", "ul", "table", "tr", "td", "pre", "h1", "b", "article", "main", "header", "form", "br", "svg"]
 pages = st.lists(
     st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS]) | st.text(max_size=5), max_size=60
 ).map(lambda parts: ("a.html", "".join(parts).encode("utf-8", "replace")))
-files = st.one_of(mutated_files(), mutated_files(), mutated_packages(), raw_files, odd_json, pages)
+files = st.one_of(mutated_files(), mutated_files(), mutated_packages(), raw_files, pages)
 
 
 def check(name: str, data: bytes) -> bool:

@@ -37,7 +37,7 @@ UNFINISHED = {
 CDESEARCH = (sys.executable, "-m", "cdesearch")
 ROUNDS = 16  # kills at random moments
 
-# A build in stages, or a refresh of the context.
+# A build in stages.
 RUN = """
 import sys
 from pathlib import Path
@@ -47,9 +47,8 @@ from indexer.embedding import spool, stages
 from indexer.settings import Options
 spool.WINDOW = 20
 stages.STAGED_FROM, stages.SECONDS, stages.COST_SHARE = 1, 0.0, float("inf")
-options = Options(model=Path(sys.argv[2]), wait=True, refresh_context=sys.argv[3] == "refresh")
 print("ready", flush=True)
-build([Path(sys.argv[1])], options, Silent())
+build([Path(sys.argv[1])], Options(model=Path(sys.argv[2]), wait=True), Silent())
 """
 
 
@@ -115,7 +114,9 @@ def test_a_first_run_that_was_killed_is_completed_by_the_next_one(stage, docs, u
     assert_completed(docs, tiny_checkpoint, undisturbed[1])
 
 
-CALLS = [pytest.param(*call, marks=needs_strace) for call in itertools.product(["rename", "mkdir"], [1, 2, 3])]
+CALLS = [
+    pytest.param(*call, marks=needs_strace) for call in itertools.product(["linkat", "rename", "mkdir"], [1, 2, 3])
+]
 
 
 @pytest.mark.parametrize(("moment", "number"), [*((stage, 0) for stage in LATER), *CALLS])
@@ -186,10 +187,10 @@ def kill_after(process, seconds):
     process.communicate()
 
 
-def moments(docs, model, kind):
+def moments(docs, model):
     """Random numbers of seconds within the time that an undisturbed run takes on a copy."""
     copy = shutil.copytree(docs, docs.parent / "timed" / "docs")
-    process = start("-c", RUN, copy, model, kind)
+    process = start("-c", RUN, copy, model)
     started = time.monotonic()
     assert process.wait(120) == 0, process.communicate()[0]
     process.stdout.close()
@@ -222,8 +223,8 @@ def whole(docs, tmp_path, tiny_checkpoint):
 
 
 def test_a_build_in_stages_that_is_killed_again_and_again_is_completed(docs, whole, tiny_checkpoint):
-    for number, moment in enumerate(moments(docs, tiny_checkpoint, "build")):
-        kill_after(start("-c", RUN, docs, tiny_checkpoint, "build"), moment)
+    for number, moment in enumerate(moments(docs, tiny_checkpoint)):
+        kill_after(start("-c", RUN, docs, tiny_checkpoint), moment)
         try:
             assert_answers(docs)
         except IndexNotFoundError:
@@ -232,23 +233,4 @@ def test_a_build_in_stages_that_is_killed_again_and_again_is_completed(docs, who
             shutil.rmtree(docs / ".cdesearch", ignore_errors=True)  # so that all stages have a chance
     build([docs], Options(model=tiny_checkpoint), Silent())
     assert Index.open(docs).manifest.is_complete
-    assert_equal(docs, whole)
-
-
-def test_a_refresh_that_is_killed_again_and_again_leaves_the_old_context_or_the_new_one(docs, whole, tiny_checkpoint):
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    for folder in (docs, whole):
-        for number in range(12, 40):
-            (folder / f"{number}.md").write_text(f"# More {number}\n\nthe engine and the stone {number}")
-        build([folder], Options(model=tiny_checkpoint), Silent())
-    before = Index.open(whole).manifest.context_fingerprint
-    build([whole], Options(model=tiny_checkpoint, refresh_context=True), Silent())
-    after = Index.open(whole).manifest.context_fingerprint
-    assert before != after
-    for moment in moments(docs, tiny_checkpoint, "refresh"):
-        kill_after(start("-c", RUN, docs, tiny_checkpoint, "refresh"), moment)
-        assert_answers(docs)
-        assert Index.open(docs).manifest.context_fingerprint in (before, after)
-    build([docs], Options(model=tiny_checkpoint, refresh_context=True), Silent())
-    assert Index.open(docs).manifest.context_fingerprint == after
     assert_equal(docs, whole)

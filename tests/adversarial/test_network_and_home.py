@@ -155,14 +155,3 @@ def test_a_model_on_torch_contacts_no_host(user, family, request):
     )
     model = model_of(family, user["cwd"] / "model", request)
     assert addressed(watch([sys.executable, "-c", program, str(model)], user)) == []
-
-
-@needs_strace
-def test_the_observation_finds_the_address_of_a_connection(user):
-    """Runs in a network namespace of its own, so that nothing leaves the machine."""
-    alone = ["unshare", "--map-root-user", "--net"]
-    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("network namespaces cannot be made here")
-    program = "import socket\nsocket.socket().connect_ex(('192.0.2.1', 443))"
-    calls = watch([*alone, sys.executable, "-c", program], user)
-    assert addressed(calls) == [(443, "192.0.2.1")]

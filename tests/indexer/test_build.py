@@ -4,18 +4,18 @@ import shutil
 
 import numpy as np
 import pytest
-from built import WORDS, assert_same, contents, long_text, make_index
+from built import assert_same, contents, make_index
 
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import IndexMismatchError, InputError, SourceError
+from cdesearch.errors import IndexMismatchError, SourceError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.embedding import embedding_cache, spool
+from indexer.embedding import embedding_cache
 from indexer.formats.format import Columns
 from indexer.generations import tables as write
 from indexer.settings import Options
@@ -61,20 +61,6 @@ def test_an_update_touches_only_what_changed(docs, run):
     paths = set(after.chunks.to_arrow()["path"].to_pylist())
     assert {"new.md", "renamed.md"} <= paths and not {"00.md", "01.md"} & paths
     assert before.chunks.count_rows() == n_chunks, "a generation that a reader has open is not changed"
-
-
-def test_an_edit_changes_all_vectors_of_its_document_and_embeds_one_chunk(docs, run, tiny_encoder):
-    words = list(enumerate(WORDS))
-    (docs / "long.md").write_text(long_text(words))
-    run(vectors="float32")
-    (docs / "long.md").write_text(long_text([*words[:4], (4, "stone"), *words[5:]]))
-    report = run()
-    index = Index.open(docs)
-    rows = index.chunks.search().where("path = 'long.md'").limit(100).to_arrow()
-    assert report.embedded == 1 and rows.num_rows > 3
-    own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
-    expected = add_document_context(own, tiny_encoder.config.document_weight)
-    np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-3)
 
 
 @pytest.mark.slow
@@ -155,37 +141,11 @@ def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, clos
     np.testing.assert_allclose(again.whitening.projection, context.whitening.projection, atol=1e-4)
 
 
-@pytest.mark.parametrize("window", [pytest.param(1, marks=pytest.mark.slow), 3])
-@pytest.mark.slow
-def test_a_large_corpus_and_its_updates_are_embedded_in_windows(docs, run, monkeypatch, window):
-    words, found = list(enumerate(WORDS)), []
-    for size in (spool.WINDOW, window):
-        monkeypatch.setattr(spool, "WINDOW", size)
-        (docs / "05.md").write_text(long_text(words))
-        run(rebuild=True)
-        (docs / "05.md").write_text(long_text([*words[:4], (4, "stone"), *words[5:]]))
-        assert run().changed
-        found.append(contents(docs))
-    assert_same(*found)
-
-
 @pytest.mark.parametrize("make", [lambda folder: None, lambda folder: (folder / "bad.md").write_bytes(b"\xff")])
 def test_nothing_to_index_is_an_error(tmp_path, tiny_checkpoint, make):
     make(tmp_path)
     with pytest.raises(SourceError, match="nothing readable"):
         make_index([tmp_path], model=tiny_checkpoint)
-
-
-def test_a_missing_folder_leaves_nothing_behind(tmp_path, tiny_checkpoint):
-    with pytest.raises(SourceError, match="no folder"):
-        make_index([tmp_path / "nowhere"], model=tiny_checkpoint)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_index_below_a_file_is_refused(docs, tiny_checkpoint):
-    (docs / "file").write_text("the cat")
-    with pytest.raises(InputError, match="file/index cannot be made"):
-        make_index([docs], index=docs / "file" / "index", model=tiny_checkpoint)
 
 
 def test_records_are_read_whatever_the_size_of_their_file(docs, run):

@@ -1,8 +1,5 @@
-import queue
 import shutil
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from built import assert_same, contents, make_index, stored_tokens
@@ -12,10 +9,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.embedding import spool
 from indexer.generations.tables import Tables
-from indexer.settings import Options
 from indexer.workers import process
 
 
@@ -70,29 +64,6 @@ def test_a_first_build_stopped_before_its_first_chunk_keeps_the_vectors_of_its_c
     assert second.totals.keys() == {"Looking for files", "Reading", "Embedding"}, "the context is not made twice"
 
 
-@pytest.mark.slow
-def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs, run, monkeypatch):
-    monkeypatch.setattr(spool, "WINDOW", 8)
-    run()
-    undisturbed = contents(docs)
-    shutil.rmtree(docs / ".cdesearch")
-    real, written = Tables.add, 0
-
-    def once(self, *arguments):
-        nonlocal written
-        if written == 2:
-            raise KeyboardInterrupt
-        written += 1
-        real(self, *arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Tables, "add", once)
-        with pytest.raises(KeyboardInterrupt):
-            run()
-    assert run().embedded == 0
-    assert_same(contents(docs), undisturbed)
-
-
 def test_a_change_that_is_taken_back_after_a_stopped_update_leaves_nothing_behind(docs, run, monkeypatch):
     run()
     undisturbed, before = contents(docs), (docs / "03.md").read_text()
@@ -104,48 +75,6 @@ def test_a_change_that_is_taken_back_after_a_stopped_update_leaves_nothing_behin
     (docs / "03.md").write_text(before)
     run()
     assert_same(undisturbed, contents(docs))
-
-
-def editions(index):
-    texts = index.chunks.to_arrow()["text"].to_pylist()
-    return {word for text in texts for word in ("one", "two") if f"edition {word}" in text}
-
-
-class Paused(Silent):
-    """Pauses a run at the beginning of each stage until the index has been read."""
-
-    def __init__(self):
-        self.stages, self.read = queue.SimpleQueue(), threading.Semaphore(0)
-
-    def stage(self, name, total):
-        self.stages.put(name)
-        assert self.read.acquire(timeout=60)
-        return super().stage(name, total)
-
-
-def test_queries_during_an_update_see_the_old_index_or_the_new_one(docs, run, tiny_checkpoint):
-    for file in docs.iterdir():
-        file.write_text("edition one " + file.read_text())
-    run()
-    before = Index.open(docs)
-    for file in docs.iterdir():
-        if file.is_file():
-            file.write_text(file.read_text().replace("one", "two"))
-    paused = Paused()
-    with ThreadPoolExecutor(1) as executor:
-        update = executor.submit(build, [docs], Options(model=tiny_checkpoint), paused)
-        update.add_done_callback(lambda _: paused.stages.put(None))
-        during = {}
-        while (stage := paused.stages.get(timeout=60)) is not None:
-            during[stage] = editions(Index.open(docs))
-            paused.read.release()
-            while stage == "Indexing words" and not update.done():  # the new generation goes live in this stage
-                assert editions(Index.open(docs)) in ({"one"}, {"two"})
-        assert update.result().changed
-    assert list(during) == ["Looking for files", "Reading", "Embedding", "Writing", "Indexing words"]
-    assert all(found == {"one"} for found in during.values())
-    assert editions(Index.open(docs)) == {"two"}
-    assert editions(before) == {"one"}, "a reader that was open before the update keeps the old index"
 
 
 CHANGING = """

@@ -5,7 +5,6 @@ import pytest
 from built import make_index
 from random_pplx import pplx_folder
 
-import cdesearch
 from cdesearch.context.document import add_document_context
 from cdesearch.context.rounding import to_codes
 from cdesearch.encode.load import load_encoder
@@ -87,12 +86,3 @@ def test_an_update_stores_what_the_model_makes_of_the_whole_documents(docs, mode
     own = [own_vectors(encoder, chunks, index.context_for(encoder)) for chunks in by_document(rows)]
     wanted = np.concatenate([add_document_context(vectors, weight) for vectors in own])
     np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("joins", [False, True])
-@pytest.mark.parametrize("mode", ["hybrid", "dense"])
-def test_every_mode_finds_the_passage_that_holds_the_query(docs, models, joins, mode):
-    run(docs, models[joins])
-    found = cdesearch.open(docs).search("moon light", mode=mode, k=1)
-    assert [hit.chunk.path for hit in found] == ["short.txt"]

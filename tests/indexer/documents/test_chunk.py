@@ -1,5 +1,4 @@
 import re
-import time
 
 import pytest
 from conftest import make_tokenizer
@@ -67,15 +66,6 @@ def test_one_endless_line_is_split_to_size(text):
     assert max(map(n_tokens, chunks)) <= LIMIT
 
 
-@pytest.mark.slow
-def test_the_time_for_one_long_line_does_not_grow_with_the_square_of_its_length():
-    text = "# cat\n" + "漢字" * 50_000 + "\ndog"
-    started = time.thread_time()
-    chunks = list(CHUNKER.split(Document("d", "d", "", text, "markdown")))
-    assert time.thread_time() - started < 3
-    assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
-
-
 def test_a_long_line_is_cut_at_the_end_of_a_sentence_and_its_heading_stays_with_it():
     sentence = "the cat sat on a mat, and then it ran. "
     text = f"# cat\n\n## dog\n\n{sentence * 1000}\n\n## bird\n\n{'x' * 30_000}\n"
@@ -83,13 +73,6 @@ def test_a_long_line_is_cut_at_the_end_of_a_sentence_and_its_heading_stays_with_
     assert chunks[0].body.startswith("# cat\n\n## dog\n\nthe cat")
     cuts = list(_cuts_of_long_lines(text, 0, len(text)))
     assert len(cuts) == 2 and text[: cuts[0]].endswith("ran. ") and text[cuts[1] - 1 : cuts[1] + 1] == "xx"
-
-
-def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():
-    """The parser tries every interpretation, in a step that cannot be interrupted."""
-    text = "int main() { return 0; }\n" * 100 + "x=>\n" * 7500
-    chunks = list(CHUNKER.split(Document("a.c", "a.c", "", text, "code", language="c", has_lines=True)))
-    assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
 
 
 def test_a_chunk_of_code_keeps_the_indentation_of_its_first_line():

@@ -2,8 +2,6 @@ import gzip
 import io
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from docx import Document
 from read_bytes import read_bytes
@@ -19,15 +17,6 @@ def test_the_title_of_markdown_is_in_its_front_matter_and_a_comment_in_a_fence_i
     (document,) = documents("a.md", b'---\ntitle: "Named"\n---\n# Real\n\n```\n# not\n```\n\n## Also\n')
     assert document.title == "Named"
     assert [heading.title for heading in document.headings] == ["Real", "Also"]
-
-
-def test_the_cells_of_a_notebook_are_read():
-    cells = [
-        {"cell_type": "markdown", "source": ["# Title\n"]},
-        {"cell_type": "code", "source": ["x = 1"], "outputs": []},
-    ]
-    (document,) = documents("a.ipynb", json.dumps({"cells": cells}).encode())
-    assert document.title == "Title" and "x = 1" in document.text
 
 
 def test_the_outputs_of_a_cell_are_read_as_far_as_they_are_text_for_people():
@@ -48,18 +37,6 @@ def test_the_outputs_of_a_cell_are_read_as_far_as_they_are_text_for_people():
     assert str(left_out) == "1 output left out: output of cell 1 is cut after 2,000 characters"
 
 
-def test_the_cards_of_a_canvas_are_read():
-    nodes = [
-        {"type": "text", "text": "# Bears\nsleep"},
-        {"type": "file", "file": "den.md"},
-        {"label": "Winter", "x": 1},
-    ]
-    canvas = {"nodes": nodes, "edges": [{"fromNode": "a", "label": "because"}]}
-    (document,) = documents("a.canvas", json.dumps(canvas).encode())
-    assert (document.title, document.text) == ("a.canvas", "# Bears\nsleep\n\nden.md\n\nWinter\n\nbecause")
-    assert documents("a.canvas", b"{}")[0].text == ""
-
-
 def test_docx_headings():
     word, stream = Document(), io.BytesIO()
     word.add_heading("Chapter", 1)
@@ -73,13 +50,6 @@ def test_records_in_beir_layout_whose_text_is_their_title_if_they_have_no_other(
     data = b'{"_id": "7", "title": "Cats", "text": " "}\n\n{"_id": "8", "title": "", "text": "bark"}\n'
     found = [(one.id, one.title, one.text) for one in documents("c.jsonl", data)]
     assert found == [("c.jsonl#7", "Cats", "Cats"), ("c.jsonl#8", "", "bark")]
-
-
-def test_parquet_and_csv():
-    stream = io.BytesIO()
-    pq.write_table(pa.table({"body": ["a", "b"], "name": ["x", "y"]}), stream)
-    assert [d.title for d in documents("t.parquet", stream.getvalue(), Columns(title="name"))] == ["x", "y"]
-    assert [d.text for d in documents("t.csv", b"id,text\n1,hello\n")] == ["hello"]
 
 
 @pytest.mark.parametrize(

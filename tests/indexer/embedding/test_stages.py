@@ -1,12 +1,10 @@
 import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from built import contents, make_index
-from staged import EVERY_WINDOW, WINDOW, Told, publish_often
+from staged import WINDOW, Told, publish_often
 
 from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
@@ -16,7 +14,6 @@ from cdesearch.errors import IndexStateError
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.embedding import spool, stages
-from indexer.health.doctor import diagnose
 
 QUERIES = ["the moon", "About bread 5", "engine", "river stone house", "nothing of this"]
 
@@ -115,56 +112,6 @@ def test_a_stage_has_the_newest_files_vectors_in_a_context_of_its_own(dated, oft
         sampled = dict(zip(rows["id"].to_pylist(), vectors, strict=True))
         expected = [sampled[chunk] for chunk in context.sampled.chunk_ids if sampled[chunk].any()]
         np.testing.assert_array_equal(context.sample_vectors, to_unit(np.stack(expected)))
-
-
-KILLED = """
-import os, signal, sys
-from cdesearch.__main__ import main
-from cdesearch.progress import PlainLines
-from indexer.embedding import spool, stages
-
-spool.WINDOW = {window}
-for name, value in {constants}.items():
-    setattr(stages, name, value)
-note, seen = PlainLines.note, []
-
-def kill(self, text):
-    note(self, text)
-    seen.append(text.startswith("Searchable now: "))
-    if sum(seen) == {number}:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-PlainLines.note = kill
-main()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
-    number, dated, undisturbed, often, tiny_checkpoint, tiny_encoder
-):
-    constants = str(EVERY_WINDOW).replace("inf", "float('inf')")
-    program = KILLED.format(window=WINDOW, constants=constants, number=number)
-    run = subprocess.run(
-        [sys.executable, "-c", program, "index", str(dated), "--model", str(tiny_checkpoint)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert run.returncode == -9, run.stderr
-    n_vectors = (number - 1) * WINDOW
-    assert Index.open(dated).manifest.n_vectors == n_vectors
-    assert diagnose(dated / ".cdesearch").is_sound
-    with Searcher(Index.open(dated), tiny_encoder) as searcher:
-        assert searcher.search("bread")
-    report = make_index([dated], model=tiny_checkpoint)
-    assert report.embedded == report.chunks - n_vectors
-    assert_equal(dated, undisturbed, tiny_encoder)
-    generations = dated / ".cdesearch" / "generations"
-    assert len(list(generations.iterdir())) <= 2, "the live one and the one before"
-    assert not list(generations.rglob("plan.json")) and not list(generations.rglob("spool.arrow"))
 
 
 def test_a_small_build_has_no_stages_and_one_generation(dated, tiny_checkpoint):

@@ -2,7 +2,6 @@ import gzip
 import json
 
 import numpy as np
-import pytest
 from built import contents
 from command import run_here
 from walked import put
@@ -56,20 +55,6 @@ def test_a_skipped_file_is_recorded_although_no_document_has_changed(docs, run):
     assert not run().changed
     assert Index.open(docs).generation == generation
     assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}
-
-
-@pytest.mark.slow
-def test_a_file_that_could_not_be_read_is_tried_again_when_it_changes(docs, run):
-    (docs / "bad.md").write_bytes(b"ab\0\1cd")
-    assert [item.path for item in run().skipped] == ["bad.md"]
-    assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}
-    (docs / "bad.md").write_text("the stone")
-    assert count_changes(Index.open(docs)) == {"new": 0, "modified": 1, "deleted": 0}
-    report = run()
-    assert report.skipped == () and report.documents == 13
-    (docs / "bad.md").write_bytes(b"ab\0\1cd")
-    report = run()
-    assert report.documents == 12 and outcomes(docs)["bad.md"] == "skipped"
 
 
 def test_records_that_break_off_leave_nothing_behind(docs, run, monkeypatch):

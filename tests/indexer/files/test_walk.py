@@ -189,23 +189,6 @@ def test_a_sparse_file_of_records_is_skipped(tmp_path):
     assert [type(item) for item in items(tmp_path, limit=10)] == [Source, UnreadFile]
 
 
-UNKNOWN = ["djvu", "pages", "key", "gz", "7z", "foo"]
-
-
-@pytest.mark.parametrize("suffix", UNKNOWN)
-def test_a_format_that_cannot_be_read_is_skipped_by_its_name(tmp_path, suffix):
-    put(tmp_path, f"a.{suffix.upper()}")
-    assert items(tmp_path) == [UnreadFile(f"a.{suffix.upper()}", f"unknown format .{suffix}")]
-
-
-@pytest.mark.parametrize(
-    "suffix", ["ps1", "svelte", "Rmd", "qmd", "bat", "vb", "gradle", "groovy", "conf", "srt", "vtt"]
-)
-def test_well_known_text_formats_are_read(tmp_path, suffix):
-    put(tmp_path, f"a.{suffix}")
-    assert found(tmp_path) == [f"a.{suffix}"]
-
-
 def test_a_file_without_suffix_is_read_if_it_is_text(tmp_path):
     put(tmp_path, "script", text="#!/usr/bin/env python3\nprint(1)\n")
     put(tmp_path, "notes", text="some words")

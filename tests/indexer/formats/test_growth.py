@@ -59,13 +59,8 @@ def read(name, text):
         return []
 
 
-LONGEST = ("tex", "adoc", "org", "rst")  # they take half a minute together
-
-
-@pytest.mark.parametrize(
-    "suffix", [pytest.param(suffix, marks=[pytest.mark.slow] * (suffix in LONGEST)) for suffix in STARTS]
-)
 @pytest.mark.slow
+@pytest.mark.parametrize("suffix", STARTS)
 def test_a_repetition_is_read_in_time(suffix):
     slow = {}
     for start in STARTS[suffix]:
@@ -89,10 +84,10 @@ TABLE = "|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n" + ("|" + "xy|" * 300 + "\n"
     [
         ("markdown", TABLE),
         ("markdown", "*a* " * 100_000),
+        ("markdown", "# cat\n" + "漢字" * 50_000 + "\ndog"),
         ("text", "a\n" * 400_000),
     ],
 )
-@pytest.mark.slow
 def test_a_text_of_many_small_parts_is_split_in_time(layout, text):
     chunker = Chunker(make_tokenizer(), 256)
     started = time.thread_time()

@@ -2,14 +2,12 @@
 
 import gzip
 from email.message import EmailMessage
-from io import BytesIO
 
 import pytest
 from read_bytes import read_bytes
 from sample_files import FILES, MAILBOX, MESSAGE, zipped
 
-from indexer.formats.format import Columns, Format, LeftOut, OpenFile, UnreadableError
-from indexer.formats.mail import Mail
+from indexer.formats.format import LeftOut, UnreadableError
 
 
 def documents(name, data, left_out=None):
@@ -87,14 +85,6 @@ def test_the_files_of_an_alternative_that_is_not_read_are_attachments():
     assert attached.text.strip() == "Honey is here."
 
 
-def test_html_is_read_if_there_is_no_plain_text():
-    data = (
-        b"Subject: x\nContent-Type: multipart/alternative; boundary=b\n\n--b\nContent-Type: text/plain\n\n \n"
-        b"--b\nContent-Type: text/html\n\n<style>p {}</style><p>They <b>sleep</b>.\n--b--\n"
-    )
-    assert documents("a.eml", data)[0].text == "They sleep."
-
-
 def test_an_attachment_is_a_document_named_without_its_folders():
     first, attached = documents("b/a.eml", MESSAGE)
     assert (attached.id, attached.path, attached.record) == ("b/a.eml#food.md", "b/a.eml", "food.md")
@@ -133,23 +123,6 @@ def test_a_broken_attachment_is_left_out_and_counted(name, data, reason):
     document, *_ = documents("a.eml", message(b"\n\nhello", attachment(name, data)), left_out)
     assert "hello" in document.text
     assert str(left_out).startswith(f"1 part left out: part {name} {reason}")
-
-
-class Failing(Format):
-    """A format whose parser fails on every file."""
-
-    suffixes = frozenset({".txt"})
-
-    def read(self, file):
-        raise KeyError(file.name)
-
-
-def test_a_message_is_read_even_if_the_parser_of_an_attachment_fails():
-    left_out = LeftOut()
-    file = OpenFile("a.eml", BytesIO(message(b"\n\nhello", attachment("a.txt", b"one"))), Columns(), left_out)
-    (document,) = Mail(lambda name: Failing() if name else None).read(file)
-    assert "hello" in document.text
-    assert str(left_out) == "1 part left out: part a.txt cannot be read: its parser failed (KeyError)"
 
 
 def test_the_attachments_of_a_message_share_a_budget_of_text():

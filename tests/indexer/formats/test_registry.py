@@ -26,13 +26,3 @@ def test_every_suffix_can_be_found():
 )
 def test_a_file_is_read_by_the_format_that_lists_its_name_or_else_its_suffix(name, expected):
     assert is_known(name) and type(format_of(name)).__name__ == expected
-
-
-@pytest.mark.parametrize("name", [".gz", "a.djvu", "script", "man.1", ".md", "a.7z"])
-def test_a_file_that_no_format_lists_is_read_as_plain_text(name):
-    assert not is_known(name) and type(format_of(name)).__name__ == "PlainText"
-
-
-@pytest.mark.parametrize("name", ["a.gz", "CHANGES.xz", "manifesto.foo.bz2"])
-def test_a_compressed_file_that_no_format_lists_is_read_as_plain_text_when_unpacked(name):
-    assert not is_known(name) and type(format_of(name)).__name__ == "Compressed"

@@ -115,26 +115,6 @@ def test_an_unfinished_build_continues_only_with_tables_of_its_columns_that_can_
     assert generations(folder) == {again} and (again == building) == (wrong is None)
 
 
-def test_a_build_that_was_killed_while_its_base_was_linked_is_never_continued(folder, monkeypatch):
-    base = publish(folder)
-    links = []
-    with monkeypatch.context() as during:
-
-        def killed(source, target, real=os.link):
-            if links:
-                raise KeyboardInterrupt
-            links.append(real(source, target))
-
-        during.setattr(os, "link", killed)
-        with pytest.raises(KeyboardInterrupt):
-            open_building(folder, base, {"files": 3})
-    (half,) = generations(folder) - {base}
-    assert not (half / PLAN).exists()
-    building = open_building(folder, base, {"files": 3})
-    assert generations(folder) == {base, building} and building != half
-    assert all((building / name).is_file() for name in FILES)
-
-
 def test_the_live_generation_is_never_built_in_even_with_a_plan_left_in_it(folder):
     """A process that is killed between the swap and the removal leaves the plan in the live generation."""
     base = publish(folder)
@@ -211,44 +191,6 @@ def test_a_swap_flushes_new_files_then_the_name_and_only_then_removes_old_files(
     assert generations(folder) == {base, building}
 
 
-@pytest.mark.parametrize("stop", range(20))
-def test_a_swap_that_stops_at_any_call_leaves_a_whole_generation_for_the_next_build(folder, monkeypatch, stop):
-    oldest = publish(folder)
-    base = publish(folder, oldest, "2")
-    building = open_building(folder, base, {"edition": "3"})
-    fill(building, "3")
-    calls = 0
-
-    def stopping(real):
-        def call(*given, **options):
-            nonlocal calls
-            calls += 1
-            if calls > stop:
-                raise KeyboardInterrupt
-            return real(*given, **options)
-
-        return call
-
-    with monkeypatch.context() as during:
-        for name in ("fsync", "replace", "rename", "unlink"):
-            during.setattr(os, name, stopping(getattr(os, name)))
-        try:
-            swap_in(folder, building)
-        except KeyboardInterrupt:
-            pass
-        else:
-            assert calls <= stop
-    found = live(folder)
-    assert found in (base, building)
-    edition = "2" if found == base else "3"
-    assert all((found / name).read_text() == content + edition for name, content in FILES.items())
-    again = open_building(folder, found, {"edition": "3"})
-    assert again == building if found == base else again not in (base, building)
-    fill(again, "4")
-    swap_in(folder, again)
-    assert live(folder) == again and all((again / n).read_text() == content + "4" for n, content in FILES.items())
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -284,15 +226,6 @@ def test_an_index_that_is_removed_during_a_run_is_reported_and_stays_removed(tmp
                 (folder / name).write_text("x")
             raise RuntimeError("lance error: Not found")
         assert not folder.exists()
-
-
-@pytest.mark.parametrize(
-    "error", [OSError(errno.EACCES, "x", "/elsewhere/a document"), OSError(errno.EIO, "x"), ValueError("other")]
-)
-def test_other_errors_are_not_changed(folder, error):
-    with pytest.raises(type(error)) as raised, locked(folder, wait=False):
-        raise error
-    assert raised.value is error
 
 
 def test_a_second_writer_learns_which_process_has_the_lock(folder):

@@ -3,13 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
 from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import tables as module
-from indexer.generations.tables import Tables, segments_to_join
+from indexer.generations.tables import Tables
 
 DIMENSION = 64
 
@@ -31,12 +29,6 @@ def add(tables, numbers, vector=vector):
 
 def n_segments(tables):
     return {index.name: index.num_segments for index in tables.chunks.list_indices()}.get("vector_idx", 0)
-
-
-def part_sizes(tables):
-    """The sizes of the parts of the largest segment."""
-    segments = tables.chunks.to_lance().stats.index_stats("vector_idx")["segments"]
-    return max(([part["size"] for part in one["partitions"]] for one in segments), key=sum)
 
 
 def segment_files(tables, folder):
@@ -99,17 +91,6 @@ def test_a_table_of_new_chunks_alone_gets_a_new_index(tables):
     add(tables, range(1000, 1350))
     tables.finish()
     assert n_segments(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
-
-
-@given(added=st.lists(st.integers(1, 60), max_size=300))
-def test_there_are_never_many_segments(added):
-    sizes = [20_000]
-    for some in added:
-        n_joined = segments_to_join(sorted(sizes), some)
-        sizes = [*sorted(sizes)[n_joined:], some + sum(sorted(sizes)[:n_joined])]
-        kept = sorted(sizes)
-        assert all(kept[at] >= 4 * sum(kept[:at]) for at in range(1, len(kept)))
-    assert len(sizes) <= 5 and sum(sizes) == 20_000 + sum(added)
 
 
 def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables, vectors):

@@ -9,10 +9,8 @@ import time
 
 import pytest
 from built import assert_same, contents, make_index
-from lancedb.index import FTS
 from object_server import put
 
-from cdesearch.search.searcher import Searcher
 from cdesearch.store.copies import copies_of
 from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress, parse_place
@@ -150,35 +148,3 @@ def test_the_command_follows_a_folder_and_ends_quietly(docs, run, number, code):
     assert Index.open(docs).manifest.n_documents == 13
     assert process.returncode == code
     assert "Traceback" not in "".join(lines) and "Stopped" not in "".join(lines)
-
-
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
-def test_an_update_finds_what_a_build_at_once_finds(docs, run, tiny_encoder, mode, tmp_path, tiny_checkpoint):
-    """Both in the context of the first build. The update adds to the full-text index, the other builds it whole."""
-    hidden = tmp_path / "later"
-    hidden.mkdir()
-    for name in ("03.md", "05.md"):
-        shutil.move(docs / name, hidden / name)
-    (docs / "gone.md").write_text("the water and the moon")
-    run()
-    for name in ("03.md", "05.md"):
-        shutil.move(hidden / name, docs / name)
-    (docs / "gone.md").unlink()
-    (docs / "07.md").write_text("the light is in the river")
-    run()
-    updated = _hits(Index.open(docs), tiny_encoder, mode)
-    index = Index.open(docs)
-    # The oracle is the same rows with a full-text index that is built at once.
-    index.chunks.create_index("text", config=FTS(with_position=False), name="text_idx", replace=True)
-    index.chunks.optimize()
-    index = Index.open(docs)
-    index.checks.require_tables = lambda: None  # its files have changed on purpose
-    assert updated == _hits(index, tiny_encoder, mode)
-
-
-def _hits(index, encoder, mode):
-    with Searcher(index, encoder=encoder) as searcher:
-        queries = ("the water", "moon light", "river stone", "bread")
-        return [
-            [(hit.chunk.id, round(hit.score, 5)) for hit in searcher.search(query, 10, mode).hits] for query in queries
-        ]

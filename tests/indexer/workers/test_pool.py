@@ -1,13 +1,12 @@
 import sys
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from read_by_workers import outcomes, reading, sources_of
 
 from cdesearch.errors import CdesearchError
 from indexer.workers import process
-from indexer.workers.messages import TASK_BYTES, TASK_FILES, Limits, tasks_of
+from indexer.workers.messages import Limits
 from indexer.workers.pool import Pool
 
 
@@ -24,14 +23,6 @@ def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_the
         assert [row["path"] for row in found[-1]] == paths
         assert {row["path"]: row["n_chunks"] for part in parts for row in part.documents} == Counter(paths)
     assert found[0] == found[1]
-
-
-def test_small_files_come_together_in_tasks_of_bounded_size(tmp_path):
-    sources = sources_of(tmp_path, ["a"] * (TASK_FILES + 1) + ["b" * (TASK_BYTES - 1), "c", "d" * 2 * TASK_BYTES, "e"])
-    assert [len(task) for task in tasks_of(sources)] == [TASK_FILES, 2, 1, 1, 1]
-    assert [source for task in tasks_of(sources) for source in task] == sources
-    empty = [replace(sources[0], size=0)] * 2
-    assert tasks_of(empty) == [empty] and tasks_of([]) == []
 
 
 def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path, monkeypatch, tiny_tokenizer):
