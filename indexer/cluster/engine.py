@@ -26,7 +26,7 @@ from indexer.embedding.spool import KEY, Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
 from indexer.settings import Options, Settings
-from indexer.workers.messages import Reading
+from indexer.workers.messages import Reading, tasks_of
 from indexer.workers.pool import Pool
 
 GROUP_BYTES = 8_000_000  # of files that one task reads, which takes seconds; a task costs half a second
@@ -53,8 +53,9 @@ class OnCluster:
 
         task: Any = ray.remote(max_retries=RETRIES)(read_group)
         shared, read = ray.put(reading), FilesRead()
-        groups = results(lambda group: task.remote(group, shared), groups_of(sources), 2 * self._session.n_workers)
-        for group, (batches, of_group) in groups:
+        groups = tasks_of(sources, GROUP_FILES, GROUP_BYTES)
+        found = results(lambda group: task.remote(group, shared), groups, 2 * self._session.n_workers)
+        for group, (batches, of_group) in found:
             for batch in batches:
                 spool.add(batch)
             read.records += of_group.records
@@ -116,20 +117,6 @@ class Embedder:
         for indices, *found in self._encoder.stream(texts, "document", context):
             made |= zip(indices.tolist(), zip(*found, strict=True), strict=True)
         return [made[row] for row in range(len(texts))]
-
-
-def groups_of(sources: Sequence[Source]) -> Iterator[list[Source]]:
-    """Divide files into groups that one task reads, in their order."""
-    group: list[Source] = []
-    n_bytes = 0
-    for source in sources:
-        if group and (n_bytes + source.size > GROUP_BYTES or len(group) == GROUP_FILES):
-            yield group
-            group, n_bytes = [], 0
-        group.append(source)
-        n_bytes += source.size
-    if group:
-        yield group
 
 
 def read_group(group: list[Source], reading: Reading) -> tuple[list[pa.RecordBatch], FilesRead]:

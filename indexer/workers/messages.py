@@ -147,12 +147,14 @@ class Read:
     parts: list[Part]
 
 
-def tasks_of(sources: Iterable[Source]) -> list[list[Source]]:
+def tasks_of(
+    sources: Iterable[Source], most_files: int = TASK_FILES, most_bytes: int = TASK_BYTES
+) -> list[list[Source]]:
     """The files in the tasks of workers, in their order: small files together, because a message takes its time."""
     tasks: list[list[Source]] = []
     n_bytes = 0
     for source in sources:
-        if not tasks or n_bytes + source.size > TASK_BYTES or len(tasks[-1]) == TASK_FILES:
+        if not tasks or n_bytes + source.size > most_bytes or len(tasks[-1]) == most_files:
             tasks.append([])
             n_bytes = 0
         tasks[-1].append(source)
