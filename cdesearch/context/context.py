@@ -8,10 +8,9 @@ Context          with the sampled chunks' vectors; an index stores it, and docum
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +70,7 @@ class SampledChunks:
     model_fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContextSample:
     """The sample, before any vectors of the corpus have been computed."""
 
@@ -79,58 +78,63 @@ class ContextSample:
     fingerprint: str  # of model, sampled texts, token weights and seed
     inputs: NetworkInputs
     whitening: Whitening  # the identity
-    attended: None = None
+    attended: Floats | None = None
+    stored_vectors: ClassVar[tuple[str, ...]] = ()  # fields that a file has besides the inputs and the whitening
 
     def save(self, path: Path) -> None:
-        """Write one safetensors file."""
-        _write(path, self.sampled, self.fingerprint, _arrays(self.inputs))
+        """Write one safetensors file, flushed to disk."""
+        arrays = _arrays(self.inputs) | asdict(self.whitening)
+        arrays |= {name: getattr(self, name) for name in self.stored_vectors}
+        described = json.dumps(asdict(self.sampled) | {"fingerprint": self.fingerprint})
+        stored = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        with path.open("wb") as file:
+            file.write(save(stored, {"context": described}))
+            file.flush()
+            os.fsync(file.fileno())
 
     @classmethod
-    def load(cls, path: Path) -> "ContextSample":
+    def load(cls, path: Path) -> Self:
         """Read a file written by `save`; raises IndexDamagedError."""
-        sampled, fingerprint, inputs, _ = _read(path)
-        return cls(sampled, fingerprint, inputs, Whitening.identity(inputs.vectors.shape[1]))
+        try:
+            with safe_open(path, framework="numpy") as file:
+                described = json.loads(file.metadata()["context"])
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+            fingerprint = described.pop("fingerprint")
+            lists = {name: tuple(described[name]) for name in ("chunk_ids", "content_hashes")}
+            cached = arrays.get("keys"), arrays.get("values")
+            is_null = np.zeros(len(arrays["vectors"]), bool)
+            inputs = NetworkInputs(arrays["vectors"], is_null, *cached, arrays["token_weights"])
+            whitening = Whitening(arrays["shift"], arrays["projection"])
+            vectors = (arrays[name] for name in cls.stored_vectors)
+            return cls(SampledChunks(**described | lists), fingerprint, inputs, whitening, *vectors)
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise IndexDamagedError(
+                f"The stored context {path} cannot be read ({error!s:.200}).", "Save the context again."
+            ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class FittedContext:
-    """The sample with the whitening of its corpus."""
+@dataclass(frozen=True)
+class FittedContext(ContextSample):
+    """The sample with the whitening of its corpus. Its fingerprint is also one of the texts that were fitted."""
 
-    sampled: SampledChunks
-    fingerprint: str  # of the sample's fingerprint and the texts whose vectors the whitening was fitted to
-    inputs: NetworkInputs
-    whitening: Whitening
     # (m, n) unit vectors of the chunks in `attended_chunks`: whitened, and in the context of their documents
-    attended: Floats
+    attended: Floats = field()  # without the default of the sample
+    stored_vectors: ClassVar[tuple[str, ...]] = ("attended",)
 
     @property
     def attended_chunks(self) -> tuple[str, ...]:
-        """The ids (m) of the chunks of `attended`."""
-        return _with_vectors(self.sampled, self.inputs)
-
-    def save(self, path: Path) -> None:
-        """Write one safetensors file."""
-        arrays = _arrays(self.inputs) | asdict(self.whitening) | {"attended": self.attended}
-        _write(path, self.sampled, self.fingerprint, arrays)
-
-    @classmethod
-    def load(cls, path: Path) -> "FittedContext":
-        """Read a file written by `save`; raises IndexDamagedError."""
-        sampled, fingerprint, inputs, (shift, projection, attended) = _read(path, "shift", "projection", "attended")
-        return cls(sampled, fingerprint, inputs, Whitening(shift, projection), attended)
+        """The ids (m) of the chunks of `attended`: the sampled ones that have a first-stage vector."""
+        rows = zip(self.sampled.chunk_ids, self.inputs.vectors, strict=True)
+        return tuple(chunk for chunk, vector in rows if vector.any())
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+@dataclass(frozen=True)
+class Context(FittedContext):
     """The complete context of a corpus. Fixed when the index is built."""
 
-    sampled: SampledChunks
-    fingerprint: str  # the fingerprint of the FittedContext it was made from
-    inputs: NetworkInputs
-    whitening: Whitening
-    attended: Floats  # as in `FittedContext`
     # (n, whitening.dimension) unit vectors of sampled chunks, n <= J; in an index, as its table holds them
     sample_vectors: Floats
+    stored_vectors: ClassVar[tuple[str, ...]] = ("attended", "sample_vectors")
 
     @classmethod
     def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
@@ -144,60 +148,8 @@ class Context:
         identity = Whitening.identity(len(self.whitening.shift))
         return ContextSample(self.sampled, self.fingerprint, self.inputs, identity)
 
-    def save(self, path: Path) -> None:
-        """Write one safetensors file."""
-        arrays = _arrays(self.inputs) | asdict(self.whitening)
-        arrays |= {"attended": self.attended, "sample_vectors": self.sample_vectors}
-        _write(path, self.sampled, self.fingerprint, arrays)
-
-    @classmethod
-    def load(cls, path: Path) -> "Context":
-        """Read a file written by `save`; raises IndexDamagedError."""
-        names = "shift", "projection", "attended", "sample_vectors"
-        sampled, fingerprint, inputs, (shift, projection, *vectors) = _read(path, *names)
-        return cls(sampled, fingerprint, inputs, Whitening(shift, projection), *vectors)
-
-    @property
-    def attended_chunks(self) -> tuple[str, ...]:
-        """The ids (m) of the chunks of `attended`."""
-        return _with_vectors(self.sampled, self.inputs)
-
-
-def _with_vectors(sampled: SampledChunks, inputs: NetworkInputs) -> tuple[str, ...]:
-    """The ids of the sampled chunks that have a first-stage vector."""
-    rows = zip(sampled.chunk_ids, inputs.vectors, strict=True)
-    return tuple(chunk for chunk, vector in rows if vector.any())
-
 
 def _arrays(inputs: NetworkInputs) -> dict[str, Any]:
     """The arrays to store. `is_null` is not among them, because no slot of a sampled context is null."""
     names = ("vectors", "keys", "values", "token_weights")
     return {name: array for name in names if (array := getattr(inputs, name)) is not None}
-
-
-def _write(path: Path, sampled: SampledChunks, fingerprint: str, arrays: Mapping[str, Any]) -> None:
-    """Write one safetensors file and flush it to disk."""
-    described = json.dumps(asdict(sampled) | {"fingerprint": fingerprint})
-    stored = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with path.open("wb") as file:
-        file.write(save(stored, {"context": described}))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _read(path: Path, *names: str) -> tuple[SampledChunks, str, NetworkInputs, list[Any]]:
-    """The parts that every stage writes, and the arrays of these names; raises IndexDamagedError."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            described = json.loads(file.metadata()["context"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
-        fingerprint = described.pop("fingerprint")
-        lists = {name: tuple(described[name]) for name in ("chunk_ids", "content_hashes")}
-        vectors = arrays["vectors"]
-        cached = arrays.get("keys"), arrays.get("values")
-        inputs = NetworkInputs(vectors, np.zeros(len(vectors), bool), *cached, arrays["token_weights"])
-        return SampledChunks(**described | lists), fingerprint, inputs, [arrays[name] for name in names]
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise IndexDamagedError(
-            f"The stored context {path} cannot be read ({error!s:.200}).", "Save the context again."
-        ) from None

@@ -5,13 +5,9 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import blake2b
 from heapq import nsmallest
-from operator import itemgetter
 
 COUNTED_TEXTS = 20_000  # texts of a larger corpus in which tokens are counted
-MOST_RANKED = 100_000  # texts whose ranks are kept in memory, in addition to twice those that are chosen
 FITTED_TEXTS = 8_192  # for the whitening; with 512, results depend on the sample: benchmarks/results/LOG.md
-
-Ranks = dict[str, tuple[float, str]]  # the rank of each text and the id of its chunk, by content hash; low ranks win
 
 
 def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
@@ -23,17 +19,11 @@ def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) 
     """
     listed = list(chunks)
     lengths = Counter(document for _, document, _ in listed)
-    best: Ranks = {}  # by content hash: repeated texts, such as licence headers, count once
+    best: dict[str, tuple[float, str]] = {}  # by content hash: repeated texts, such as licence headers, count once
     for chunk, document, content in listed:
         key = -math.log(_uniform(content, seed)) * math.sqrt(lengths[document]), chunk
         best[content] = min(best.get(content, key), key)
-        if len(best) > MOST_RANKED + 2 * size:
-            best = _lowest(best, size)
-    return sorted(chunk for _, chunk in _lowest(best, size).values())
-
-
-def _lowest(ranks: Ranks, size: int) -> Ranks:
-    return dict(nsmallest(size, ranks.items(), key=itemgetter(1)))
+    return sorted(chunk for _, chunk in nsmallest(size, best.values()))
 
 
 def _uniform(content: str, seed: int) -> float:
