@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import CdesearchError, IndexMismatchError, InputError, ModelError
-from cdesearch.models.added_context import has_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
+from cdesearch.models.config import has_added_context
 from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel, Model
 from cdesearch.models.hub import is_id
 from cdesearch.progress import Display

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from cdesearch import __version__
 from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
-from cdesearch.models.added_context import has_added_context
 from cdesearch.models.catalog import languages_of
+from cdesearch.models.config import has_added_context
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest, ServedModel

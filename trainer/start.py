@@ -20,9 +20,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, bert_state
-from cdesearch.models.config import BackboneConfig, ModelConfig
-from cdesearch.models.contextual.model import ContextualModel
-from cdesearch.models.published_fields import (
+from cdesearch.models.checkpoint_files import (
     MAX_LAYERS,
     REMEDY,
     number,
@@ -30,6 +28,8 @@ from cdesearch.models.published_fields import (
     refuse_unsupported,
     whole_number,
 )
+from cdesearch.models.config import BackboneConfig, ModelConfig
+from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
 from trainer.export import check_out, export_as, writing_options
 from trainer.reporting import Parser, reported

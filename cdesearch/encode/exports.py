@@ -5,7 +5,9 @@ export that differs too much is not used, and this is recorded, so that it is no
 """
 
 import json
+import os
 import shutil
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +18,31 @@ import numpy as np
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Unexported
-from cdesearch.models.export_folder import GRAPH, REFUSED, find_export, write_size
 
+VERSION = 3  # of the way in which exports are made
+GRAPH, REFUSED = "second_stage.onnx", "refused.json"
 UNFINISHED = ".unfinished-"  # the beginning of the name of a folder in which an export is made
 ABANDONED_SECONDS = 3600.0  # since such a folder has changed
 CHECKED_TEXTS = 200
 LEAST_COSINE = 0.98  # the mean of the texts; of the default model's int8 export it is .993
+
+
+def export_folder(fingerprint: str) -> Path | None:
+    """The folder of the export of a published model, which need not exist; None if this user has no home folder."""
+    if sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "cdesearch" / "cache"
+        return cache / "models" / f"{fingerprint}-{VERSION}"
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        cache = configured if configured.is_absolute() else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return cache / "cdesearch" / "models" / f"{fingerprint}-{VERSION}"
+
+
+def find_export(folder: Path | None) -> Path | None:
+    """The folder if it contains an export."""
+    return folder if folder is not None and (folder / GRAPH).is_file() else None
 
 
 def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | None:
@@ -39,7 +60,8 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
         write_biencoder(model.network, encoder.dimension, scratch / GRAPH)
         cosine = _cosine(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
         if cosine >= LEAST_COSINE:
-            write_size(scratch)
+            with (scratch / GRAPH).open("rb+") as graph:
+                os.fsync(graph.fileno())
             _put_in_place(scratch, model.folder)
             encoder.use_runtime(OnnxRuntime(model.folder, encoder.dimension))
             return None
@@ -57,8 +79,6 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
 
 def _put_in_place(scratch: Path, folder: Path) -> None:
     """Make `scratch` the export in `folder`, unless another process has finished the same one meanwhile."""
-    if find_export(folder) is None:
-        shutil.rmtree(folder, ignore_errors=True)  # a damaged export
     try:
         scratch.replace(folder)
     except OSError:

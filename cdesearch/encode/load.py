@@ -1,5 +1,7 @@
 """Load a checkpoint folder of any family as an encoder."""
 
+import os
+import warnings
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -9,20 +11,39 @@ from typing import Literal, get_args
 from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.forked import claim_process
+from cdesearch.encode.exports import REFUSED, export_folder, find_export
 from cdesearch.encode.model_tokens import reporting_failure
 from cdesearch.encode.runtime import Runtime, Unexported
-from cdesearch.errors import InputError, ModelError, extra_with_torch
-from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
+from cdesearch.errors import IndexStateError, InputError, ModelError, extra_with_torch
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
+from cdesearch.models.config import fingerprint_with_added_context, with_added_context
 from cdesearch.models.endpoint_model import EndpointModel, Model
-from cdesearch.models.export_folder import export_folder, find_export, is_refused
 from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.slim_imports import allow_pandas
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+
+_owner: int | None = None  # the first process that used threads of libraries; a forked child inherits the value
+
+
+def claim_process() -> None:
+    """Record that this process uses LanceDB and models; raises IndexStateError in a child that was forked from it.
+
+    LanceDB, ONNX Runtime and this package use threads, and a forked child has none of them: a search in it would wait
+    for an answer forever. The warning of LanceDB in such a child is not shown, because the error says more.
+    """
+    global _owner  # noqa: PLW0603 (the state of a process)
+    process = os.getpid()
+    if _owner is None:
+        _owner = process
+        warnings.filterwarnings("ignore", "lancedb fork support is experimental", RuntimeWarning)
+    if _owner != process:
+        raise IndexStateError(
+            f"This process was forked from process {_owner}, whose open indexes and models work only there.",
+            'Start it with the method "spawn" (multiprocessing.get_context("spawn")), and open the index in it.',
+        )
 
 
 def check_model(model: Model | None) -> None:
@@ -39,7 +60,7 @@ def check_model(model: Model | None) -> None:
     if family.needs_torch and find_spec("torch") is None:
         export_to = export_folder(family.open(folder).fingerprint) if family.is_exported else None
         if find_export(export_to) is None:
-            raise _without_torch(folder, family, export_to)
+            _require_torch(folder, family, export_to)
 
 
 def check_plain_model(model: Model | None) -> None:
@@ -80,37 +101,30 @@ def load_encoder(
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
     if family.needs_torch and not family.is_exported:
-        if find_spec("torch") is None:
-            raise _without_torch(folder, family, None)
-        allow_pandas()
+        _require_torch(folder, family)
     loaded = family.open(folder)
     export_to = export_folder(loaded.fingerprint) if family.is_exported else None
     if (exported := find_export(export_to)) is not None:
         loaded = replace(loaded, onnx=exported)
     tokenizer = load_tokenizer(loaded.tokenizer)
-    if family.needs_torch:  # only for other projects' tokenizers, because listing a vocabulary takes 10 ms
-        _check_vocabulary(folder, loaded, tokenizer)
     if not (plain or family.reads_corpus):
         fingerprint = fingerprint_with_added_context(loaded.fingerprint)
         loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
-    if loaded.onnx is None and family.is_exported and find_spec("torch") is None:
-        raise _without_torch(folder, family, export_to)
-    runtime = _open_runtime(folder, loaded, device, family)
+    runtime: Runtime
+    if loaded.onnx is not None and device in ("auto", "cpu"):
+        from cdesearch.encode.backends.onnx import OnnxRuntime
+
+        runtime = OnnxRuntime(loaded.onnx, loaded.config.backbone.dimension)
+    else:
+        _require_torch(folder, family, export_to, device if loaded.onnx else None)
+        from cdesearch.encode.backends.torch import TorchRuntime, pick_device
+
+        runtime = TorchRuntime(loaded.load_network(), pick_device(device))
     encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint, _separator(loaded, tokenizer))
     encoder.remark = loaded.remark
-    if export_to is not None and runtime.cpu_network is not None and not is_refused(export_to):
+    if export_to is not None and runtime.cpu_network is not None and not (export_to / REFUSED).is_file():
         encoder.unexported = Unexported(runtime.cpu_network, export_to)
     return encoder
-
-
-def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -> None:
-    highest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
-    if highest >= loaded.config.backbone.vocabulary:
-        raise ModelError(
-            f"{loaded.tokenizer} belongs to another model: it numbers tokens up to {highest}, and {folder} has only"
-            f" {loaded.config.backbone.vocabulary} tokens.",
-            "Copy the checkpoint again, with its own tokenizer.",
-        )
 
 
 def _separator(loaded: LoadedModel, tokenizer: Tokenizer) -> int | None:
@@ -144,31 +158,17 @@ def load_tokenizer(file: Path) -> Tokenizer:
     return tokenizer
 
 
-def _open_runtime(folder: Path, loaded: LoadedModel, device: Device, family: ModelFamily) -> Runtime:
-    if device in ("auto", "cpu") and loaded.onnx is not None:
-        from cdesearch.encode.backends.onnx import OnnxRuntime
+def _require_torch(folder: Path, family: ModelFamily, export_to: Path | None = None, device: str | None = None) -> None:
+    """Raise ModelError unless torch is installed, which a model needs without an ONNX export, or on another device.
 
-        return OnnxRuntime(loaded.onnx, loaded.config.backbone.dimension)
-    allow_pandas()
-    try:
-        from cdesearch.encode.backends.torch import TorchRuntime, pick_device
-    except ImportError:
-        remedy = _extra(family)
-        if loaded.onnx is None:
-            cause = f"torch is not installed, and {folder} has no ONNX graphs to run without it."
-        else:
-            cause = f"torch is not installed, and the device {device} needs it."
-            remedy = f"{remedy} Or leave the device out."
-        raise ModelError(cause, remedy) from None
-    return TorchRuntime(loaded.load_network(), pick_device(device))
-
-
-def _without_torch(folder: Path, family: ModelFamily, export_to: Path | None) -> ModelError:
-    """The error for a model of another project; `export_to` is where an export would be that needs no torch."""
+    `export_to` is where an export would be.
+    """
+    if find_spec("torch") is not None:
+        allow_pandas()
+        return
+    remedy = extra_with_torch("hub" if family.needs_transformers else "torch")
+    if device is not None:
+        cause = f"torch is not installed, and the device {device} needs it."
+        raise ModelError(cause, f"{remedy} Or leave the device out.")
     reason = "" if export_to is None else f" There is no ONNX export of it in {export_to}, which would run without."
-    return ModelError(f"The model in {folder} needs torch, which is not installed.{reason}", _extra(family))
-
-
-def _extra(family: ModelFamily) -> str:
-    """The remedy for missing libraries: the extra that runs models of this family."""
-    return extra_with_torch("hub" if family.needs_transformers else "torch")
+    raise ModelError(f"The model in {folder} needs torch, which is not installed.{reason}", remedy)

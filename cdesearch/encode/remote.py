@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from cdesearch.context.context import EncodingContext
@@ -15,13 +16,22 @@ from cdesearch.encode.backends.endpoint import ASKING, BUILDING, EmbeddingServer
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.length_batches import Integers
 from cdesearch.encode.token_signs import QueryTokens
-from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
-from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.config import (
+    NO_STATISTICS,
+    BackboneConfig,
+    ModelConfig,
+    fingerprint_with_added_context,
+    with_added_context,
+)
 from cdesearch.models.endpoint_model import EndpointModel
 
 # Longer documents are divided. Many models read 512 tokens, but the server's tokenizer is unknown and may make a third
 # more of them than that of the default model, which is used instead.
 MAX_TOKENS = 384
+# The runtime of an encoder whose networks are elsewhere. The server knows no context.
+NO_NETWORKS: Any = SimpleNamespace(
+    workers=1, reads_context=False, precision="remote", cpu_network=None, cache=lambda *_: None
+)
 SAME_MODEL = 0.999  # least cosine of the vectors of a probe, which leaves room for rounding on other hardware
 
 # Texts whose vectors show whether the model behind a name is still the same. Other texts would make every index that
@@ -45,7 +55,7 @@ class RemoteEncoder(Encoder):
         self, config: ModelConfig, tokenizer: Tokenizer, fingerprint: str, endpoint: Endpoint, probes: Floats
     ) -> None:
         """`probes` are the vectors of PROBES."""
-        super().__init__(config, tokenizer, _NoNetworks(), fingerprint)
+        super().__init__(config, tokenizer, NO_NETWORKS, fingerprint)
         self.probes = probes
         self._endpoint = endpoint
 
@@ -96,26 +106,3 @@ def open_remote(model: EndpointModel, tokenizer: Tokenizer, *, plain: bool) -> R
 def is_same_model(one: Floats, other: Floats) -> bool:
     """Whether the vectors (n, d) of the probes are those of the same model, up to rounding."""
     return one.shape == other.shape and float((to_unit(one) * to_unit(other)).sum(axis=1).min()) >= SAME_MODEL
-
-
-class _NoNetworks:
-    """The runtime of an encoder whose networks are elsewhere; no context changes what they compute."""
-
-    workers = 1
-    tokens_per_batch = 1
-    pads = True
-    reads_context = False
-    prefix_rows = 0
-    precision = "remote"
-    cpu_network = None
-
-    def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> None:
-        """Nothing: the server knows no context."""
-
-    def first_stage(self, *_: object) -> Floats:
-        raise NotImplementedError
-
-    second_stage_chunks = first_stage
-
-    def second_stage(self, *_: object) -> tuple[Floats, None]:
-        raise NotImplementedError

@@ -3,57 +3,40 @@
 import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from cdesearch.errors import ModelError
-from cdesearch.models.checkpoint_files import DEFAULT_MODEL
+from cdesearch.models.checkpoint_files import DEFAULT_MODEL, read_fields
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.hub import cached_folder, cached_names, checkpoint_folder
 from cdesearch.models.model_card import read_card
-from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of
 from cdesearch.words.known import LANGUAGES
 
 
-class KnownModel(msgspec.Struct, frozen=True):
-    """A model as `known_models.toml` describes it."""
+class ListedModel(msgspec.Struct, frozen=True):
+    """A model in the list that `cdesearch models` prints. Texts are empty for what is not known."""
 
     name: str
-    description: str
-    size: str
-    dimension: int
-    licence: str
-    shown_languages: str
-    languages: tuple[str, ...]
-    measured: str = ""
+    description: str = ""
+    size: str = ""
+    dimension: int = 0
+    licence: str = ""  # as the model's card states it
+    languages: str = ""  # as people are shown them
+    codes: tuple[str, ...] = ()  # of the languages that a known model reads
+    measured: str = ""  # with which result this project has measured it
+    state: str = "to fetch"  # or ships, folder or cached
 
 
 _STORED = tomllib.loads(Path(__file__).with_name("known_models.toml").read_text(encoding="utf-8"))
 DEFAULT, *KNOWN_MODELS = msgspec.convert(
-    [
-        row | {"languages": tuple(LANGUAGES) if row["languages"] == "all" else row["languages"]}
-        for row in _STORED["models"]
-    ],
-    list[KnownModel],
+    [row | {"codes": tuple(LANGUAGES) if row["codes"] == "all" else row["codes"]} for row in _STORED["models"]],
+    list[ListedModel],
 )
 _BY_NAME = {known.name: known for known in KNOWN_MODELS}
-
-
-@dataclass(frozen=True, slots=True)
-class ListedModel:
-    """A model in the list that `cdesearch models` prints. Texts are empty for what is not known."""
-
-    state: str  # ships, folder, cached or to fetch
-    name: str
-    description: str
-    size: str
-    dimension: str = ""
-    licence: str = ""  # as the model's card states it
-    languages: str = ""
-    measured: str = ""  # with which result this project has measured it
 
 
 def list_models(folders: Iterable[Path] = ()) -> Iterator[ListedModel]:
@@ -61,26 +44,15 @@ def list_models(folders: Iterable[Path] = ()) -> Iterator[ListedModel]:
 
     Folders that hold no model are left out. The network is not used.
     """
-    yield _installed("ships", DEFAULT.name, DEFAULT_MODEL, DEFAULT.description, str(DEFAULT.dimension))
+    yield _installed(DEFAULT, DEFAULT_MODEL, "ships")
     for folder in folders:
         with suppress(ModelError, OSError):
-            yield _installed("folder", str(folder), folder, *_described(folder))
+            yield _installed(_described(str(folder), folder), folder, "folder")
     cached = {name: found for name in cached_names() if (found := cached_folder(name)) is not None}
     for name, folder in cached.items():
         with suppress(ModelError, OSError):
-            yield _installed("cached", name, folder, *_described(folder))
-    for known in KNOWN_MODELS:
-        if known.name not in cached:
-            yield ListedModel(
-                "to fetch",
-                known.name,
-                known.description,
-                known.size,
-                str(known.dimension),
-                known.licence,
-                known.shown_languages,
-                measured=known.measured,
-            )
+            yield _installed(_described(name, folder), folder, "cached")
+    yield from (known for known in KNOWN_MODELS if known.name not in cached)
 
 
 def languages_of(model: Model | None) -> tuple[str, ...]:
@@ -91,9 +63,9 @@ def languages_of(model: Model | None) -> tuple[str, ...]:
     if isinstance(model, EndpointModel):
         return ()
     if model is None:
-        return DEFAULT.languages
+        return DEFAULT.codes
     if known := _BY_NAME.get(model.as_posix()):
-        return known.languages
+        return known.codes
     try:
         return read_card(checkpoint_folder(model, fetch=False)).language_codes
     except ModelError:
@@ -106,33 +78,22 @@ def models_reading(languages: Collection[str]) -> list[str]:
     Other models in the cache are left out, because a card does not say whether a model is made for search.
     """
     wanted, cached = frozenset(languages), frozenset(cached_names())
-    names = [known.name for known in KNOWN_MODELS if wanted <= frozenset(known.languages)]
+    names = [known.name for known in KNOWN_MODELS if wanted <= frozenset(known.codes)]
     return sorted(names, key=lambda name: name not in cached)
 
 
-def _installed(state: str, name: str, folder: Path, description: str, dimension: str) -> ListedModel:
+def _installed(model: ListedModel, folder: Path, state: str) -> ListedModel:
     card = read_card(folder)
-    known = _BY_NAME.get(name, DEFAULT if state == "ships" else None)
-    return ListedModel(
-        state,
-        name,
-        description,
-        _size(folder),
-        dimension,
-        card.licence or ("" if known is None else known.licence),
-        card.shown_languages or ("" if known is None else known.shown_languages),
-        "" if known is None else known.measured,
-    )
+    licence, languages = card.licence or model.licence, card.shown_languages or model.languages
+    return replace(model, state=state, size=_size(folder), licence=licence, languages=languages)
 
 
-def _described(folder: Path) -> tuple[str, str]:
-    """A few words about a checkpoint, and its dimension; raises ModelError if this project cannot run it."""
+def _described(name: str, folder: Path) -> ListedModel:
+    """What the files of a checkpoint say about it; raises ModelError if this project cannot run it."""
     family = family_of(folder)
-    dimension = str(family.dimension(folder))
+    dimension = family.dimension(folder)
     description = family.describe(read_fields(folder / "config.json"))
-    if description is None:
-        raise ModelError(f"The model in {folder} is of a kind that cdesearch cannot run.", "Name another folder.")
-    return description, dimension
+    return replace(_BY_NAME.get(name, ListedModel(name)), description=description, dimension=dimension)
 
 
 def _size(folder: Path) -> str:

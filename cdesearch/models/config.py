@@ -1,7 +1,8 @@
 """The configuration of a checkpoint, as its config.json states it: shapes, prefixes and the statistics head."""
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -80,6 +81,11 @@ class HeadConfig:
 
 
 NO_STATISTICS = StatisticsConfig(shift=0.0, power=0.0, idf_exponent=0.0)  # vectors as the networks return them
+# What the corpus adds to the vectors of a published model, which was trained without one. The strength of the whitening
+# follows from the spectrum of the vectors, because `ridge` is relative to its mean. The choice of the numbers is
+# recorded in benchmarks/results/LOG.md.
+ADDED_STATISTICS = StatisticsConfig(shift=0.5, ridge=20.0, power=0.5, idf_exponent=0.25, half_at=32.0)
+ADDED_DOCUMENT_WEIGHT = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +171,19 @@ class ModelConfig:
             raise ModelError(f"{file} reads more tokens at once than its {positions} positions.", AGAIN)
         if self.window_tokens > positions:
             raise ModelError(f"{file} has windows of {self.window_tokens} tokens, and {positions} positions.", AGAIN)
+
+
+def with_added_context(config: ModelConfig) -> ModelConfig:
+    """The configuration of a published model, with statistics of the corpus and document context."""
+    return replace(config, statistics=ADDED_STATISTICS, document_weight=ADDED_DOCUMENT_WEIGHT)
+
+
+def has_added_context(config: ModelConfig) -> bool:
+    """Whether this configuration is a result of `with_added_context`."""
+    return config.statistics == ADDED_STATISTICS
+
+
+def fingerprint_with_added_context(fingerprint: str) -> str:
+    """The fingerprint of a published model with added context, from that of the model as it was published."""
+    numbers = (*astuple(ADDED_STATISTICS), ADDED_DOCUMENT_WEIGHT)
+    return hashlib.blake2b(f"{fingerprint} {numbers}".encode(), digest_size=16).hexdigest()

@@ -62,16 +62,16 @@ class LoadedModel:
 class ModelFamily(Protocol):
     """One kind of checkpoint."""
 
-    needs_torch: bool
-    needs_transformers: bool  # whether the library transformers computes the network
-    is_exported: bool  # whether the first build with a model exports it, so that it then runs without torch
-    reads_corpus: bool  # whether it was trained to read a corpus; to others, statistics are added
+    needs_torch: bool = True
+    needs_transformers: bool = False  # whether the library transformers computes the network
+    is_exported: bool = False  # whether the first build with a model exports it, so that it then runs without torch
+    reads_corpus: bool = False  # whether it was trained to read a corpus; to others, statistics are added
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         """Whether a folder whose config.json has these fields is a checkpoint of this family."""
 
-    def describe(self, fields: Mapping[str, Any]) -> str | None:
-        """A short description for `cdesearch models`; None if this project cannot run the checkpoint."""
+    def describe(self, fields: Mapping[str, Any]) -> str:
+        """A short description for `cdesearch models`."""
 
     def dimension(self, folder: Path) -> int:
         """The number of dimensions of the vectors, without reading the weights; raises ModelError."""

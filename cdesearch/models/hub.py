@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from cdesearch.errors import ModelError, extra_with_torch
+from cdesearch.models.checkpoint_files import read_fields
 from cdesearch.models.family import TOKENIZER
-from cdesearch.models.published_fields import read_fields
 
 V2_TOKENIZER = "answerdotai/ModernBERT-base"  # cde-small-v2 is published without one
 FILES = [
@@ -31,12 +31,7 @@ _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 def is_id(model: Path) -> bool:
     """Whether this is the id of a model on the hub: two names joined by a slash, and not an existing path."""
-    return not model.exists() and has_form_of_id(model.as_posix())
-
-
-def has_form_of_id(name: str) -> bool:
-    """Whether this can be the id of a model on the hub: two names joined by a slash."""
-    return _ID.fullmatch(name) is not None
+    return not model.exists() and _ID.fullmatch(model.as_posix()) is not None
 
 
 def checkpoint_folder(model: Path, *, fetch: bool = True) -> Path:
@@ -127,20 +122,18 @@ def _wants_v2_tokenizer(folder: Path) -> bool:
     return "modernbert" in embedder.lower() and not (folder / TOKENIZER).is_file()
 
 
-def _download(name: str) -> Path:
-    """Download a model and show the progress of huggingface_hub. An interrupted download is continued."""
-    from huggingface_hub import snapshot_download
-
-    folder = Path(snapshot_download(name, allow_patterns=FILES))
-    if not _is_complete(folder):  # the rest of an interrupted download, or a model in another format
-        raise FileNotFoundError("config.json or model.safetensors is missing")
-    return folder
-
-
 def _fetch(name: str) -> Path:
-    """Download a model and return its folder; raises a ModelError that says how to copy it from another computer."""
+    """Download a model and return its folder; raises a ModelError that says how to copy it from another computer.
+
+    huggingface_hub shows its progress, and continues an interrupted download.
+    """
     try:
-        return _download(name)
+        from huggingface_hub import snapshot_download
+
+        folder = Path(snapshot_download(name, allow_patterns=FILES))
+        if _is_complete(folder):
+            return folder
+        raise FileNotFoundError("config.json or model.safetensors is missing")  # such as a model in another format
     except ImportError:
         raise ModelError(
             f"There is no folder {name} here, and downloading a model of that name needs huggingface_hub.",

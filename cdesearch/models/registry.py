@@ -4,10 +4,10 @@ from pathlib import Path
 
 from cdesearch.errors import ModelError
 from cdesearch.models.biencoder.family import BiencoderFamily
+from cdesearch.models.checkpoint_files import read_fields
 from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.family import ModelFamily
 from cdesearch.models.pplx.family import PplxFamily
-from cdesearch.models.published_fields import read_fields
 from cdesearch.models.released.family import ReleasedFamily
 
 # The first family that detects a folder opens it.

@@ -12,8 +12,7 @@ from weakref import WeakValueDictionary
 from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.forked import claim_process
-from cdesearch.encode.load import Device, check_device, default_tokenizer, load_encoder
+from cdesearch.encode.load import Device, check_device, claim_process, default_tokenizer, load_encoder
 from cdesearch.errors import (
     CdesearchError,
     IndexDamagedError,
@@ -239,17 +238,7 @@ class Searcher(Searches):
         self.check_usable()
         if self.index.storage.newest_name() == self.index.generation.name:
             return False
-        with self._opening:
-            before = self._newest
-            newest = self._reader(_newest_index(before.index))
-            if newest.index.generation == before.index.generation:  # another thread has opened it
-                return False
-            if warm:
-                _warm(newest)
-            elif before.has_encoder and newest.index.manifest.model_fingerprint == before.encoder.fingerprint:
-                _ = newest.encoder  # the loaded model is shared as long as `before` keeps it
-            self._newest = newest
-        return True
+        return self._newer_than(self._newest, warm=warm) is not None
 
     def check_usable(self) -> None:
         """Raise QueryError if the index has been closed, and IndexStateError in a process that was forked since."""
@@ -264,19 +253,23 @@ class Searcher(Searches):
             try:
                 return answer(reader)
             except IndexDamagedError:
-                newest = self._opened_after(reader)
+                newest = self._newer_than(reader)
                 if newest is None:
                     raise
                 reader = newest
 
-    def _opened_after(self, reader: GenerationReader) -> GenerationReader | None:
+    def _newer_than(self, reader: GenerationReader, *, warm: bool = False) -> GenerationReader | None:
         """Open the newest generation in place of `reader`, and return it; None if there is no newer one."""
         with self._opening:
             if self._newest is reader:
-                newest = Index(reader.index.place)
-                if newest.generation == reader.index.generation:
+                newest = self._reader(_newest_index(reader.index))
+                if newest.index.generation == reader.index.generation:
                     return None
-                self._newest = self._reader(newest)
+                if warm:
+                    _warm(newest)
+                elif reader.has_encoder and newest.index.manifest.model_fingerprint == reader.encoder.fingerprint:
+                    _ = newest.encoder  # the loaded model is shared as long as `reader` keeps it
+                self._newest = newest
             return self._newest
 
     def _reader(self, index: Index) -> GenerationReader:

@@ -5,7 +5,7 @@ import warnings
 import torch
 from conftest import make_tokenizer
 
-from cdesearch.models.export_folder import REFUSED, export_folder
+from cdesearch.encode.exports import REFUSED, export_folder
 from cdesearch.models.registry import family_of
 
 SIZES = {"vocab_size": 160, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}

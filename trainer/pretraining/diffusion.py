@@ -25,7 +25,7 @@ from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
 from cdesearch.models.pplx.family import MODEL_TYPE, read_folder
 from cdesearch.models.pplx.network import PplxNetwork
-from cdesearch.models.transformers_library import load_weights, loading_from
+from cdesearch.models.published_weights import load_weights, loading_from
 from trainer.data.store import Integers, random_stream
 from trainer.data.training_batch import Tokens, padded
 from trainer.execution import evaluation_mode

@@ -89,14 +89,6 @@ class _TemporaryError(Exception):
         self.wait = wait  # seconds, if the server asks for them
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What became of one batch: the parts that have vectors, and the error that ended it."""
-
-    parts: list[tuple[Integers, Floats]]
-    error: CdesearchError | None = None
-
-
 @dataclass(slots=True)
 class _Call:
     """One call of `embed`."""
@@ -124,15 +116,16 @@ class Endpoint:
         """
         call = _Call(texts, patience)
         error: CdesearchError | None = None
-        running: list[Future[_Outcome]] = []
+        running: list[Future[list[tuple[Integers, Floats]]]] = []
         try:
-            outcomes = [self._outcome(call, batch) for batch in self._batches(texts)]
-            running += [asyncio.run_coroutine_threadsafe(outcome, event_loop()) for outcome in outcomes]
+            calls = [self._parts(call, batch) for batch in self._batches(texts)]
+            running += [asyncio.run_coroutine_threadsafe(one, event_loop()) for one in calls]
             for future in as_completed(running):
-                outcome = future.result()
-                yield from outcome.parts
-                error = error or outcome.error
-                call.is_stopped = error is not None
+                try:
+                    yield from future.result()
+                except CdesearchError as failure:
+                    error = error or failure
+                    call.is_stopped = True
         finally:
             for future in running:  # after Ctrl-C, nobody will use the answers
                 future.cancel()
@@ -151,8 +144,8 @@ class Endpoint:
             batches[-1].append(index)
         return batches
 
-    async def _outcome(self, call: _Call, batch: list[int]) -> _Outcome:
-        """Ask for the vectors of a batch, and for those of its halves if the server refuses so many or such texts."""
+    async def _parts(self, call: _Call, batch: list[int]) -> list[tuple[Integers, Floats]]:
+        """The vectors of a batch, in parts if the server refuses so many texts or some of them."""
         parts: list[tuple[Integers, Floats]] = []
         waiting = [batch]
         async with call.free:
@@ -162,32 +155,24 @@ class Endpoint:
                     vectors = await self._repeated(call, [call.texts[index] for index in part])
                     parts.append((np.array(part, np.int64), vectors))
                 except _RefusedError as refused:
-                    failure = None
                     if len(part) == 1 or self.dimension is None:
-                        failure = await self._failure(call, refused)
-                    if failure is None and len(part) == 1:
-                        failure = self._refused_text(len(call.texts[part[0]]), part[0], refused)
-                    if failure is not None:
-                        return _Outcome(parts, failure)
+                        await self._check_short_text(call, refused)
+                    if len(part) == 1:
+                        raise self._refused_text(len(call.texts[part[0]]), part[0], refused) from None
                     half = len(part) // 2
                     self._texts = min(self._texts, len(part) - half)
                     waiting += [part[half:], part[:half]]
-                except CdesearchError as error:
-                    return _Outcome(parts, error)
-        return _Outcome(parts)
+        return parts
 
-    async def _failure(self, call: _Call, refused: _RefusedError) -> CdesearchError | None:
-        """The error of a server that refuses a short text as well; None if only the texts of a request are refused."""
+    async def _check_short_text(self, call: _Call, refused: _RefusedError) -> None:
+        """Raise the error of a server that refuses a short text as well."""
         try:
             await self._repeated(call, [SHORT_TEXT])
         except _RefusedError:
-            return self.server.failure(
+            raise self.server.failure(
                 f"computes no vector, not even of a short text ({refused})",
                 f"Check the log of the server, and whether {self.server.model:.80} (--model-name) computes embeddings.",
-            )
-        except CdesearchError as error:
-            return error
-        return None
+            ) from None
 
     def _refused_text(self, length: int, position: int, refused: _RefusedError) -> TextRefusedError:
         failure = self.server.failure(

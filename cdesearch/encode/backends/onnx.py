@@ -18,7 +18,10 @@ from cdesearch.processors import available_processors
 
 
 class OnnxRuntime:
-    """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`."""
+    """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`.
+
+    `Runtime` describes the methods.
+    """
 
     tokens_per_batch = 1024  # as much as fits into the cache of a core
     prefix_rows = 0  # joint models run on torch
@@ -26,7 +29,7 @@ class OnnxRuntime:
     pads = False  # attention without a mask is faster, and no computation is spent on padding
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        self._folder = folder
+        self._folder, self._dimension = folder, dimension
         # One batch for each core is faster than all cores on one batch: no core waits for another.
         self.workers = available_processors()
         self._second = _open(folder / "second_stage.onnx")
@@ -40,26 +43,23 @@ class OnnxRuntime:
 
     @cached_property
     def precision(self) -> str:
-        """`fp32` or `int8`; reads the file of the graph."""
         return export_precision(self._folder)
 
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
-        """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
         inputs: dict[str, Any] = {"input_ids": input_ids}
         if self._first is not self._second:
             vectors: Floats = _run(self._first, ["vectors"], inputs)[0]
             return vectors
         # Both stages share one backbone and every gate is zero. Therefore the second stage's states, pooled with equal
         # weights, are the first-stage vectors.
-        inputs |= {"weights": mask.astype(np.float32)} | self._identity
+        d = self._dimension
+        inputs |= {"weights": mask.astype(np.float32), "shift": np.zeros(d, np.float32)}
+        inputs["projection"] = np.eye(d, dtype=np.float32)
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
     def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
-        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
-
-        `belongs` (C, T) is 1 where a token belongs to a chunk, else 0. The graph computes the states of the tokens.
-        """
+        # The graph computes the states of the tokens.
         inputs = self._inputs(input_ids[None, None], np.ones((1, 1, len(input_ids)), np.int64), context)
         states: Floats = _run(self._second, ["states"], inputs)[0][0, 0]
         weights = belongs * context.inputs.token_weights[input_ids]
@@ -67,7 +67,6 @@ class OnnxRuntime:
         return context.whitening.apply(to_unit(pooled))
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
-        """Keys and values (L, J, d) of a context; None if every gate is zero."""
         if self._cache is None:
             return None
         keys, values = _run(self._cache, ["keys", "values"], {"vectors": vectors, "is_null": is_null})
@@ -76,7 +75,6 @@ class OnnxRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
-        """(B, d) unit vectors, and (B, S, T, SIGNS) projected states of ids (B, S, T)."""
         vectors, states = _run(self._second, ["vectors", "states"], self._inputs(input_ids, mask, context))
         return vectors, states @ projection(states.shape[-1])
 
@@ -92,11 +90,6 @@ class OnnxRuntime:
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
         return inputs
-
-    @property
-    def _identity(self) -> dict[str, Floats]:
-        d = next(value.shape[0] for value in self._second.get_inputs() if value.name == "shift")
-        return {"shift": np.zeros(d, np.float32), "projection": np.eye(d, dtype=np.float32)}
 
 
 def export_precision(folder: Path) -> str:

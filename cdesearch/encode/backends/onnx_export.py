@@ -3,8 +3,7 @@
 import logging
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -81,7 +80,9 @@ def _quantize(exact: Path, file: Path) -> None:
     import_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: TID251 (telemetry is off by now)
 
-    with _without_advice():
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # the advice of the quantiser
+    try:
         quantize_dynamic(
             exact,
             file,
@@ -90,14 +91,5 @@ def _quantize(exact: Path, file: Path) -> None:
             reduce_range=True,  # without VNNI the full range overflows 16 bits
             extra_options={"MatMulConstBOnly": True},
         )
-
-
-@contextmanager
-def _without_advice() -> Iterator[None]:
-    """Without the advice of the quantiser, which it logs as warnings."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
     finally:
         logging.disable(before)

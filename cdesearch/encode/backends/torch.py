@@ -29,7 +29,7 @@ class _OnDevice:
 
 
 class TorchRuntime:
-    """One model on one device, fp32."""
+    """One model on one device, fp32. `Runtime` describes the methods."""
 
     workers = 1  # torch uses all cores, or the whole GPU, for one batch
     pads = True
@@ -49,13 +49,11 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
-        """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
         ids, text_mask = self._put(input_ids), self._put(mask)
         return _floats(pool_spans(self._network.first_stage(ids.flatten(0, 1), text_mask.flatten(0, 1)), text_mask))
 
     @torch.inference_mode()
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
-        """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
         cached = self._network.cache(self._put(vectors), self._put(is_null))
         return None if cached is None else (_floats(cached[0]), _floats(cached[1]))
 
@@ -63,7 +61,6 @@ class TorchRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats | None]:
-        """(B, n) unit vectors, and (B, S, T, SIGNS) projected states of ids (B, S, T), if tokens can be compared."""
         ready = self._on_device(context)
         ids, text_mask = self._put(input_ids), self._put(mask)
         weights = ready.token_weights[ids] * text_mask
@@ -77,10 +74,6 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def second_stage_chunks(self, input_ids: NDArray[np.int64], belongs: Floats, context: EncodingContext) -> Floats:
-        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
-
-        `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
-        """
         ready, ids = self._on_device(context), self._put(input_ids)
         pooled = self._network.pooled_chunks(ids, self._put(belongs), ready.token_weights[ids], ready.prepared)
         return _floats(statistics_head(pooled, ready.shift, ready.projection))

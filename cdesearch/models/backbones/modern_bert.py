@@ -34,22 +34,18 @@ class ModernBert(nn.Module):
     def __init__(self, config: ModernBertConfig) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = _Embeddings(config)
+        tokens = nn.Embedding(config.vocabulary, config.dimension)
+        self.embeddings = nn.ModuleDict({"tok_embeddings": tokens, "norm": _norm(config)})
         self.layers = nn.ModuleList(_Layer(config, is_first=index == 0) for index in range(config.n_layers))
         self.final_norm = _norm(config)
 
     def embed(self, input_ids: Tensor) -> Tensor:
         """(B, T) ids to (B, T, d) normalised rows."""
-        return self.embeddings(input_ids)  # type: ignore[no-any-return] # a module returns Any
-
-    @property
-    def first_layer(self) -> JointLayer:
-        """The layer that receives the rows of `enter`."""
-        return cast("JointLayer", self.layers[0])
+        return self.enter(self.embeddings["tok_embeddings"](input_ids))
 
     def enter(self, rows: Tensor) -> Tensor:
         """Rows (..., d) of text or context as the input of the first layer, normalised (again, if they were)."""
-        return self.embeddings.norm(rows)  # type: ignore[no-any-return] # a module returns Any
+        return self.embeddings["norm"](rows)  # type: ignore[no-any-return] # a module returns Any
 
     def steps(self, attention_mask: Tensor) -> list[Step]:
         """The layers for rows with the 0/1 mask (B, S), each with its additive mask and rotation."""
@@ -81,47 +77,22 @@ def _norm(config: ModernBertConfig) -> nn.LayerNorm:
     return nn.LayerNorm(config.dimension, config.norm_eps, bias=False)
 
 
-class _Embeddings(nn.Module):
-    def __init__(self, config: ModernBertConfig) -> None:
-        super().__init__()
-        self.tok_embeddings = nn.Embedding(config.vocabulary, config.dimension)
-        self.norm = _norm(config)
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        return self.norm(self.tok_embeddings(input_ids))  # type: ignore[no-any-return] # a module returns Any
-
-
 class _Layer(nn.Module):
     def __init__(self, config: ModernBertConfig, *, is_first: bool) -> None:
         super().__init__()
         self.attn_norm = nn.Identity() if is_first else _norm(config)  # the first one's rows come normalised
-        self.attn = _Attention(config)
+        d = config.dimension
+        self.n_heads = config.n_heads
+        self.attn = nn.ModuleDict({"Wqkv": nn.Linear(d, 3 * d, bias=False), "Wo": nn.Linear(d, d, bias=False)})
         self.mlp_norm = _norm(config)
-        self.mlp = _GatedMLP(config)
+        up, down = nn.Linear(d, 2 * config.inner, bias=False), nn.Linear(config.inner, d, bias=False)
+        self.mlp = nn.ModuleDict({"Wi": up, "Wo": down})
 
     def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
-        return project(self.attn.Wqkv, self.attn_norm(rows), n_queries)
+        return project(cast("nn.Linear", self.attn["Wqkv"]), self.attn_norm(rows), n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
-        mixed = attend_rotated(projected, self.attn.n_heads, by, mask)
-        rows = rows[:, -mixed.shape[1] :] + self.attn.Wo(mixed)
-        return rows + self.mlp(self.mlp_norm(rows))  # type: ignore[no-any-return] # a module returns Any
-
-
-class _Attention(nn.Module):
-    def __init__(self, config: ModernBertConfig) -> None:
-        super().__init__()
-        self.n_heads = config.n_heads
-        self.Wqkv = nn.Linear(config.dimension, 3 * config.dimension, bias=False)
-        self.Wo = nn.Linear(config.dimension, config.dimension, bias=False)
-
-
-class _GatedMLP(nn.Module):
-    def __init__(self, config: ModernBertConfig) -> None:
-        super().__init__()
-        self.Wi = nn.Linear(config.dimension, 2 * config.inner, bias=False)
-        self.Wo = nn.Linear(config.inner, config.dimension, bias=False)
-
-    def forward(self, rows: Tensor) -> Tensor:
-        activated, gate = self.Wi(rows).chunk(2, dim=-1)
-        return self.Wo(functional.gelu(activated) * gate)  # type: ignore[no-any-return] # a module returns Any
+        mixed = attend_rotated(projected, self.n_heads, by, mask)
+        rows = rows[:, -mixed.shape[1] :] + self.attn["Wo"](mixed)
+        activated, gate = self.mlp["Wi"](self.mlp_norm(rows)).chunk(2, dim=-1)
+        return rows + self.mlp["Wo"](functional.gelu(activated) * gate)  # type: ignore[no-any-return] # a module returns Any

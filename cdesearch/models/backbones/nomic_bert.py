@@ -31,18 +31,20 @@ class NomicBert(nn.Module):
     def __init__(self, config: NomicBertConfig) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = _Embeddings(config)
+        words, types = (nn.Embedding(size, config.dimension) for size in (config.vocabulary, 2))
+        self.embeddings = nn.ModuleDict({"word_embeddings": words, "token_type_embeddings": types})
         self.emb_ln = nn.LayerNorm(config.dimension, config.norm_eps)
-        self.encoder = _Encoder(config)
+        self.encoder = nn.ModuleDict({"layers": nn.ModuleList(_Layer(config) for _ in range(config.n_layers))})
 
     def embed(self, input_ids: Tensor) -> Tensor:
         """(B, T) ids to (B, T, d) rows of tokens and token type 0, not yet normalised."""
-        return self.embeddings(input_ids)  # type: ignore[no-any-return] # a module returns Any
+        of_type = cast("nn.Embedding", self.embeddings["token_type_embeddings"]).weight[0]
+        return self.embeddings["word_embeddings"](input_ids) + of_type  # type: ignore[no-any-return] # a module returns Any
 
     @property
-    def first_layer(self) -> JointLayer:
-        """The layer that receives the rows of `enter`."""
-        return cast("JointLayer", self.encoder.layers[0])
+    def layers(self) -> list[JointLayer]:
+        """The layers, of which the first one receives the rows of `enter`."""
+        return cast("list[JointLayer]", self.encoder["layers"])
 
     def enter(self, rows: Tensor) -> Tensor:
         """Rows (..., d) as the input of the first layer, normalised."""
@@ -58,7 +60,7 @@ class NomicBert(nn.Module):
         turns = functional.pad(torch.arange(start, start + n_rotated, device=attention_mask.device), (n_free, 0))
         by = rotation(turns[:, None], config.dimension // config.n_heads, config.rotary_base, dtype)
         mask = additive_mask(attention_mask, dtype)
-        return [(cast("JointLayer", layer), mask, by) for layer in self.encoder.layers]
+        return [(layer, mask, by) for layer in self.layers]
 
     def leave(self, states: Tensor) -> Tensor:
         """The states (B, T, d) of the last layer, unchanged: that layer ends with a norm."""
@@ -69,53 +71,22 @@ class NomicBert(nn.Module):
         return through(self.steps(attention_mask), self.enter(self.embed(input_ids)))
 
 
-class _Embeddings(nn.Module):
-    def __init__(self, config: NomicBertConfig) -> None:
-        super().__init__()
-        self.word_embeddings = nn.Embedding(config.vocabulary, config.dimension)
-        self.token_type_embeddings = nn.Embedding(2, config.dimension)
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        return self.word_embeddings(input_ids) + self.token_type_embeddings.weight[0]  # type: ignore[no-any-return] # a module returns Any
-
-
-class _Encoder(nn.Module):
-    def __init__(self, config: NomicBertConfig) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(_Layer(config) for _ in range(config.n_layers))
-
-
 class _Layer(nn.Module):
     def __init__(self, config: NomicBertConfig) -> None:
         super().__init__()
-        self.attn = _Attention(config)
-        self.norm1 = nn.LayerNorm(config.dimension, config.norm_eps)
-        self.mlp = _GatedMLP(config)
-        self.norm2 = nn.LayerNorm(config.dimension, config.norm_eps)
+        d, inner = config.dimension, config.inner
+        self.n_heads = config.n_heads
+        self.attn = nn.ModuleDict({"Wqkv": nn.Linear(d, 3 * d, bias=False), "out_proj": nn.Linear(d, d, bias=False)})
+        self.norm1 = nn.LayerNorm(d, config.norm_eps)
+        sizes = {"fc11": (d, inner), "fc12": (d, inner), "fc2": (inner, d)}
+        self.mlp = nn.ModuleDict({name: nn.Linear(*size, bias=False) for name, size in sizes.items()})
+        self.norm2 = nn.LayerNorm(d, config.norm_eps)
 
     def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
-        return project(self.attn.Wqkv, rows, n_queries)
+        return project(cast("nn.Linear", self.attn["Wqkv"]), rows, n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
-        mixed = attend_rotated(projected, self.attn.n_heads, by, mask)
-        rows = self.norm1(rows[:, -mixed.shape[1] :] + self.attn.out_proj(mixed))
-        return self.norm2(rows + self.mlp(rows))  # type: ignore[no-any-return] # a module returns Any
-
-
-class _Attention(nn.Module):
-    def __init__(self, config: NomicBertConfig) -> None:
-        super().__init__()
-        self.n_heads = config.n_heads
-        self.Wqkv = nn.Linear(config.dimension, 3 * config.dimension, bias=False)
-        self.out_proj = nn.Linear(config.dimension, config.dimension, bias=False)
-
-
-class _GatedMLP(nn.Module):
-    def __init__(self, config: NomicBertConfig) -> None:
-        super().__init__()
-        self.fc11 = nn.Linear(config.dimension, config.inner, bias=False)
-        self.fc12 = nn.Linear(config.dimension, config.inner, bias=False)
-        self.fc2 = nn.Linear(config.inner, config.dimension, bias=False)
-
-    def forward(self, rows: Tensor) -> Tensor:
-        return self.fc2(self.fc11(rows) * functional.silu(self.fc12(rows)))  # type: ignore[no-any-return] # a module returns Any
+        mixed = attend_rotated(projected, self.n_heads, by, mask)
+        rows = self.norm1(rows[:, -mixed.shape[1] :] + self.attn["out_proj"](mixed))
+        gated = self.mlp["fc11"](rows) * functional.silu(self.mlp["fc12"](rows))
+        return self.norm2(rows + self.mlp["fc2"](gated))  # type: ignore[no-any-return] # a module returns Any

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.models.biencoder.folder import PublishedModel, read_folder
-from cdesearch.models.family import TOKENIZER, LoadedModel, Network, hash_files
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, Network, hash_files
 
 # Files besides config, weights and tokenizer that the vectors depend on.
 _SETTINGS = (
@@ -20,19 +20,17 @@ _UNSTATED_POOLING = (
 )
 
 
-class BiencoderFamily:
+class BiencoderFamily(ModelFamily):
     """Any model that the library transformers contains. Vectors are scaled to length 1."""
 
-    needs_torch = True
     needs_transformers = True
     is_exported = True
-    reads_corpus = False
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         # In old sentence-transformers folders config.json is in a sub-folder, so there are no fields.
         return "model_type" in fields or not fields
 
-    def describe(self, fields: Mapping[str, Any]) -> str | None:
+    def describe(self, fields: Mapping[str, Any]) -> str:
         return f"biencoder ({fields['model_type']!s:.40})" if "model_type" in fields else "biencoder"
 
     def dimension(self, folder: Path) -> int:

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cdesearch.errors import ModelError
-from cdesearch.models.checkpoint_files import read_fields_text
-from cdesearch.models.config import MIN_TEXT_TOKENS, NO_STATISTICS, BackboneConfig, ModelConfig
-from cdesearch.models.model_card import stated_prefixes
-from cdesearch.models.published_fields import (
+from cdesearch.models.checkpoint_files import (
     DOWNLOAD_AGAIN,
     REMEDY,
     read_fields,
+    read_fields_text,
     refuse_unsupported,
     whole_number,
 )
+from cdesearch.models.config import MIN_TEXT_TOKENS, NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.model_card import stated_prefixes
 
 Pooling = Literal["mean", "cls", "lasttoken"]
 

@@ -9,10 +9,8 @@ from torch import Tensor, nn
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.biencoder.folder import Dense, Pooling, PublishedModel
-from cdesearch.models.checkpoint_files import check_plain
-from cdesearch.models.published_fields import DOWNLOAD_AGAIN, read_fields
-from cdesearch.models.published_weights import on_meta_device
-from cdesearch.models.transformers_library import load_weights, loading_from
+from cdesearch.models.checkpoint_files import DOWNLOAD_AGAIN, check_plain, read_fields
+from cdesearch.models.published_weights import load_weights, loading_from, on_meta_device
 
 # Fields of config.json that do not change the states, but how the library computes and returns them.
 _COMPUTED = {"chunk_size_feed_forward": 0, "return_dict": True}
@@ -36,14 +34,13 @@ class Biencoder(nn.Module):
         return any(getattr(module, "is_causal", False) for module in self.transformer.modules())
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) ids and 0/1 mask to (B, d), not normalised."""
         return self.pooled(input_ids, attention_mask, attention_mask, None)[0]
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """None: a biencoder reads no context."""
+        pass  # a biencoder reads no context
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        """None: a biencoder reads no context."""
+        pass  # a biencoder reads no context
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         """(B, T, d) states of all tokens, before the dense layers."""
@@ -53,10 +50,6 @@ class Biencoder(nn.Module):
     def pooled(
         self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None
     ) -> tuple[Tensor, Tensor]:
-        """(B, d), not normalised, and (B, T, h) states of the tokens.
-
-        `weights` (B, T) are those of the tokens if they are pooled by the mean, zero on padding.
-        """
         states = self.token_states(input_ids, attention_mask, context)
         return self.pool(states, attention_mask, weights), states
 

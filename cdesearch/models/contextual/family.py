@@ -8,21 +8,19 @@ from typing import Any
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.family import TOKENIZER, LoadedModel, Network
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, Network
 
 
-class ContextualFamily:
+class ContextualFamily(ModelFamily):
     """A folder with config.json, tokenizer.json, model.safetensors, and usually an ONNX export in onnx/."""
 
     needs_torch = False
-    needs_transformers = False
-    is_exported = False
     reads_corpus = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return "format" in fields or "backbone" in fields
 
-    def describe(self, fields: Mapping[str, Any]) -> str | None:  # noqa: ARG002 (all of them can be run)
+    def describe(self, fields: Mapping[str, Any]) -> str:  # noqa: ARG002 (all of them can be run)
         return "checkpoint of cdesearch"
 
     def dimension(self, folder: Path) -> int:

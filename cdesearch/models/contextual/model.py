@@ -22,7 +22,7 @@ PreparedContext = ContextPrefix | Cached | None  # what `pooled` takes for every
 
 
 class ContextualModel(nn.Module):
-    """The first stage, M1 in the paper, and the second stage, M2."""
+    """The first stage, M1 in the paper, and the second stage, M2. `Network` describes the methods."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -31,7 +31,6 @@ class ContextualModel(nn.Module):
         self.own_first_stage = Backbone(config.backbone) if config.first_stage == "own" else None
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) ids and 0/1 mask to (B, d): the mean over the text's tokens, not normalised."""
         return mean_pool(self.first_states(input_ids, attention_mask), attention_mask)
 
     def first_states(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
@@ -48,21 +47,17 @@ class ContextualModel(nn.Module):
 
     @property
     def reads_context(self) -> bool:
-        """Whether a context changes the vectors of the second stage, or its gates are in training."""
         return self.second_stage.reads_context
 
     @property
     def prefix_rows(self) -> int:
-        """How many rows precede each text."""
         return self.config.context_size if self.second_stage.joint else 0
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
-        """Keys and values of a context (J, d); None if the model is joint or nothing reads the context."""
         stage = self.second_stage
         return None if stage.joint or not stage.reads_context else stage.cache(vectors, is_null)
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> PreparedContext:
-        """A context (J, d), with what `cache` returned for it, in the form that `pooled` takes."""
         return self.second_stage.context_prefix(vectors, is_null) if self.second_stage.joint else cached
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: PreparedContext) -> Tensor:
@@ -74,10 +69,6 @@ class ContextualModel(nn.Module):
     def pooled(
         self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext
     ) -> tuple[Tensor, Tensor]:
-        """(B, d) before the statistics head, and (B, T, d) states of the tokens, of texts (B, T).
-
-        `weights` (B, T) of the tokens are zero on padding.
-        """
         states = self.token_states(input_ids, attention_mask, context)
         return mean_pool(states, weights), states
 

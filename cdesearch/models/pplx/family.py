@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import ModelError
+from cdesearch.models.checkpoint_files import MAX_LAYERS, REMEDY, number, read_fields, refuse_unsupported, whole_number
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
-from cdesearch.models.family import TOKENIZER, LoadedModel, Network, hash_files
-from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, number, read_fields, refuse_unsupported, whole_number
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, Network, hash_files
 
 MODEL_TYPE = "bidirectional_pplx_qwen3"
 SEPARATOR = "<|endoftext|>"  # between the chunks of a document, in the tokenizers of Qwen3
@@ -100,18 +100,15 @@ def _rope_base(fields: Mapping[str, Any]) -> float:
     return number(nested, "rope_theta", number(fields, "rope_theta", _ROPE_BASE))
 
 
-class PplxFamily:
+class PplxFamily(ModelFamily):
     """A folder with config.json, model.safetensors and tokenizer.json, as downloaded."""
 
-    needs_torch = True
     needs_transformers = True
-    is_exported = False
-    reads_corpus = False
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return fields.get("model_type") == MODEL_TYPE
 
-    def describe(self, fields: Mapping[str, Any]) -> str | None:
+    def describe(self, fields: Mapping[str, Any]) -> str:
         return "pplx-embed, reads the chunks of a document together" if joins_chunks(fields) else "pplx-embed"
 
     def dimension(self, folder: Path) -> int:

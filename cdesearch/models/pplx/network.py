@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from cdesearch.models.backbones.bert import pool_chunks
-from cdesearch.models.transformers_library import load_weights, loading_from
+from cdesearch.models.published_weights import load_weights, loading_from
 
 LARGEST_CODE = 127
 
@@ -28,14 +28,13 @@ class PplxNetwork(nn.Module):
             layer.self_attn.is_causal = False
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) ids and 0/1 mask to codes (B, d)."""
         return self.pooled(input_ids, attention_mask, attention_mask, None)[0]
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """None: the model reads no context."""
+        pass  # the model reads no context
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        """None: the model reads no context."""
+        pass  # the model reads no context
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         """(B, T, d) states of all tokens."""
@@ -55,7 +54,6 @@ class PplxNetwork(nn.Module):
     def pooled(
         self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None
     ) -> tuple[Tensor, Tensor]:
-        """Codes (B, d), and (B, T, d) states of the tokens; `weights` (B, T) in the mean, zero on padding."""
         states = self.token_states(input_ids, attention_mask, context)
         return to_codes(pool_chunks(states, weights[:, None]))[:, 0], states
 

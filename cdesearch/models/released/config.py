@@ -7,7 +7,7 @@ from typing import Any, Literal
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.modern_bert import ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBertConfig
-from cdesearch.models.published_fields import number, refuse_unsupported, whole_number
+from cdesearch.models.checkpoint_files import number, refuse_unsupported, whole_number
 
 Variant = Literal["v1", "v2"]
 Backbone = NomicBertConfig | ModernBertConfig

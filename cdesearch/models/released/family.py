@@ -6,22 +6,19 @@ from typing import Any
 
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
-from cdesearch.models.family import TOKENIZER, LoadedModel, hash_files
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, hash_files
 from cdesearch.models.hub import V2_TOKENIZER, cached_file
 
 
-class ReleasedFamily:
+class ReleasedFamily(ModelFamily):
     """A folder with config.json and model.safetensors, as downloaded. Vectors are the published ones."""
 
-    needs_torch = True
-    needs_transformers = False
-    is_exported = False
     reads_corpus = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return "embedder" in fields  # the name of the second stage's backbone
 
-    def describe(self, fields: Mapping[str, Any]) -> str | None:  # noqa: ARG002 (all of them can be run)
+    def describe(self, fields: Mapping[str, Any]) -> str:  # noqa: ARG002 (all of them can be run)
         return "released CDE checkpoint"
 
     def dimension(self, folder: Path) -> int:  # noqa: ARG002 (all of them have the same)

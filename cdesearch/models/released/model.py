@@ -7,7 +7,7 @@ github.com/jxmorris12/cde, commit 9d776b0.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,11 +15,11 @@ from torch.nn import functional
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
+from cdesearch.models.backbones.joint import ContextPrefix, JointLayer, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
+from cdesearch.models.checkpoint_files import read_fields
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
-from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
 from cdesearch.models.released.config import Backbone, ReleasedConfig, Variant, variant_of
 
@@ -76,15 +76,20 @@ def stored_shape(state: Mapping[str, Tensor], variant: Variant) -> Backbone:
 class ReleasedModel(nn.Module):
     """Both stages of a released checkpoint, which share no weights. Texts are padded on the right."""
 
+    reads_context = True
+
     def __init__(self, config: ReleasedConfig) -> None:
         super().__init__()
         self.config = config
-        self.first_stage_model = _FirstStage(config)
+        d = config.first_stage.dimension
+        mlp = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))
+        self.first_stage_model = nn.ModuleDict({"embedder": _backbone(config.first_stage), "mlp": mlp})
         self.second_stage_model = _SecondStage(config)
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, d): the mean over all tokens through an MLP, not normalised."""
-        return self.first_stage_model(input_ids, attention_mask)  # type: ignore[no-any-return] # a module returns Any
+        states = self.first_stage_model["embedder"](input_ids, attention_mask)
+        return self.first_stage_model["mlp"](mean_pool(states, attention_mask))  # type: ignore[no-any-return] # a module returns Any
 
     def second_stage(self, input_ids: Tensor, attention_mask: Tensor, context_vectors: Tensor | None) -> Tensor:
         """(B, T) ids and 0/1 mask in a context of first-stage vectors (J, d) to (B, d), not normalised.
@@ -96,17 +101,12 @@ class ReleasedModel(nn.Module):
         return self.second_stage_model(input_ids, attention_mask, prefix)  # type: ignore[no-any-return] # a module returns Any
 
     @property
-    def reads_context(self) -> bool:
-        """True: every released model reads its context."""
-        return True
-
-    @property
     def prefix_rows(self) -> int:
         """How many rows precede each text: the context and the soft prompts."""
         return self.config.corpus_size + N_SOFT_PROMPTS
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """None: the rows of a context depend on the text in every layer, so nothing can be stored."""
+        pass  # the rows of a context depend on the text in every layer, so nothing can be stored
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
         """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError."""
@@ -138,17 +138,6 @@ class ReleasedModel(nn.Module):
         return null
 
 
-class _FirstStage(nn.Module):
-    def __init__(self, config: ReleasedConfig) -> None:
-        super().__init__()
-        d = config.first_stage.dimension
-        self.embedder = _backbone(config.first_stage)
-        self.mlp = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.mlp(mean_pool(self.embedder(input_ids, attention_mask), attention_mask))  # type: ignore[no-any-return] # a module returns Any
-
-
 class _SecondStage(nn.Module):
     soft_prompts: Tensor
 
@@ -164,7 +153,7 @@ class _SecondStage(nn.Module):
     def context_prefix(self, context: Tensor) -> ContextPrefix:
         """The rows that precede every text: the first `corpus_size` of a context (J, d), then the soft prompts."""
         rows = torch.cat([context[: self.config.corpus_size].to(self.soft_prompts), self.soft_prompts])
-        return make_prefix(self.enter(rows), self.backbone.first_layer)
+        return make_prefix(self.enter(rows), cast("JointLayer", self.backbone.layers[0]))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
         n_prefix = prefix.rows.shape[1]

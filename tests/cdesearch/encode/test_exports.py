@@ -17,8 +17,8 @@ from cdesearch.encode import exports
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.backends.onnx_export import write_biencoder
 from cdesearch.encode.embedder import context_of_texts
+from cdesearch.encode.exports import GRAPH, REFUSED, export_folder, find_export
 from cdesearch.encode.load import load_encoder
-from cdesearch.models.export_folder import GRAPH, REFUSED, export_folder, find_export
 from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
@@ -146,23 +146,3 @@ def test_without_torch_a_model_without_its_export_or_on_another_device_names_the
         assert run.returncode == 2 and named in run.stderr and "Traceback" not in run.stderr
         assert "pip install 'cdesearch[hub]'" in run.stderr
         assert ("download.pytorch.org/whl/cpu" in run.stderr) == (sys.platform == "linux")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", ["truncated", "no graph", "a link"])
-def test_a_damaged_export_is_not_used_and_is_made_again(bert, documents, tmp_path, damage):
-    build([documents], Options(model=bert), Silent())
-    folder = place(bert)
-    if damage == "truncated":
-        (folder / GRAPH).write_bytes((folder / GRAPH).read_bytes()[:5000])
-    elif damage == "no graph":
-        (folder / GRAPH).unlink()
-    else:
-        folder.rename(tmp_path / "elsewhere")
-        folder.symlink_to(tmp_path / "elsewhere")
-    assert find_export(folder) is None and load_encoder(bert).precision == "fp32"
-    assert cdesearch.open(documents).search("water")
-    if damage != "a link":
-        notes = Notes()
-        build([documents], Options(model=bert, rebuild=True), notes)
-        assert find_export(folder) is not None and not any("torch" in line for line in notes.lines)

@@ -16,7 +16,7 @@ from cdesearch.context.whitening import soft_whitening
 from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from cdesearch.models.added_context import ADDED_DOCUMENT_WEIGHT, ADDED_STATISTICS
+from cdesearch.models.config import ADDED_DOCUMENT_WEIGHT, ADDED_STATISTICS
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build

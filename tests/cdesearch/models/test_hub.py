@@ -128,7 +128,7 @@ def test_without_network_the_error_says_how_to_copy_the_model(cache, tmp_path, m
 
 def test_the_list_of_models(cache, tiny_checkpoint):
     ships, *known = list_models()
-    assert (ships.state, ships.dimension, ships.licence, ships.languages) == ("ships", "384", "apache-2.0", "en")
+    assert (ships.state, ships.dimension, ships.licence, ships.languages) == ("ships", 384, "apache-2.0", "en")
     assert [row.name for row in known] == [model.name for model in KNOWN_MODELS]
     put_in_cache(cache, "me/model", tiny_checkpoint)
     put_in_cache(cache, "jxm/cde-small-v1", tiny_checkpoint)
@@ -146,7 +146,7 @@ def test_the_known_models_are_those_of_the_registry_of_mteb():
         if "context" not in known.name:
             meta = mteb.get_model_meta(known.name, fetch_from_hf=False)
             assert (meta.embed_dim, meta.license) == (known.dimension, known.licence)
-            assert known.languages == ("en",) if meta.languages == ["eng-Latn"] else known.languages != ("en",)
+            assert known.codes == ("en",) if meta.languages == ["eng-Latn"] else known.codes != ("en",)
 
 
 def test_a_folder_that_an_index_uses_is_listed(cache, tmp_path, monkeypatch):
