@@ -121,7 +121,7 @@ class BuildJob(BuildInputs):
         manifest = self.manifest(documents, languages, context)
         with self.kept_base.checks.reading_tables() if self.kept_base else nullcontext():
             sample = context.sample_vectors
-            drift = drift_of(sample, tables.chunks, documents, self.vectors, self.folder).standard_errors
+            drift = drift_of(sample, tables.chunks, documents, self.vectors, self.folder)
             del documents, fresh  # of a million records; the indexes need the memory now
             tables.finish()
         if self.vectors.keeps_first_stage:

@@ -12,7 +12,7 @@ from cdesearch.errors import ModelError
 from cdesearch.search.corpus_languages import unread_languages
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.search.field_filter import IndexedFields
-from cdesearch.search.second_stage import describe_second_stage
+from cdesearch.search.stages import describe_second_stage
 from cdesearch.store.copies import shown_source
 from cdesearch.store.file_account import OUTCOMES, FileRecord
 from cdesearch.store.index import Index
@@ -121,7 +121,7 @@ def _drift(index: Index) -> str:
     manifest = index.manifest
     if not manifest.is_complete:
         return "not measured: the index is not complete"
-    drift = measure_drift(index).standard_errors if manifest.drift is None else manifest.drift
+    drift = measure_drift(index) if manifest.drift is None else manifest.drift
     reason = BUILDER.stale(replace(manifest, drift=drift))
     if reason is None:
         return describe(drift)

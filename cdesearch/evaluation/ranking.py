@@ -17,14 +17,13 @@ from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.questions import Question
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import quoted, read_table
-from cdesearch.search.first_stage import first_stage_of, is_kept
-from cdesearch.search.fusion import Candidates
+from cdesearch.search.fusion import Candidates, Scores
 from cdesearch.search.nearest import RowIds
-from cdesearch.search.neighbours import Scores
 from cdesearch.search.ranking import ranked_scores, ranked_words
 from cdesearch.search.reader import GenerationReader, ReadQuery
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.searcher import ModelLoader
+from cdesearch.search.stages import first_stage_of, is_kept
 from cdesearch.store.index import Index
 
 MAX_PLAIN = 100_000  # chunks whose vectors fit into memory
@@ -42,18 +41,13 @@ class Asked:
     candidates: Candidates  # of these rows
     right: RowIds  # (m,) of the answers
 
-    @property
-    def is_right(self) -> NDArray[np.bool_]:
-        """(n,) whether each candidate is an answer."""
-        return np.isin(self.rows, self.right)
 
-
+@dataclass(frozen=True, slots=True)
 class Asking:
     """Asks the questions of one generation of an index."""
 
-    def __init__(self, index: Index, models: ModelLoader, executor: ThreadPoolExecutor) -> None:
-        self.index = index
-        self.reader = GenerationReader(index, models.encoder_for, executor)
+    index: Index
+    reader: GenerationReader
 
     def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Asked]:
         """Read the candidates of all questions. `advance` is called with 1 after each; raises IndexStateError."""
@@ -79,7 +73,7 @@ class Asking:
 def asking(index: Index, model: Model | None = None) -> Iterator[Asking]:
     """Ask questions with the model of an index, or with the `model` that the user has named; raises CdesearchError."""
     with ThreadPoolExecutor(thread_name_prefix="cdesearch-text") as executor:
-        yield Asking(index, ModelLoader("auto", model), executor)
+        yield Asking(index, GenerationReader(index, ModelLoader("auto", model).encoder_for, executor))
 
 
 def by_words(asked: Asked) -> Rank:
@@ -100,7 +94,7 @@ def by_both(asked: Asked) -> Rank:
 def _rank(asked: Asked, scores: Scores) -> Rank:
     """The rank of the first answer by scores (n,), of which -inf is no hit; equal scores as in a search."""
     best = np.lexsort((asked.rows, -scores))[:DEPTH]
-    return _first(asked.is_right[best] & (scores[best] > -np.inf))
+    return _first(np.isin(asked.rows[best], asked.right) & (scores[best] > -np.inf))
 
 
 def _first(is_right: NDArray[np.bool_]) -> Rank:

@@ -13,7 +13,7 @@ import numpy as np
 
 from cdesearch.search.exact import is_exact
 from cdesearch.search.file_filter import TYPES
-from cdesearch.search.neighbours import Scores
+from cdesearch.search.fusion import Scores
 
 FILE_WEIGHT, COUNTED = 0.6, 3  # of the sum of the best chunks of a file, and how many of them count
 NAME_WEIGHT, FOLDER_SHARE = 0.5, 0.5  # of the words of a query in the name of a file, and in that of its folder

@@ -123,7 +123,7 @@ def share_of_words(asked: frozenset[str], text: str) -> float:
 
 
 def _contained(asked: frozenset[str], text: str) -> frozenset[str]:
-    """The words of which the text contains a form, as in `is_form_of`, or the singular.
+    """The words of which the text contains a form, which begins with the same stem, or the singular.
 
     A query may have thousands of words, so each is looked up in a sorted list.
     """

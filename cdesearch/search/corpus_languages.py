@@ -48,15 +48,15 @@ class Languages:
         """
         if not self.unread:
             return 0.0
-        foreign, own = 0.0, 0.0
-        for script, amount in words_by_script(query).items():
-            if script is not LATIN:
-                is_read = bool(self.model & frozenset(script.languages))
-                foreign, own = foreign + (0 if is_read else amount), own + (amount if is_read else 0)
-        for code, amount in function_words(query, self.spoken & frozenset(LATIN.languages)).items():
-            is_read = code in self.model
-            foreign, own = foreign + (0 if is_read else amount), own + (amount if is_read else 0)
-        total = foreign + own + CORPUS_WORDS
+        by_script = [
+            (bool(self.model & frozenset(script.languages)), amount)
+            for script, amount in words_by_script(query).items()
+            if script is not LATIN
+        ]
+        latin = function_words(query, self.spoken & frozenset(LATIN.languages))
+        judged = [*by_script, *((code in self.model, amount) for code, amount in latin.items())]
+        foreign = sum(amount for is_read, amount in judged if not is_read)
+        total = sum(amount for _, amount in judged) + CORPUS_WORDS
         return (foreign + CORPUS_WORDS * self._unread_share(texts)) / total
 
     def _unread_share(self, texts: Sequence[str]) -> float:

@@ -1,6 +1,5 @@
 """Measure how far a corpus has moved away from its context, which is a sample of its chunks."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,6 @@ from cdesearch.store.vector_format import VectorFormat
 
 DRIFT_SAMPLE = 5_000  # the approximate number of vectors that are read of a larger corpus
 MIN_VECTORS = 16  # the mean of fewer vectors is too uncertain to be compared
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """The distance between the mean vectors of the corpus and of the context sample."""
-
-    sample_mean: NDArray[np.float64]  # (d,)
-    corpus_mean: NDArray[np.float64]  # (d,) the expected mean of a new sample
-    standard_errors: float | None  # the distance in standard errors of the sample's mean; None for a small sample
 
 
 def level_of(standard_errors: float | None) -> str:
@@ -43,8 +33,8 @@ def describe(standard_errors: float | None) -> str:
     return level if standard_errors is None else f"{level} ({standard_errors:.1f} standard errors)"
 
 
-def measure_drift(index: Index) -> Drift:
-    """Measure the drift; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
+def measure_drift(index: Index) -> float | None:
+    """What `drift_of` returns; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
     if not index.manifest.is_complete:
         raise index.unfinished()
     sample = index.context.sample_vectors
@@ -52,22 +42,20 @@ def measure_drift(index: Index) -> Drift:
         return drift_of(sample, index.chunks, index.documents.to_arrow(), index.vectors, index.place)
 
 
-def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat, place: Place) -> Drift:
-    """The drift from the `sample` (n, d) of a table of chunks; `documents` are the rows of the documents table.
+def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat, place: Place) -> float | None:
+    """The distance between the means of a table of chunks and of the `sample` (n, d), in standard errors of the latter.
 
-    The mean of n vectors has the standard error sqrt(trace of their covariance / n). `place` is that of the index.
-    Raises IndexDamagedError.
+    The mean of n vectors has the standard error sqrt(trace of their covariance / n). None for a sample that is too
+    small. `documents` are the rows of the documents table, and `place` is that of the index. Raises IndexDamagedError.
     """
     # Only an index without text has no drift. A forged one may have chunks whose documents count none.
     if not pc.sum(documents["n_chunks"]).as_py() and not chunks.count_rows():
-        mean = sample.mean(axis=0).astype(np.float64)
-        return Drift(mean, mean, None)
+        return None
     corpus_mean = _corpus_mean(chunks, documents, len(sample), vectors, place)
-    sample_mean = sample.mean(axis=0).astype(np.float64)
     error = np.sqrt(sample.var(axis=0).sum() / max(len(sample), 1))
     if len(sample) < MIN_VECTORS or not error:  # all signs of a small dimension can be equal
-        return Drift(sample_mean, corpus_mean, None)
-    return Drift(sample_mean, corpus_mean, float(np.linalg.norm(sample_mean - corpus_mean) / error))
+        return None
+    return float(np.linalg.norm(sample.mean(axis=0).astype(np.float64) - corpus_mean) / error)
 
 
 def _corpus_mean(chunks: Any, documents: Any, drawn: int, vectors: VectorFormat, place: Place) -> NDArray[np.float64]:

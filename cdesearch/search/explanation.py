@@ -8,18 +8,17 @@ import numpy as np
 
 from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.corpus_languages import Languages
-from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.documents import quoted, read_chunks, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
-from cdesearch.search.first_stage import own_cosine
-from cdesearch.search.fusion import FUSION, Evidence
+from cdesearch.search.fusion import FUSION, SHARE, Evidence
 from cdesearch.search.lexical import ExactHits, exact_hits, searched_words, text_search, unknown_words
-from cdesearch.search.neighbours import SHARE
 from cdesearch.search.options import Mode
 from cdesearch.search.ranking import lifts, ranked_words
 from cdesearch.search.reader import GenerationReader, ReadQuery
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.second_stage import ContextEvidence, context_evidence
-from cdesearch.store.schema import text_hash
+from cdesearch.search.stages import ContextEvidence, context_evidence, own_cosine
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Chunk
 from cdesearch.words.analyzer import query_words, runs_of
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.word_forms import piece_spans, pieces
@@ -79,7 +78,7 @@ class Explanation:
     dense: DenseEvidence
     text: TextEvidence
     code: float  # what is added for chunks of code, see `cdesearch.search.code_ranking`; otherwise 0
-    tokens: float  # what is added in hybrid mode because of its tokens, see `cdesearch.search.interaction`; otherwise 0
+    tokens: float  # what is added in hybrid mode because of its tokens, see `cdesearch.search.ranking`; otherwise 0
     context: ContextEvidence | None  # None for a model without a context head
     words: tuple[Word, ...]  # in the order of the query
     n_chunks: int  # the number of chunks of the corpus
@@ -90,18 +89,18 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
     """The evidence for a chunk that `query` finds; raises QueryError if it is not among the candidates."""
     query, index, encoder = reader.limited(query), reader.index, reader.encoder
     with index.checks.reporting_damage():
-        found = _Found.of(reader, chunk_id)
+        row, chunk = _found(index, chunk_id)
         vectors, tokens = encoder.encode_queries([query.words], index.context_for(encoder))
         rows, candidates = reader.candidates(ReadQuery(query, vectors[0], tokens[0]))
         evidence = FUSION.evidence(candidates)
-        positions = np.flatnonzero(rows == found.row)
+        positions = np.flatnonzero(rows == row)
         if not len(positions):
             raise QueryError("This chunk is not a hit of the query.", "Pass the same k and path as the search.")
         at = int(positions[0])
         bm25 = None if np.isnan(candidates.text[at]) else float(candidates.text[at])
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
-        own = None if cosine is None else own_cosine(index, encoder, query.words, text_hash(found.text))
+        own = None if cosine is None else own_cosine(index, encoder, query.words, chunk.content_hash)
         code, interaction = (float(lift[at]) for lift in lifts(query.words, evidence.scores, candidates))
         by_words = float(ranked_words(query.words, candidates.text, candidates.paths)[at])
         fused = float(evidence.scores[at]) + code + interaction
@@ -115,32 +114,20 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
             code=code if query.mode != "text" else scores["text"] - (bm25 or 0.0),
             tokens=interaction if query.mode == "hybrid" else 0.0,
             context=context_evidence(index, encoder, query.words),
-            words=_words(reader, query, found),
+            words=_words(reader, query, row, chunk),
             n_chunks=index.manifest.n_chunks,
             k=query.k,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The stored row of the chunk to explain."""
-
-    row: int
-    id: str
-    document: str
-    text: str
-
-    @classmethod
-    def of(cls, reader: GenerationReader, chunk_id: str) -> "_Found":
-        columns = ["document_id", "text"]
-        query = reader.index.async_chunks.query().where(f"id = {quoted(chunk_id)}").select(columns).with_row_id()
-        rows = read_table(reader.index, query).to_pylist()
-        if not rows:
-            raise NotIndexedError(
-                f"The index has no chunk {chunk_id:.80}.", "Search again, because an update may have replaced it."
-            )
-        row = rows[0]
-        return cls(row["_rowid"], chunk_id, row["document_id"], row["text"])
+def _found(index: Index, chunk_id: str) -> tuple[int, Chunk]:
+    """The row id and the chunk with an id; raises NotIndexedError."""
+    found = read_chunks(index, index.async_chunks.query().where(f"id = {quoted(chunk_id)}"))
+    if not found:
+        raise NotIndexedError(
+            f"The index has no chunk {chunk_id:.80}.", "Search again, because an update may have replaced it."
+        )
+    return next(iter(found.items()))
 
 
 def _dense_evidence(
@@ -160,7 +147,7 @@ def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvide
     return TextEvidence(bm25, own, best, total, weight, weight * total)
 
 
-def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tuple[Word, ...]:
+def _words(reader: GenerationReader, query: SearchRequest, row: int, chunk: Chunk) -> tuple[Word, ...]:
     """Explain each word of the query once, and then each term that the chunk contains as a whole.
 
     A BM25 score is a sum over words, so a search for one word alone yields the contribution of this word.
@@ -171,13 +158,13 @@ def _words(reader: GenerationReader, query: SearchRequest, found: _Found) -> tup
     searched = frozenset(runs_of(Languages.of(reader.index.manifest).searched(query.words)))
     unknown = unknown_words(reader.index, query.words)
     words = [
-        _word(reader, word, times, found, unknown) if word in searched else Word(word, 0, 0.0, 0, 0.0)
+        _word(reader, word, times, chunk, unknown) if word in searched else Word(word, 0, 0.0, 0, 0.0)
         for word, times in list(asked.items())[:MAX_WORDS]
     ]
-    return (*words, *_terms(exact, found, reader.index.manifest.n_chunks))
+    return (*words, *_terms(exact, row, chunk.text, reader.index.manifest.n_chunks))
 
 
-def _word(reader: GenerationReader, word: str, times: int, chunk: _Found, unknown: Collection[str]) -> Word:
+def _word(reader: GenerationReader, word: str, times: int, chunk: Chunk, unknown: Collection[str]) -> Word:
     n_chunks = reader.index.manifest.n_chunks
     unknown = [one for one in searched_words(reader.index, word) if one in unknown]
     search = text_search(reader.index, word, unknown).select(["_score"]).with_row_id()
@@ -196,10 +183,10 @@ def _count(word: str, text: str, languages: Collection[str]) -> int:
     return sum(1 for run in runs_of(text) if not asked.isdisjoint(query_words(run, languages)))
 
 
-def _terms(exact: Mapping[ExactTerm, ExactHits], chunk: _Found, n_chunks: int) -> Iterator[Word]:
+def _terms(exact: Mapping[ExactTerm, ExactHits], row: int, text: str, n_chunks: int) -> Iterator[Word]:
     """Explain the terms in a chunk whose evidence is added to the score, in quotation marks."""
     for term, hits in exact.items():
-        evidence = float(hits.added[hits.table["_rowid"].to_numpy() == chunk.row].sum())
+        evidence = float(hits.added[hits.table["_rowid"].to_numpy() == row].sum())
         if evidence:
             n_found = hits.table.num_rows
-            yield Word(f'"{term.text}"', n_found, idf(n_found, n_chunks), term.count(chunk.text), evidence)
+            yield Word(f'"{term.text}"', n_found, idf(n_found, n_chunks), term.count(text), evidence)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
-from functools import lru_cache
 from typing import NamedTuple
 
 from cdesearch.search.field_filter import DATE, DAY
@@ -34,7 +33,7 @@ class Facts(NamedTuple):
             elif name == DATE and day is None and is_day(value):
                 day = value
         if day is None and modified_ns is not None:
-            day = _day_of(modified_ns)
+            day = date.fromtimestamp(modified_ns / 1e9).isoformat()
         return cls(path, day, tuple(tags))
 
     @property
@@ -50,11 +49,6 @@ def is_day(text: str) -> bool:
         return bool(DAY.fullmatch(text)) and FIRST_YEAR <= date.fromisoformat(text).year < LAST_YEAR
     except ValueError:
         return False
-
-
-@lru_cache(1_000)
-def _day_of(modified_ns: int) -> str:
-    return date.fromtimestamp(modified_ns / 1e9).isoformat()
 
 
 def facets_of(documents: Iterable[Facts]) -> dict[str, list[tuple[str, int]]]:

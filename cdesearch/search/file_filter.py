@@ -76,7 +76,6 @@ class FileFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the filter restricts nothing."""
         return replace(self, is_excluding=False) == FileFilter()
 
     @property

@@ -1,13 +1,22 @@
-"""Fusion combines dense and lexical scores into one ranking."""
+"""Fusion combines dense and lexical scores into one ranking.
+
+It raises candidates whose nearest candidates are similar to the query, too, and lowers those whose nearest are not.
+Similar chunks are relevant to the same queries (the cluster hypothesis), so the evidence for the nearest chunks of a
+chunk is evidence for it: score regularization (Diaz 2005). The constants were chosen on development sets, see
+benchmarks/results/LOG.md.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cdesearch.context.vectors import Floats
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.token_signs import QueryTokens
-from cdesearch.search.neighbours import SHARE, Scores, mean_of_neighbours
+
+Scores = NDArray[np.floating[Any]]
 
 # Chosen on sixteen domains and on eight sets of long documents; see benchmarks/results/LOG.md.
 TEXT_WEIGHT = 0.5  # of a standard deviation of the BM25 scores, relative to one of the cosines
@@ -20,6 +29,11 @@ RARITY = 0.5  # the power of the share of POOL that is found by which the noise 
 # The weight of the vectors for a query in a language that the model does not read. It is above 0, so that chunks
 # without words of the query are still ranked by their vectors.
 BLIND_WEIGHT = 0.1
+COMPARED = 50  # candidates with the highest scores, among which each has its neighbours
+NEAREST = 10  # of them, which are the neighbours of a candidate
+SHARPNESS = 25.0  # factor of cosines in the softmax that weights the neighbours
+SHARE = 0.2  # of the dense evidence of a candidate that is the mean of its neighbours
+SAME = 0.9999  # cosine above which two chunks have the same text, which is no further evidence
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors, so this many times k candidates are ranked by exact cosines
 
 
@@ -55,17 +69,14 @@ class Evidence:
 
     @property
     def text(self) -> Scores:
-        """(n,) the lexical evidence."""
         return self.own if self.of_document is None else (self.own + self.of_document) / 2
 
     @property
     def dense(self) -> Scores:
-        """(n,) the dense evidence."""
         return self.dense_z if self.near_z is None else (1 - SHARE) * self.dense_z + SHARE * self.near_z
 
     @property
     def scores(self) -> Scores:
-        """(n,) the fused scores."""
         fused: Scores = self.dense_weight * self.dense + self.text_weight * self.text
         return fused
 
@@ -84,8 +95,7 @@ class EvidenceFusion:
 
     The dense evidence is multiplied by a weight that falls from 1 to BLIND_WEIGHT with the `blindness` of the query.
 
-    A part of the dense evidence of each of the best candidates is that of the nearest ones among them, see
-    `cdesearch.search.neighbours`.
+    A part of the dense evidence of each of the best candidates is that of the nearest ones among them.
     """
 
     def dense_depth(self, k: int) -> int:
@@ -96,11 +106,9 @@ class EvidenceFusion:
         return max(OVERSAMPLE * k, POOL)
 
     def text_depth(self, k: int) -> int:
-        """At least POOL, from which the z-scores are computed."""
         return max(k, POOL)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """The fused scores, (n,)."""
         return self.evidence(candidates).scores
 
     def evidence(self, candidates: Candidates) -> Evidence:
@@ -132,12 +140,9 @@ class ZScoreFusion:
     """
 
     def dense_depth(self, k: int) -> int:
-        """At least POOL, which is enough for a mean and a standard deviation."""
         return max(k, POOL)
 
-    def text_depth(self, k: int) -> int:
-        """At least POOL, which is enough for a mean and a standard deviation."""
-        return max(k, POOL)
+    text_depth = dense_depth
 
     def scores(self, candidates: Candidates) -> Scores:
         """The fused scores in the shape of the candidates, (n,) or (Q, n)."""
@@ -149,6 +154,26 @@ class ZScoreFusion:
 
 
 FUSION = EvidenceFusion()
+
+
+def mean_of_neighbours(evidence: Scores, vectors: Floats, scores: Scores) -> Scores:
+    """(n,) the weighted mean of the evidence (n,) for the neighbours of each candidate.
+
+    The neighbours are the nearest ones by the vectors (n, d) among the COMPARED candidates with the highest scores
+    (n,). A candidate that is not among these, or has no vector, keeps its own evidence.
+    """
+    best = np.argsort(-scores, kind="stable")[:COMPARED]
+    unit = to_unit(vectors[best])
+    cosines = unit @ unit.T
+    has_none = np.abs(unit).max(axis=1, initial=0) == 0
+    cosines[(cosines > SAME) | has_none | has_none[:, None]] = -np.inf
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :NEAREST]
+    weights = np.exp(SHARPNESS * (np.take_along_axis(cosines, nearest, axis=1) - 1))
+    total = weights.sum(axis=1)
+    found: Scores = evidence.copy()
+    means = (weights * evidence[best[nearest]]).sum(axis=1) / np.where(total > 0, total, 1)
+    found[best] = np.where(total > 0, means, evidence[best])
+    return found
 
 
 def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:

@@ -11,7 +11,7 @@ import numpy as np
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
-from cdesearch.search.neighbours import Scores
+from cdesearch.search.fusion import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
 from cdesearch.words.analyzer import query_words, runs_of
@@ -47,16 +47,10 @@ class ExactHits:
     added: Scores  # (n,) the evidence of the term, which is added to the BM25 scores
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalHits:
-    """The chunks with the highest lexical scores."""
-
-    table: "pa.Table"  # `_rowid`, the columns of the search, and `_score`: BM25 and the evidence of names and phrases
-    is_complete: bool  # whether no other chunk may be a hit
-
-
-def lexical_hits(index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int) -> LexicalHits:
-    """The `limit` chunks with the highest lexical scores.
+def lexical_hits(
+    index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int
+) -> "tuple[pa.Table, bool]":
+    """The `limit` chunks with the highest lexical scores, `_score`, and whether no other chunk may be a hit.
 
     Every hit must contain one of the quoted phrases of the query if the query has no other words, or if it is short and
     any chunk contains one. The lexical score is BM25 plus the evidence of the terms that are matched as a whole.
@@ -72,7 +66,7 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     if not is_quoted(query) and not (is_found and demands_phrases(query)):
         phrases = []
     table = _with_exact(found, phrases, [*exact.values()], limit) if exact else found
-    return LexicalHits(table, bool(phrases))
+    return table, bool(phrases)
 
 
 def text_search(index: Index, query: str, unknown: Collection[str] = ()) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.token_signs import N_BYTES
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.neighbours import Scores
+from cdesearch.search.fusion import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
 from cdesearch.store.vector_format import TOKENS

@@ -43,7 +43,6 @@ class Option:
 
     @property
     def key(self) -> str:
-        """The name in a configuration file."""
         return self.names[0].lstrip("-")
 
     def texts_of(self, value: Any) -> list[str]:

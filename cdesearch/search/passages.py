@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from cdesearch.search.documents import gap_between, lines_between
 from cdesearch.search.sentences import split_sentences
 from cdesearch.store.line_places import NO_PLACES, LinePlaces, value_at
-from cdesearch.store.schema import Chunk, Hit
+from cdesearch.store.schema import Chunk, Hit, place_in_file
 from cdesearch.words.word_forms import shingles_of
 
 OMISSION = " …"
@@ -47,12 +47,8 @@ class Passage:
 
     @property
     def location(self) -> str:
-        """The location in the form `path:line`, `path#page=n` or `path#anchor`, or the path alone."""
-        if self.page is not None:
-            return f"{self.path}#page={self.page}"
-        if self.line_start is not None:
-            return f"{self.path}:{self.line_start}"
-        return self.path if self.anchor is None else f"{self.path}#{self.anchor}"
+        """The location as `place_in_file` writes it."""
+        return place_in_file(self.path, self.page, self.line_start, self.anchor)
 
     def line_at(self, n: int) -> int | None:
         """The number in the file of the line that is `n` lines below the first line of the text; None without lines."""
@@ -60,9 +56,8 @@ class Passage:
 
     def location_at(self, n: int) -> str:
         """The location of that line."""
-        page = value_at(self.places.pages, n, self.page)
-        anchor = value_at(self.places.anchors, n, None)
-        return replace(self, line_start=self.line_at(n), page=page, anchor=anchor).location
+        page, anchor = value_at(self.places.pages, n, self.page), value_at(self.places.anchors, n, None)
+        return place_in_file(self.path, page, self.line_at(n), anchor)
 
     def trail_at(self, n: int) -> tuple[str, ...]:
         """The headings above that line, outermost first."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from functools import partial
 from glob import escape
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -25,8 +24,7 @@ _SIMPLE = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": r"[^/]\p{M}*"}
 _MARK = re.compile(r"[*?\[{]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # alternatives such as {a,b}
 MAX_ALTERNATIVES = 1_000  # globs that the braces of one glob may mean
-# Texts with which paths begin, which are compared before the regular expression, because that takes three times as long
-MOST_STARTS = 20
+MOST_NAMES = 20  # names of files and folders that are compared without a regular expression, which takes longer
 _REPEATED = re.compile(r"(\*\*/){2,}")
 BELOW = "(/.*)?"  # matches the files below a folder
 MAX_PATTERNS = 1_000  # each of them becomes a part of the condition that every chunk is compared with
@@ -48,17 +46,12 @@ def path_condition(*globs: str) -> str:
     if "" in globs:
         raise QueryError("The pattern for paths is empty.", "Omit it to search all files.")
     named = [*map(_named, globs)]
-    if all(named) and len(named) <= MOST_STARTS:
+    if all(named) and len(named) <= MOST_NAMES:
         return " OR ".join(map(str, named))
     expressions = dict.fromkeys(
         expression for glob in globs for expression in (*map(_whole, alternatives(glob)), _exactly(glob))
     )
-    matches = f"regexp_like(path, '(?s){'|'.join(expressions)}')"  # `_code` has escaped all quotes
-    starts = {_literal_start(one) for glob in globs for one in (glob, *alternatives(glob))}
-    if None in starts or len(starts) > MOST_STARTS:
-        return matches
-    begins = " OR ".join(f"starts_with(path, {quoted(start)})" for start in sorted(filter(None, starts)))
-    return f"({begins}) AND {matches}"
+    return f"regexp_like(path, '(?s){'|'.join(expressions)}')"  # `_code` has escaped all quotes
 
 
 def _named(glob: str) -> str | None:
@@ -103,13 +96,6 @@ def _whole(glob: str) -> str:
     expression = "".join(_expression(part) for part in _PART.split(pattern.removeprefix("/")))
     below = "" if any(mark in pattern.rsplit("/", 1)[-1] for mark in "*?[") else BELOW
     return f"{_start(pattern)}{expression}{below}$"
-
-
-def _literal_start(glob: str) -> str | None:
-    """A text with which all paths begin that match a glob; None if there is none, or if any depth is matched."""
-    literal = _MARK.split(_plain(glob))[0]
-    start = takewhile(lambda character: len(spellings(character)) == 1, literal.removeprefix("/"))
-    return "".join(start) or None if "/" in literal else None
 
 
 def _exactly(path: str) -> str:

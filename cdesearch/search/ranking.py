@@ -1,13 +1,19 @@
-"""The scores by which candidates are ranked: their evidence, and what is added because of files and tokens."""
+"""The scores by which candidates are ranked: their evidence, and what is added because of files and tokens.
+
+The best passages of a document are chosen by comparing its chunks with the query token by token. Which documents are
+hits, and at which ranks, does not change: between documents, the comparison gains nothing. The tokens of chunks are
+stored, see `cdesearch.encode.token_signs`, so a query costs hardly more.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from cdesearch.encode.token_signs import interactions
 from cdesearch.search.code_ranking import code_lifts
-from cdesearch.search.fusion import FUSION, Candidates
-from cdesearch.search.interaction import interaction_lifts
-from cdesearch.search.neighbours import Scores
+from cdesearch.search.fusion import FUSION, Candidates, Scores
+
+COMPARED = 20  # candidates with the highest scores; more do not change the first hits
 
 
 def ranked_scores(query: str, candidates: Candidates) -> Scores:
@@ -28,3 +34,24 @@ def ranked_words(query: str, text: Scores, paths: Sequence[str]) -> Scores:
     scores, found = np.full(len(text), -np.inf), np.flatnonzero(~np.isnan(text))
     scores[found] = text[found] + code_lifts(query, text[found], [paths[at] for at in found.tolist()])
     return scores
+
+
+def interaction_lifts(scores: Scores, candidates: Candidates) -> Scores:
+    """What is added to the scores (n,) so that the best chunks of each document exchange their scores; mostly 0.
+
+    Chunks are ordered by the sum of their score and their interaction, both in standard deviations of the best.
+    """
+    lifts = np.zeros(len(scores))
+    if candidates.query_tokens is None or candidates.tokens is None or candidates.documents is None:
+        return lifts
+    best = np.argsort(-scores, kind="stable")[:COMPARED]
+    found = interactions(candidates.query_tokens, [candidates.tokens[at] for at in best]).astype(np.float64)
+    compared, found = best[~np.isnan(found)], found[~np.isnan(found)]
+    if len(found) and (spread := float(found.std())) > 1e-9:
+        wanted = scores[compared] + float(scores[compared].std()) * found / spread
+        documents = np.array([candidates.documents[at] for at in compared])
+        for document in np.unique(documents):
+            own = np.flatnonzero(documents == document)
+            order = own[np.argsort(-wanted[own], kind="stable")]
+            lifts[compared[order]] = scores[compared[own]] - scores[compared[order]]  # `own` has the highest first
+    return lifts

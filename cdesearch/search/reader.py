@@ -14,20 +14,18 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.token_signs import QueryTokens
 from cdesearch.errors import ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
-from cdesearch.search.copies import fold_copies
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.facets import COUNTED, Facts
 from cdesearch.search.file_filter import FileConditions, all_of
-from cdesearch.search.fusion import FUSION, Candidates, noise_of
+from cdesearch.search.fusion import FUSION, Candidates, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
-from cdesearch.search.neighbours import Scores
 from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
 from cdesearch.search.ranking import ranked_scores, ranked_words
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.result import SearchResult
+from cdesearch.search.result import SearchResult, fold_copies
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.vector_format import TOKENS
@@ -41,35 +39,15 @@ class _Ranking:
 
     rows: RowIds
     scores: Scores
-    dense: Scores | None  # NaN for rows without a vector
-    text: Scores | None  # NaN for rows that full text did not find
-    noise: float  # the BM25 score that many chunks reach; 0 if full text was not searched or found nothing
-    is_complete: bool  # as in `SearchResult`
     found: tuple[Found, ...] = ()  # that the hits are chosen from
+    dense: Scores | None = None  # NaN for rows without a vector
+    text: Scores | None = None  # NaN for rows that full text did not find
 
     @classmethod
-    def of(
-        cls,
-        rows: RowIds,
-        scores: Scores,
-        dense: Scores | None = None,
-        text: Scores | None = None,
-        is_complete: bool = False,
-    ) -> "_Ranking":
+    def of(cls, rows: RowIds, scores: Scores, *found: Found, **sides: Scores) -> "_Ranking":
         """Rank the scores. Ties are broken by the row id, so that a query always has the same hits."""
         top = np.lexsort((rows, -scores))
-        return cls(
-            rows[top],
-            scores[top],
-            dense=None if dense is None else dense[top],
-            text=None if text is None else text[top],
-            noise=0.0 if text is None else noise_of(text),
-            is_complete=is_complete,
-        )
-
-    def over(self, *found: Found) -> "_Ranking":
-        """The ranking with what its hits are chosen from."""
-        return replace(self, found=found)
+        return cls(rows[top], scores[top], found, **{name: side[top] for name, side in sides.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,30 +108,17 @@ class GenerationReader:
             condition = self.condition(queries[0])
             if not queries[0].words:
                 rows = rows_in_order(self.index, condition or "true")
-                in_order = _Ranking(rows, np.zeros(len(rows)), None, None, 0.0, is_complete=False)
-                return self._results([in_order] * len(queries), queries, None)
+                return self._results([_Ranking(rows, np.zeros(len(rows)))] * len(queries), queries, None)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
 
                 def rank(query: SearchRequest) -> _Ranking:
                     found = self._lexical_hits(query, condition, ["path", "document_id"])
                     scores = ranked_words(query.words, found.scores, found.paths)
-                    return _Ranking.of(found.rows, scores, None, found.scores, found.is_complete).over(found)
+                    return _Ranking.of(found.rows, scores, found, text=found.scores)
 
-                rankings = self._each(rank, queries)
-                return self._judged(self._results(rankings, queries, None), queries, rankings)
-            rankings = self._rank_with_model(queries, condition)
-            return self._judged(self._results(rankings, queries, self.encoder), queries, rankings)
-
-    def _judged(
-        self, results: Sequence[SearchResult], queries: Sequence[SearchRequest], rankings: Sequence[_Ranking]
-    ) -> list[SearchResult]:
-        """The results with the confidence of their hits, which depends on the final rank of each."""
-        scale = None if rankings[0].dense is None else self.scale
-        return [
-            replace(result, hits=with_confidence(query.words, result.hits, scale, ranking.noise))
-            for result, query, ranking in zip(results, queries, rankings, strict=True)
-        ]
+                return self._results(self._each(rank, queries), queries, None)
+            return self._results(self._rank_with_model(queries, condition), queries, self.encoder)
 
     @cached_property
     def scale(self) -> CosineScale | None:
@@ -196,7 +161,7 @@ class GenerationReader:
             if words is not None:
                 return self._fused(query, nearest, words.result())
             cosines = nearest.cosines(query.vector)
-            return _Ranking.of(nearest.rows, cosines, dense=cosines).over(nearest)
+            return _Ranking.of(nearest.rows, cosines, nearest, dense=cosines)
 
         return self._each(rank, read, words or [None] * len(queries))
 
@@ -211,8 +176,14 @@ class GenerationReader:
             is_truncated = encoder is not None and encoder.truncates(query.words, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
             hits = fold_copies(self._hits(ranking, chunks, query), query.k)
+            if query.words:  # the confidence of a hit depends on its final rank
+                scale = None if ranking.dense is None else self.scale
+                hits = with_confidence(
+                    query.words, hits, scale, 0.0 if ranking.text is None else noise_of(ranking.text)
+                )
             documents = self._documents(ranking, query.k) if query.facets else {}
-            results.append(SearchResult(hits, most, is_complete=ranking.is_complete, documents=documents))
+            is_complete = any(found.is_complete for found in ranking.found)
+            results.append(SearchResult(hits, most, is_complete=is_complete, documents=documents))
         return results
 
     def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:
@@ -240,8 +211,8 @@ class GenerationReader:
     def _fused(self, query: ReadQuery, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(query, dense_hits, lexical_hits)
         scores = ranked_scores(query.request.words, candidates)
-        ranking = _Ranking.of(rows, scores, candidates.dense, candidates.text, lexical_hits.is_complete)
-        return ranking.over(lexical_hits) if lexical_hits.is_complete else ranking.over(dense_hits, lexical_hits)
+        found = (lexical_hits,) if lexical_hits.is_complete else (dense_hits, lexical_hits)
+        return _Ranking.of(rows, scores, *found, dense=candidates.dense, text=candidates.text)
 
     def candidates(self, query: ReadQuery) -> tuple[RowIds, Candidates]:
         """The row ids (n,) and the scores of the candidates of a hybrid search."""
@@ -253,7 +224,7 @@ class GenerationReader:
         return self._candidates(query, self._dense_hits(query, condition), lexical)
 
     def _candidates(self, query: ReadQuery, dense_hits: Found, lexical_hits: Found) -> tuple[RowIds, Candidates]:
-        vector = query.vector
+        vector, words = query.vector, query.request.words
         if lexical_hits.is_complete:  # a phrase in quotation marks must be found, so the nearest chunks do not count
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
@@ -265,7 +236,6 @@ class GenerationReader:
         text[np.searchsorted(rows, lexical_hits.rows)] = lexical_hits.scores
         null = (self.index.context.sample_vectors @ vector).astype(np.float64)
         both = (dense_hits, lexical_hits)
-        words = query.request.words
         return rows, Candidates(
             dense,
             text,
@@ -286,10 +256,8 @@ class GenerationReader:
 
     def _blindness(self, query: str, lexical_hits: Found) -> float:
         """The estimated probability that the model does not read the language of a query."""
-        if not self._languages.unread:
-            return 0.0
         best = lexical_hits.rows[np.lexsort((lexical_hits.rows, -lexical_hits.scores))[:JUDGED]]
-        if not len(best):
+        if not self._languages.unread or not len(best):
             return self._languages.blindness(query, [])
         found = read_table(self.index, self.index.async_chunks.take_row_ids(best.tolist()).select(["text"]))
         return self._languages.blindness(query, found["text"].to_pylist())
@@ -302,9 +270,8 @@ class GenerationReader:
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""
         limit = FUSION.text_depth(query.k)
-        hits = lexical_hits(self.index, query.words, condition, columns, limit)
-        found = Found.from_table(self.index, hits.table, "_score")
-        return replace(found, is_complete=hits.is_complete)
+        table, is_complete = lexical_hits(self.index, query.words, condition, columns, limit)
+        return replace(Found.from_table(self.index, table, "_score"), is_complete=is_complete)
 
     def chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
         """Read chunks by their row ids; raises IndexDamagedError."""

@@ -129,7 +129,6 @@ class Searcher(Searches):
         self._newest = self._reader(index)  # a query uses one reader to its end, with the model of its generation
 
     def close(self) -> None:
-        """Wait for the running searches, and end the threads."""
         self._is_closed = True
         self._executor.shutdown()
 

@@ -17,10 +17,9 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import IndexStateError, ModelError, NotIndexedError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.confidence import BY_COSINE, BY_WORDS
-from cdesearch.search.copies import fold_copies
 from cdesearch.search.documents import Surroundings
 from cdesearch.search.request import Searches, SearchRequest
-from cdesearch.search.result import SearchResult
+from cdesearch.search.result import SearchResult, fold_copies
 from cdesearch.search.searcher import ModelLoader, Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
@@ -51,7 +50,6 @@ class Together(Searches):
         return next(iter(self.members.values())).tokenizer
 
     def close(self) -> None:
-        """Wait for the running searches, and end the threads of the indexes."""
         for member in self.members.values():
             member.close()
 

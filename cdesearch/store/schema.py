@@ -60,18 +60,12 @@ class Chunk:
 
     @property
     def location(self) -> str:
-        """`path:line`, `path#page=n`, `path#anchor`, or the path alone."""
+        """The location as `place_in_file` writes it."""
         return self.location_at(self.row)
 
     def location_at(self, n: int) -> str:
         """The location of the line that is `n` lines below the first line of the body."""
-        if self.page is not None:
-            return f"{self.path}#page={self.page}"
-        line = self.line_at(n)
-        if line is not None:
-            return f"{self.path}:{line}"
-        anchor = self.anchor_at(n)
-        return self.path if anchor is None else f"{self.path}#{anchor}"
+        return place_in_file(self.path, self.page, self.line_at(n), self.anchor_at(n))
 
     def line_at(self, n: int) -> int | None:
         """The number in the file of the line that is `n` lines below the first line of the body; None without lines.
@@ -98,6 +92,15 @@ class Chunk:
         return value_at(self.places.anchors, n, self.anchor)
 
 
+def place_in_file(path: str, page: int | None, line: int | None, anchor: str | None) -> str:
+    """`path#page=n`, `path:line`, `path#anchor`, or the path alone."""
+    if page is not None:
+        return f"{path}#page={page}"
+    if line is not None:
+        return f"{path}:{line}"
+    return path if anchor is None else f"{path}#{anchor}"
+
+
 def text_hash(text: str) -> str:
     """A hash of a text that is the same on every machine, 32 hexadecimal digits."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -115,7 +118,7 @@ class Hit:
     confidence: float | None = None  # the estimated probability that the chunk is relevant; None if not estimated
     matches: tuple[int, ...] = ()  # the lines of the chunk, counted from 0, that match the pattern of the search
     index: str | None = None  # the name of the index, in a search of several
-    # The hits of other files with the same text, see `cdesearch.search.copies`.
+    # The hits of other files with the same text, see `cdesearch.search.result`.
     copies: tuple["Hit", ...] = ()
 
 

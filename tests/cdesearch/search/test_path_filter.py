@@ -73,17 +73,11 @@ def test_every_glob_is_applied_or_refused_with_an_error(table, glob):
         assert "range" in str(error)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.lists(st.text(alphabet=st.sampled_from("abdmsu./*?[]{,}'"), min_size=1, max_size=9), min_size=1, max_size=3))
-@example(["sub/{a,deep/a}.md"])
-@example(["sub{/deep,way}/*"])
-@example(["sub/{,deep}"])
-@example(["/*.md", "sub/a*"])
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.text(alphabet=st.sampled_from("abdmsu./*"), min_size=1, max_size=9), min_size=1, max_size=3))
 @example(["sub/", "/a.md"])
-@example(["sub/deep"])
 @example(["/sub", "deep"])
-@example(["a.md"])
-def test_the_text_with_which_paths_begin_excludes_no_path_that_a_glob_matches(table, globs):
+def test_a_name_that_is_compared_as_it_is_matches_what_its_regular_expression_matches(table, globs):
     def found():
         condition = path_condition(*globs)
         return table.search().where(condition).limit(100).to_arrow()["path"].to_pylist()
@@ -92,7 +86,7 @@ def test_the_text_with_which_paths_begin_excludes_no_path_that_a_glob_matches(ta
         whole = found()
     except QueryError:
         return
-    with patch.object(path_filter, "MOST_STARTS", -1):
+    with patch.object(path_filter, "MOST_NAMES", -1):
         assert whole == found()
 
 

@@ -11,7 +11,7 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
 from cdesearch.search.fusion import FUSION, Candidates
-from cdesearch.search.interaction import interaction_lifts
+from cdesearch.search.ranking import interaction_lifts
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 

@@ -3,7 +3,7 @@ import pytest
 
 from cdesearch.encode.token_signs import N_BYTES, SIGNS, QueryTokens
 from cdesearch.search.fusion import Candidates
-from cdesearch.search.interaction import COMPARED, interaction_lifts
+from cdesearch.search.ranking import COMPARED, interaction_lifts
 
 SIGN = np.ones((1, SIGNS), np.float32) / SIGNS**0.5  # a token whose projections are all positive
 QUERY = QueryTokens(SIGN, np.ones(1, np.float32))

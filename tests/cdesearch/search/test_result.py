@@ -1,7 +1,7 @@
 """Hits that repeat the text of a better hit of another file are its copies."""
 
 import cdesearch
-from cdesearch.search.copies import fold_copies
+from cdesearch.search.result import fold_copies
 from cdesearch.store.schema import Chunk, Hit
 
 LONG = "The owl hoots at night while the fox sleeps under the old oak near the river bank. "
