@@ -5,58 +5,17 @@ from dataclasses import dataclass
 
 ENGLISH, ARABIC = "en", "ar"
 MOST_LANGUAGES = 1_000  # of a model
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """A language, with the name of its Snowball stemmer; None if there is none."""
-
-    name: str
-    stemmer: str | None = None
-
-
-LANGUAGES: dict[str, Language] = {
-    "ar": Language("Arabic", "arabic"),
-    "bg": Language("Bulgarian"),
-    "ca": Language("Catalan", "catalan"),
-    "cs": Language("Czech", "czech"),
-    "da": Language("Danish", "danish"),
-    "de": Language("German", "german"),
-    "el": Language("Greek", "greek"),
-    "en": Language("English", "english"),
-    "es": Language("Spanish", "spanish"),
-    "fa": Language("Persian", "persian"),
-    "fi": Language("Finnish", "finnish"),
-    "fr": Language("French", "french"),
-    "he": Language("Hebrew"),
-    "hi": Language("Hindi", "hindi"),
-    "hr": Language("Croatian"),
-    "hu": Language("Hungarian", "hungarian"),
-    "hy": Language("Armenian", "armenian"),
-    "id": Language("Indonesian", "indonesian"),
-    "it": Language("Italian", "italian"),
-    "ja": Language("Japanese"),
-    "ka": Language("Georgian"),
-    "km": Language("Khmer"),
-    "ko": Language("Korean"),
-    "lo": Language("Lao"),
-    "my": Language("Burmese"),
-    "nl": Language("Dutch", "dutch"),
-    "no": Language("Norwegian", "norwegian"),
-    "pl": Language("Polish", "polish"),
-    "pt": Language("Portuguese", "portuguese"),
-    "ro": Language("Romanian", "romanian"),
-    "ru": Language("Russian", "russian"),
-    "sk": Language("Slovak"),
-    "sr": Language("Serbian", "serbian"),
-    "sv": Language("Swedish", "swedish"),
-    "ta": Language("Tamil", "tamil"),
-    "th": Language("Thai"),
-    "tr": Language("Turkish", "turkish"),
-    "uk": Language("Ukrainian"),
-    "vi": Language("Vietnamese"),
-    "zh": Language("Chinese"),
-}
+LANGUAGES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French",
+    "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian",
+    "it": "Italian", "ja": "Japanese", "ka": "Georgian", "km": "Khmer", "ko": "Korean", "lo": "Lao",
+    "my": "Burmese", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sk": "Slovak", "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "th": "Thai",
+    "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+# The others have a Snowball stemmer, by their names.
+WITHOUT_STEMMER = {"bg", "he", "hr", "ja", "ka", "km", "ko", "lo", "my", "sk", "th", "uk", "vi", "zh"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +59,5 @@ SCRIPTS = (
 
 def names_of(codes: list[str]) -> str:
     """The names of languages in a sentence, such as "German, Japanese and Russian"; unknown codes as they are."""
-    names = [LANGUAGES[code].name if code in LANGUAGES else code for code in codes]
+    names = [LANGUAGES.get(code, code) for code in codes]
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -5,7 +5,7 @@ import unicodedata
 from functools import cache
 from typing import Any
 
-from cdesearch.words.known import ENGLISH, LANGUAGES
+from cdesearch.words.known import ENGLISH, LANGUAGES, WITHOUT_STEMMER
 
 # Accents of Latin, Greek and Cyrillic letters, the points of Hebrew and the vowels of Arabic, which are seldom written,
 # the stroke that lengthens Arabic words, and the dot below letters of Hindi. Other marks are parts of syllables.
@@ -48,5 +48,5 @@ def _stemmer(language: str) -> Any:
     """The Snowball stemmer of a language; None if there is none. It may be shared, because it holds the GIL."""
     import Stemmer
 
-    name = LANGUAGES[language].stemmer if language in LANGUAGES else None
-    return None if name is None else Stemmer.Stemmer(name)
+    has_none = language not in LANGUAGES or language in WITHOUT_STEMMER
+    return None if has_none else Stemmer.Stemmer(LANGUAGES[language].lower())

@@ -25,14 +25,6 @@ def word_stem(word: str) -> str:
     return word if _DIGIT.search(word) else word[: max(STEM, len(word) - 3)]
 
 
-def is_form_of(token: str, word: str) -> bool:
-    """Whether `token` is a form of `word`. Both must be in lower case and without accents."""
-    token, word = without_article(token), without_article(word)
-    if len(word) < STEM:
-        return token == word or (len(word) == STEM - 1 and token == f"{word}s")
-    return token.startswith(word_stem(word))
-
-
 def pieces(text: str) -> list[str]:
     """The pieces of the words of a text in scripts without spaces, in lower case.
 
