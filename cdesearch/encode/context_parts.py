@@ -47,16 +47,11 @@ def fitted_context(
     return FittedContext(sample.sampled, digest.hexdigest(), inputs, whitening, attended)
 
 
-def has_layout_of(context: EncodingContext, null: NullContext) -> bool:
-    """Whether a context has the vocabulary, dimension and layers of the model that has the context `null`."""
-    own, stored = null.inputs, context.inputs
-    layers = [None if inputs.keys is None else inputs.keys.shape[::2] for inputs in (own, stored)]
-    return (
-        layers[0] == layers[1]
-        and own.token_weights.shape == stored.token_weights.shape
-        and context.whitening.shift.shape == null.whitening.shift.shape
-        and context.whitening.projection.shape == null.whitening.projection.shape
-    )
+def layout_of(context: EncodingContext) -> tuple[object, ...]:
+    """What contexts of the same model have in common: vocabulary, dimensions and layers."""
+    inputs, whitening = context.inputs, context.whitening
+    layers = None if inputs.keys is None else inputs.keys.shape[::2]
+    return layers, inputs.token_weights.shape, whitening.shift.shape, whitening.projection.shape
 
 
 def sample_fingerprint(model: str, hashes: Sequence[str], token_weights: Floats, seed: int) -> str:

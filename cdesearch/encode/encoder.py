@@ -17,7 +17,7 @@ from cdesearch.context.context import (
 from cdesearch.context.head import ContextHead, Role
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
-from cdesearch.encode.context_parts import fitted_context, has_layout_of, null_context, sample_fingerprint
+from cdesearch.encode.context_parts import fitted_context, layout_of, null_context, sample_fingerprint
 from cdesearch.encode.length_batches import (
     WINDOW_TOKENS,
     Integers,
@@ -91,7 +91,6 @@ class Encoder:
         return Encoder(self.config, self.tokenizer, self._runtime, fingerprint, self.separator)
 
     def on(self, runtime: Runtime) -> "Encoder":
-        """The same model on another runtime."""
         return Encoder(self.config, self.tokenizer, runtime, self.fingerprint, self.separator)
 
     def use_runtime(self, runtime: Runtime) -> None:
@@ -104,7 +103,6 @@ class Encoder:
         self._runtime.workers = min(self._runtime.workers, most)
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
-        """Document frequency of every token over `texts`."""
         return self._tokens.frequencies(texts)
 
     def first_stage(self, texts: Sequence[str], advance: Advance = _ignore_progress) -> Floats:
@@ -168,7 +166,7 @@ class Encoder:
 
     def fits(self, context: EncodingContext) -> bool:
         """Whether a stored context has the vocabulary, dimension and layers of this model."""
-        return has_layout_of(context, self._null)
+        return layout_of(context) == layout_of(self._null)
 
     def truncates(self, text: str, role: Role) -> bool:
         """Whether a text has more tokens, prefix included, than the model reads."""

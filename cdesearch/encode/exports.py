@@ -94,6 +94,5 @@ def _remove_unfinished(parent: Path) -> None:
 
 
 def _cosine(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> float:
-    """The mean cosine of the vectors of texts on torch and by the export."""
     exact, found = (one.encode(texts, "document", None) for one in (encoder, encoder.on(runtime)))
     return float(np.sum(exact * found, axis=1).mean())

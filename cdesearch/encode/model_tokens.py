@@ -39,7 +39,6 @@ class ModelTokens:
             raise ModelError(f"The model's prefixes leave no room for texts in {limit} tokens.", AGAIN)
 
     def prefix(self, role: Role) -> str:
-        """The prefix of texts in a role."""
         return self._config.query_prefix if role == "query" else self._config.document_prefix
 
     def count(self, prefix: str) -> int:

@@ -17,10 +17,10 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.length_batches import Integers
 from cdesearch.encode.token_signs import QueryTokens
 from cdesearch.models.config import (
-    NO_STATISTICS,
     BackboneConfig,
     ModelConfig,
     fingerprint_with_added_context,
+    published_config,
     with_added_context,
 )
 from cdesearch.models.endpoint_model import EndpointModel
@@ -54,7 +54,6 @@ class RemoteEncoder(Encoder):
     def __init__(
         self, config: ModelConfig, tokenizer: Tokenizer, fingerprint: str, endpoint: Endpoint, probes: Floats
     ) -> None:
-        """`probes` are the vectors of PROBES."""
         super().__init__(config, tokenizer, NO_NETWORKS, fingerprint)
         self.probes = probes
         self._endpoint = endpoint
@@ -88,14 +87,9 @@ def open_remote(model: EndpointModel, tokenizer: Tokenizer, *, plain: bool) -> R
     for indices, vectors in endpoint.embed(PROBES, ASKING):
         found |= zip(indices.tolist(), vectors, strict=True)
     probes = np.stack([found[number] for number in range(len(PROBES))])
-    config = ModelConfig(
-        BackboneConfig(tokenizer.get_vocab_size(), probes.shape[1], 1, 1, 1, MAX_TOKENS),
-        NO_STATISTICS,
-        document_weight=0.0,
-        max_tokens=MAX_TOKENS,
-        query_prefix=model.prefixes[0],
-        document_prefix=model.prefixes[1],
-    )
+    backbone = BackboneConfig(tokenizer.get_vocab_size(), probes.shape[1], 1, 1, 1, MAX_TOKENS)
+    query, document = model.prefixes
+    config = published_config(backbone, max_tokens=MAX_TOKENS, query_prefix=query, document_prefix=document)
     named = json.dumps([model.name, *model.prefixes])  # without the URL: the server may move
     fingerprint = hashlib.blake2b(f"endpoint {named}".encode(), digest_size=16).hexdigest()
     if not plain:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -124,7 +124,6 @@ class ModelConfig:
         return self.context_size if self.context_attention == "joint" or self.context_sink else 1
 
     def save(self, folder: Path) -> None:
-        """Write `config.json`."""
         unset = {one.name for one in fields(self) if one.name in OPTIONAL and getattr(self, one.name) == one.default}
         values = {name: value for name, value in asdict(self).items() if name not in unset}
         if not self.statistics.half_at:
@@ -171,6 +170,11 @@ class ModelConfig:
             raise ModelError(f"{file} reads more tokens at once than its {positions} positions.", AGAIN)
         if self.window_tokens > positions:
             raise ModelError(f"{file} has windows of {self.window_tokens} tokens, and {positions} positions.", AGAIN)
+
+
+def published_config(backbone: BackboneConfig, **settings: Any) -> ModelConfig:
+    """The configuration of a published model, without statistics and document context."""
+    return ModelConfig(backbone, statistics=NO_STATISTICS, document_weight=0.0, **settings)
 
 
 def with_added_context(config: ModelConfig) -> ModelConfig:

@@ -149,7 +149,6 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(dimension, dimension)
 
     def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
-        """(B, T, d) to (B, T, d)."""
         q, k, v = self.qkv(rows).chunk(3, dim=-1)
         mixed = attend(q, k, v, self.n_heads, mask)
         if context is not None:

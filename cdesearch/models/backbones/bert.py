@@ -24,7 +24,6 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
-        """(B, T, d) to (B, T, d)."""
         return self._after(rows, self.attention(rows, mask, context))
 
     def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:

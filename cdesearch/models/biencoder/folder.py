@@ -20,7 +20,7 @@ from cdesearch.models.checkpoint_files import (
     refuse_unsupported,
     whole_number,
 )
-from cdesearch.models.config import MIN_TEXT_TOKENS, NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.config import MIN_TEXT_TOKENS, BackboneConfig, ModelConfig, published_config
 from cdesearch.models.model_card import stated_prefixes
 
 Pooling = Literal["mean", "cls", "lasttoken"]
@@ -28,6 +28,9 @@ Pooling = Literal["mean", "cls", "lasttoken"]
 MODULES, PROMPTS, POOLING = "modules.json", "config_sentence_transformers.json", "1_Pooling"
 ACTIVATIONS = ("Identity", "Tanh", "GELU", "ReLU", "SiLU")  # of dense layers, by their names in torch.nn
 _ORDER = ("Transformer", "Pooling", "Dense", "Normalize")  # of modules; there may be several dense layers
+_POOLINGS: dict[tuple[str, ...], Pooling] = {
+    (): "mean", ("mean",): "mean", ("cls",): "cls", ("lasttoken",): "lasttoken",
+}  # fmt: skip
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in the order in which sentence-transformers looks for them
 _UNKNOWN_LENGTH = 1_000_000  # tokenizers without a limit state at least this length
 _OTHER = "Use a model of a Transformer, a Pooling by mean, cls or lasttoken, and optionally Dense and Normalize."
@@ -78,14 +81,7 @@ def read_folder(folder: Path) -> PublishedModel:
         raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
     card_prefixes = ("", "") if any(prompts) else stated_prefixes(folder)
     query, document = card_prefixes if any(card_prefixes) else prompts
-    config = ModelConfig(
-        backbone,
-        statistics=NO_STATISTICS,
-        document_weight=0.0,
-        max_tokens=backbone.n_positions,
-        query_prefix=query,
-        document_prefix=document,
-    )
+    config = published_config(backbone, max_tokens=backbone.n_positions, query_prefix=query, document_prefix=document)
     return PublishedModel(transformer, pooling, dense, config, pooling_file.is_file(), card_prefixes)
 
 
@@ -140,13 +136,8 @@ def _pooling(fields: dict[str, Any]) -> Pooling:
             if name.startswith(start) and fields[name]
         ]
         modes = [mode.removesuffix("_token") for mode in modes]
-    match modes:
-        case [] | ["mean"]:
-            return "mean"
-        case ["cls"]:
-            return "cls"
-        case ["lasttoken"]:
-            return "lasttoken"
+    if tuple(modes) in _POOLINGS:
+        return _POOLINGS[tuple(modes)]
     raise ModelError(f"Pooling by {' and '.join(modes):.200} is not supported.", _OTHER)
 
 

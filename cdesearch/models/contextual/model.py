@@ -40,7 +40,6 @@ class ContextualModel(nn.Module):
         return states
 
     def packed_first_stage(self, packing: Packing) -> Tensor:
-        """(B, d) first-stage vectors of packed texts."""
         backbone = self.own_first_stage or self.second_stage.backbone
         states = backbone.packed_states(packing).float()
         return packed_mean(states, torch.ones_like(states[0, :, 0]), packing)
@@ -93,7 +92,6 @@ class ContextualModel(nn.Module):
         return pool_chunks(states, (belongs * weights)[None])[0]
 
     def weights_hash(self) -> str:
-        """A hash of the names and fp32 values of all weights."""
         digest = hashlib.blake2b(digest_size=16)
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(name.encode())

@@ -10,7 +10,7 @@ from typing import Any
 
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import MAX_LAYERS, REMEDY, number, read_fields, refuse_unsupported, whole_number
-from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.config import BackboneConfig, ModelConfig, published_config
 from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, Network, hash_files
 
 MODEL_TYPE = "bidirectional_pplx_qwen3"
@@ -63,8 +63,7 @@ def read_folder(folder: Path) -> PplxModel:
         n_positions=shapes["max_position_embeddings"],
         norm_eps=shapes["rms_norm_eps"],
     )
-    max_tokens = min(MAX_TOKENS, backbone.n_positions)
-    config = ModelConfig(backbone, statistics=NO_STATISTICS, document_weight=0.0, max_tokens=max_tokens)
+    config = published_config(backbone, max_tokens=min(MAX_TOKENS, backbone.n_positions))
     return PplxModel(shapes, config, joins_chunks(fields))
 
 

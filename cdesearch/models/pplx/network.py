@@ -37,7 +37,6 @@ class PplxNetwork(nn.Module):
         pass  # the model reads no context
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
-        """(B, T, d) states of all tokens."""
         if not input_ids.shape[1]:
             return self.transformer.embed_tokens(input_ids)  # type: ignore[no-any-return] # (B, 0, d)
         seen = attention_mask.bool()

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
@@ -19,37 +18,16 @@ from cdesearch.models.backbones.joint import ContextPrefix, JointLayer, Step, ma
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
 from cdesearch.models.checkpoint_files import read_fields
-from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.config import BackboneConfig, ModelConfig, published_config
 from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
 from cdesearch.models.released.config import Backbone, ReleasedConfig, Variant, variant_of
 
 N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
-_PROMPT = "second_stage_model.prompt_projection"
 _HEAD = 64  # dimensions of a head
 QUERY_PREFIX, DOCUMENT_PREFIX = "search_query: ", "search_document: "
 _REMEDY = "Download jxm/cde-small-v1 or jxm/cde-small-v2 completely and name its folder."
 _DROPOUT = "transductive_sequence_dropout_prob"
-
-
-def prompt_shapes(dimension: int) -> dict[str, torch.Size]:
-    """The shapes of the projection that computes the soft prompts, by published name."""
-    return {
-        f"{_PROMPT}.0.weight": torch.Size((dimension, dimension)),
-        f"{_PROMPT}.0.bias": torch.Size((dimension,)),
-        f"{_PROMPT}.2.weight": torch.Size((N_SOFT_PROMPTS * dimension, dimension)),
-        f"{_PROMPT}.2.bias": torch.Size((N_SOFT_PROMPTS * dimension,)),
-    }
-
-
-def soft_prompts(state: Mapping[str, Tensor]) -> Tensor:
-    """The 8 soft prompts (8, d), fp32. They are constant, because the projection's input is always a vector of ones."""
-    inner, inner_bias, outer, outer_bias = (
-        state[f"{_PROMPT}.{part}"].float() for part in ("0.weight", "0.bias", "2.weight", "2.bias")
-    )
-    ones = torch.ones(inner.shape[1], device=inner.device)
-    hidden = functional.relu(functional.linear(ones, inner, inner_bias))
-    return functional.linear(hidden, outer, outer_bias).reshape(N_SOFT_PROMPTS, -1)
 
 
 def stored_shape(state: Mapping[str, Tensor], variant: Variant) -> Backbone:
@@ -139,20 +117,26 @@ class ReleasedModel(nn.Module):
 
 
 class _SecondStage(nn.Module):
-    soft_prompts: Tensor
-
     def __init__(self, config: ReleasedConfig) -> None:
         super().__init__()
         d = config.second_stage.dimension
         self.config = config
         self.backbone = _backbone(config.second_stage)
-        self.register_buffer("soft_prompts", torch.zeros(N_SOFT_PROMPTS, d), persistent=False)
+        self.prompt_projection = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, N_SOFT_PROMPTS * d))
         self.output_projection = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))
         self.sequence_dropout_null_embedding = nn.Parameter(torch.zeros(d)) if config.has_null else None
 
+    @property
+    def soft_prompts(self) -> Tensor:
+        """The 8 soft prompts (8, d). They are constant, because their projection's input is always a vector of ones."""
+        width = cast("nn.Linear", self.prompt_projection[0]).in_features
+        ones = next(self.prompt_projection.parameters()).new_ones(width)
+        return self.prompt_projection(ones).reshape(N_SOFT_PROMPTS, -1)  # type: ignore[no-any-return] # a module returns Any
+
     def context_prefix(self, context: Tensor) -> ContextPrefix:
         """The rows that precede every text: the first `corpus_size` of a context (J, d), then the soft prompts."""
-        rows = torch.cat([context[: self.config.corpus_size].to(self.soft_prompts), self.soft_prompts])
+        prompts = self.soft_prompts
+        rows = torch.cat([context[: self.config.corpus_size].to(prompts), prompts])
         return make_prefix(self.enter(rows), cast("JointLayer", self.backbone.layers[0]))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
@@ -210,10 +194,8 @@ def load_released(
     with on_meta_device():
         model = ReleasedModel(read)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    prompts = prompt_shapes(read.second_stage.dimension)
-    check_state(state, {**shapes, **prompts})
+    check_state(state, shapes)
     model.load_state_dict({name: state[name].to(torch.float32, copy=True) for name in shapes}, assign=True)
-    model.second_stage_model.soft_prompts = soft_prompts(state)
     return model.eval()
 
 
@@ -233,22 +215,12 @@ def open_released(folder: Path) -> ReleasedModel:
 
 def as_model_config(config: ReleasedConfig) -> ModelConfig:
     """The configuration in the terms of this project, for the published vectors: no whitening, no document context."""
-    stage = config.second_stage
-    backbone = BackboneConfig(
-        vocabulary=stage.vocabulary,
-        dimension=stage.dimension,
-        n_layers=stage.n_layers,
-        n_heads=stage.n_heads,
-        inner=stage.inner,
-        n_positions=config.max_tokens,
-        norm_eps=stage.norm_eps,
-    )
-    return ModelConfig(
-        backbone,
-        statistics=NO_STATISTICS,
+    one = config.second_stage
+    sizes = one.vocabulary, one.dimension, one.n_layers, one.n_heads, one.inner, config.max_tokens
+    return published_config(
+        BackboneConfig(*sizes, norm_eps=one.norm_eps),
         context_attention="joint",
         context_size=config.corpus_size,
-        document_weight=0.0,
         max_tokens=config.max_tokens,
         query_prefix=QUERY_PREFIX,
         document_prefix=DOCUMENT_PREFIX,

@@ -32,3 +32,10 @@ def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
         tokens = zip(*(encoder.encode_queries(TEXTS, context)[1] for encoder in (onnx, torch)), strict=True)
         for one, other in tokens:
             np.testing.assert_allclose(one.projections, other.projections, atol=1e-4)
+
+
+def test_a_joint_model_runs_on_torch(joint_checkpoint):
+    encoder = load_encoder(joint_checkpoint)
+    vectors = encoder.encode(TEXTS, "document", context_of(encoder))
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert np.abs(vectors - encoder.encode(TEXTS, "document", None)).max() > 1e-3
