@@ -40,7 +40,6 @@ class Answer:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the passages answer the question."""
         return bool(self.text)
 
     def location(self, number: int) -> str:

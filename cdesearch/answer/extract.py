@@ -94,7 +94,6 @@ class CorpusView:
     stored_as: VectorFormat  # of the vectors in the index, as which those of sentences are rounded
 
     def vector(self, question: str) -> Floats:
-        """The vector (d,) of the question."""
         vector: Floats = self.encoder.encode([question], "query", self.context)[0]
         return vector
 

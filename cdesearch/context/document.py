@@ -11,12 +11,8 @@ def add_document_context(own: Floats, weight: float) -> Floats:
     The document offset, which is added to each, has the direction of their mean and the length `weight`. The vector of
     a document with one chunk stays as it is.
     """
-    return to_unit(own + weight * _mean_direction(own))
-
-
-def _mean_direction(vectors: Floats) -> Floats:
-    """(d,) the mean vector scaled to length 1; zero if the vectors cancel out."""
-    mean = vectors.mean(axis=0, dtype=np.float64)
+    mean = own.mean(axis=0, dtype=np.float64)
     length = float(np.linalg.norm(mean))
-    direction: Floats = (mean / length if length > 1e-6 else np.zeros_like(mean)).astype(np.float32)
-    return direction
+    if length > 1e-6:  # otherwise the vectors cancel out
+        own = own + weight * (mean / length).astype(np.float32)
+    return to_unit(own)

@@ -22,7 +22,6 @@ class Whitening:
 
     @property
     def dimension(self) -> int:
-        """The number of dimensions of whitened vectors."""
         return int(self.projection.shape[1])
 
     def apply(self, vectors: Floats) -> Floats:

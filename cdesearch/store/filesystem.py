@@ -146,6 +146,12 @@ def user_name(number: int) -> str:
         return f"user {number}"
 
 
+def is_link(found: os.stat_result) -> bool:
+    """Whether what `lstat` found is a symbolic link, or a junction of Windows. `Path.is_junction` needs Python 3.12."""
+    junction = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
+    return stat.S_ISLNK(found.st_mode) or (junction is not None and getattr(found, "st_reparse_tag", 0) == junction)
+
+
 def is_mount(folder: Path) -> bool:
     """Whether a file system is mounted at this folder, or at the folder that a link leads to."""
     return os.path.ismount(os.path.realpath(folder))

@@ -31,7 +31,7 @@ from cdesearch.store.layout import (
 )
 
 _MARK = re.compile(r"cdesearch index\nformat (\d{1,9})\n")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_UNUSABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # control characters, and bytes that are not UTF-8
 
 
 def finished_generations(folder: Path) -> list[Path]:
@@ -67,19 +67,11 @@ def repair_remedy(folder: Path) -> str:
 def check_path(folder: Path) -> None:
     """Raise InputError if LanceDB cannot open tables in `folder`: a path must be UTF-8 without control characters."""
     name = str(folder)
-    if _CONTROL.search(name) or not _is_utf8(name):
+    if _UNUSABLE.search(name):
         raise InputError(
             f"No index can be stored in {ascii(name)[1:-1]}: the path has a control character or is not UTF-8.",
             "Name another folder with --index DIR.",
         )
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_marker(folder: Path) -> None:

@@ -23,7 +23,7 @@ from cdesearch.errors import (
     IndexUnreadableError,
     IndexUntrustedError,
 )
-from cdesearch.store.filesystem import refusal, refusal_of
+from cdesearch.store.filesystem import is_link, refusal, refusal_of
 from cdesearch.store.layout import MARKER, index_of, lost_settings_remedy, repair_command
 from cdesearch.store.place import absolute
 
@@ -70,23 +70,16 @@ def check_enterable(folder: Path) -> None:
 
 def check_not_linked(path: Path) -> None:
     """Raise IndexUntrustedError if `path`, an index folder or a part of one, is a symbolic link or a junction."""
-    if path.is_symlink() or _is_junction(path):
+    try:
+        found = path.lstat()
+    except OSError:
+        return
+    if is_link(found):
         remedy = "Name the real folder with --index DIR, or remove the link."
         index = path.parent if (path.parent / MARKER).is_file() else index_of(path / MARKER)
         if index != path:
             remedy = f"Remove the link, then run `{repair_command(index)}`."
         raise IndexUntrustedError(f"{path} is a symbolic link, which an index may not contain.", remedy)
-
-
-def _is_junction(path: Path) -> bool:
-    """Whether `path` is a junction, a second kind of link on Windows. `Path.is_junction` needs Python 3.12."""
-    if os.name != "nt":
-        return False
-    try:
-        tag = getattr(path.lstat(), "st_reparse_tag", 0)
-    except OSError:
-        return False
-    return bool(tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None))
 
 
 def check_tree(folder: Path) -> None:

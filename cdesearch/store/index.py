@@ -19,7 +19,7 @@ from cdesearch.store.layout import CURRENT, FOLDER, rebuild_command, rebuild_rem
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.storage import OpenTables, storage_at
+from cdesearch.store.storage import storage_at
 from cdesearch.store.trust import TrustRequest, check_confirmed, check_found, outside, real
 from cdesearch.store.vector_format import FIRST_STAGE, VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
@@ -53,9 +53,8 @@ class Index:
     def __init__(self, place: Place) -> None:
         self.place = absolute(place)  # LanceDB would treat a relative "a:b" as the address of a server
         self.storage = storage_at(self.place)
-        live = self.storage.open()
-        self.generation, self.checks = live.files, live.checks
-        self._tables = OpenTables(live)
+        self._live = self.storage.open()
+        self.generation, self.checks = self._live.files, self._live.checks
         self.manifest = Manifest.load(self.generation / MANIFEST, self.place)
         self.checks.require(MANIFEST)
 
@@ -174,23 +173,23 @@ class Index:
     @cached_property
     def chunks(self) -> Any:
         """The LanceDB table of chunks."""
-        return self._tables.table("chunks", chunk_schema(self.vectors))
+        return self._live.table("chunks", chunk_schema(self.vectors))
 
     @cached_property
     def async_chunks(self) -> Any:
         """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
-        return self._tables.async_table("chunks", chunk_schema(self.vectors))
+        return self._live.async_table("chunks", chunk_schema(self.vectors))
 
     @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
-        return self._tables.table("documents", document_schema())
+        return self._live.table("documents", document_schema())
 
     @cached_property
     def first_stage(self) -> Any:
         """The LanceDB table of first-stage vectors, if `vectors.keeps_first_stage`."""
         schema = self.vectors.first_stage_schema(len(self.context.whitening.shift))
-        return self._tables.table(FIRST_STAGE, schema)
+        return self._live.table(FIRST_STAGE, schema)
 
     def unfinished(self) -> IndexStateError:
         """The error for what needs vectors that a stage of an unfinished build does not have yet."""
@@ -209,11 +208,6 @@ class Index:
                 f" has changed: embed all texts again with {rebuild_command(self.place)}.",
             )
         self._check_probes(encoder)
-        if self.manifest.dimension != encoder.dimension:
-            raise IndexDamagedError(
-                f"The index {self.place} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
-                rebuild_remedy(self.place),
-            )
 
     def _check_probes(self, encoder: "Encoder") -> None:
         """Raise IndexMismatchError if a server returns other vectors for the probes than when the index was built."""

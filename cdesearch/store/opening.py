@@ -10,6 +10,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from cdesearch.store.filesystem import is_link
+
 NOT_REGULAR = "not a regular file"
 BEHIND_LINK = "a link, or a file behind one"
 
@@ -107,15 +109,9 @@ def _open_then_check(file: Path, top: Path) -> int:
     descriptor = os.open(file, _FLAGS)
     parts = file.relative_to(top).parts
     try:
-        if any(_is_link(top.joinpath(*parts[:depth]).lstat()) for depth in range(1, len(parts) + 1)):
+        if any(is_link(top.joinpath(*parts[:depth]).lstat()) for depth in range(1, len(parts) + 1)):
             raise OSError(0, BEHIND_LINK)
     except OSError:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _is_link(found: os.stat_result) -> bool:
-    """Whether a path is a symbolic link, or a junction of Windows."""
-    junction = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
-    return stat.S_ISLNK(found.st_mode) or (junction is not None and getattr(found, "st_reparse_tag", 0) == junction)

@@ -26,6 +26,7 @@ from cdesearch.store.guard import read_small
 from cdesearch.store.place import Place
 
 MAX_SOCKET_PATH = 103  # bytes; 107 on Linux
+HASH_LETTERS = 24  # of the name of an index
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def runtime_folder() -> Path:
     own = f"cdesearch-{os.getuid()}"
     candidates = (Path(configured) / "cdesearch", Path(os.environ.get("TMPDIR", "")) / own)
     for folder in candidates:
-        if folder.is_absolute() and folder.parent.is_dir() and _fits(folder):
+        length = len(os.fsencode(folder)) + len("/.sock") + HASH_LETTERS
+        if folder.is_absolute() and folder.parent.is_dir() and length <= MAX_SOCKET_PATH:
             return folder
     return Path("/tmp") / own
 
@@ -135,8 +137,4 @@ def remove_record(index: Place) -> None:
 
 def _beside(index: Place, suffix: str) -> Path:
     real = os.path.normcase(os.path.realpath(index)) if isinstance(index, Path) else str(index)
-    return runtime_folder() / f"{blake2b(os.fsencode(real), digest_size=12).hexdigest()}{suffix}"
-
-
-def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder)) + 1 + 24 + len(".sock") <= MAX_SOCKET_PATH
+    return runtime_folder() / f"{blake2b(os.fsencode(real), digest_size=HASH_LETTERS // 2).hexdigest()}{suffix}"

@@ -31,6 +31,33 @@ class Live:
     tables: Path | str  # what LanceDB connects to
     options: dict[str, str] | None = None  # with which it connects
 
+    def table(self, name: str, schema: Any) -> Any:
+        """The LanceDB table `name`, such as "chunks"; raises IndexDamagedError and BucketError."""
+
+        def opened() -> Any:
+            table = _lancedb().connect(self.tables, storage_options=self.options).open_table(name)
+            _check_columns(table.schema, schema)
+            return table
+
+        return self._opened(opened, name)
+
+    def async_table(self, name: str, schema: Any) -> Any:
+        """The LanceDB AsyncTable `name`, for queries through `run_async`; raises IndexDamagedError and BucketError."""
+        return self._opened(lambda: run_async(self._open_async(name, schema)), name)
+
+    async def _open_async(self, name: str, schema: Any) -> Any:
+        database = await _lancedb().connect_async(self.tables, storage_options=self.options)
+        table = await database.open_table(name)
+        _check_columns(await table.schema(), schema)
+        return table
+
+    def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
+        self.checks.require_tables()
+        try:
+            return self.checks.opened(open_table)
+        except (ValueError, RuntimeError, OSError) as error:
+            raise self.checks.table_error(f"Table {name}", error) from None
+
 
 class Storage(Protocol):
     """Gives readers the live generation of one index."""
@@ -105,40 +132,6 @@ def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
         coroutine.close()
         raise
     return loop.run(coroutine)
-
-
-class OpenTables:
-    """Opens the tables of one finished generation."""
-
-    def __init__(self, live: Live) -> None:
-        self._live = live
-
-    def table(self, name: str, schema: Any) -> Any:
-        """The LanceDB table `name`, such as "chunks"; raises IndexDamagedError and BucketError."""
-
-        def opened() -> Any:
-            table = _lancedb().connect(self._live.tables, storage_options=self._live.options).open_table(name)
-            _check_columns(table.schema, schema)
-            return table
-
-        return self._opened(opened, name)
-
-    def async_table(self, name: str, schema: Any) -> Any:
-        """The LanceDB AsyncTable `name`, for queries through `run_async`; raises IndexDamagedError and BucketError."""
-        return self._opened(lambda: run_async(self._open_async(name, schema)), name)
-
-    async def _open_async(self, name: str, schema: Any) -> Any:
-        database = await _lancedb().connect_async(self._live.tables, storage_options=self._live.options)
-        table = await database.open_table(name)
-        _check_columns(await table.schema(), schema)
-        return table
-
-    def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
-        self._live.checks.require_tables()
-        try:
-            return self._live.checks.opened(open_table)
-        except (ValueError, RuntimeError, OSError) as error:
-            raise self._live.checks.table_error(f"Table {name}", error) from None
 
 
 def _check_columns(found: Any, expected: Any) -> None:

@@ -56,3 +56,10 @@ def test_unit_vectors_keep_their_direction_and_lose_their_length(n, seed, scale)
     vectors = np.random.default_rng(seed).standard_normal((n, 5)) * scale
     for vector, unit in zip(vectors, to_unit(vectors), strict=True):
         np.testing.assert_allclose(unit, vector / math.hypot(*vector), rtol=1e-9)
+
+
+def test_zeros_stay_zeros_and_infinity_is_no_direction():
+    zeros, infinite = np.zeros(4, np.float32), np.array([np.inf, 1, 0, 0], np.float32)
+    unit = to_unit(np.stack([zeros, infinite]))
+    np.testing.assert_array_equal(unit[0], zeros)
+    assert np.isnan(unit[1, 0])

@@ -5,7 +5,6 @@ import os
 import posixpath
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from cdesearch.store.filesystem import (
     lock_of,
     put_in_place,
     relative_posix,
-    with_slashes,
 )
 
 
@@ -39,18 +37,6 @@ def test_the_parts_of_a_path_are_separated_by_slashes(file, root, paths, relativ
 
 
 @pytest.mark.parametrize(
-    ("path", "paths", "shown"),
-    [
-        (r"docs\**\*.md", ntpath, "docs/**/*.md"),
-        (r"\\host\share\a.md", ntpath, "//host/share/a.md"),
-        (r"docs\a.md", posixpath, r"docs\a.md"),
-    ],
-)
-def test_a_backslash_is_a_separator_only_on_windows(path, paths, shown):
-    assert with_slashes(path, paths) == shown
-
-
-@pytest.mark.parametrize(
     ("folder", "paths", "prefix"),
     [
         ("/docs", posixpath, "/docs/"),
@@ -64,13 +50,6 @@ def test_a_backslash_is_a_separator_only_on_windows(path, paths, shown):
 def test_the_paths_of_all_files_in_a_folder_begin_with_its_prefix(folder, paths, prefix):
     assert folder_prefix(folder, paths) == prefix
     assert paths.join(folder, "a.md") == prefix + "a.md"
-
-
-@pytest.mark.parametrize("paths", [posixpath, ntpath])
-def test_in_ascending_order_the_prefix_of_a_folder_is_followed_by_those_in_it(paths):
-    names = ["docs", "docs-old", "docs.old", "Docs2", "docs2", "docs" + paths.sep + "deep", "docsZ"]
-    ordered = sorted(folder_prefix(name, paths) for name in names)
-    assert [one for one, other in pairwise(ordered) if other.startswith(one)] == [folder_prefix("docs", paths)]
 
 
 def test_on_windows_a_file_is_replaced_as_soon_as_its_reader_closes_it(tmp_path, monkeypatch):
