@@ -55,7 +55,7 @@ class ChatStream:
     """The answer of a language model as a stream. Iterating sends the request and yields the pieces of the answer."""
 
     def __init__(self, endpoint: Endpoint, messages: Sequence[Message]) -> None:
-        self._endpoint = endpoint
+        self._endpoint, self._failure = endpoint, endpoint.failure
         self._request = {"model": endpoint.model, "messages": list(messages), "stream": True, "temperature": 0}
         self._pieces: SimpleQueue[str | CdesearchError | None] = SimpleQueue()  # None is the end
         self._reading: Future[None] | None = None
@@ -171,6 +171,3 @@ class ChatStream:
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             return self._failure(what, "Wait some seconds and ask again.")
         return self._failure(what, CHECK_LOG)
-
-    def _failure(self, what: str, remedy: str) -> CdesearchError:
-        return self._endpoint.failure(what, remedy)

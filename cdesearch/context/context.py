@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,22 +33,6 @@ class NetworkInputs:
     keys: Floats | None  # (L, J, d) of the context rows in each gated layer; None if every gate is zero
     values: Floats | None  # (L, J, d); None together with the keys
     token_weights: Floats  # (V,) weight of each token of the vocabulary in idf pooling
-
-
-class EncodingContext(Protocol):
-    """A context of any stage, to encode texts with."""
-
-    @property
-    def inputs(self) -> NetworkInputs:
-        """The inputs of the networks."""
-
-    @property
-    def whitening(self) -> Whitening:
-        """The whitening that the statistics head applies."""
-
-    @property
-    def attended(self) -> Floats | None:
-        """(m, n) vectors of sampled chunks, m <= J, to which the context head attends; None before a fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +95,9 @@ class ContextSample:
             raise IndexDamagedError(
                 f"The stored context {path} cannot be read ({error!s:.200}).", "Save the context again."
             ) from None
+
+
+EncodingContext = NullContext | ContextSample  # a context of any stage, to encode texts with
 
 
 @dataclass(frozen=True)

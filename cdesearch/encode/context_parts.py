@@ -24,10 +24,7 @@ def null_context(config: ModelConfig, runtime: Runtime) -> NullContext:
 
 
 def fitted_context(
-    sample: ContextSample,
-    content_hashes: Sequence[str],
-    vectors: Floats,
-    statistics: StatisticsConfig,
+    sample: ContextSample, content_hashes: Sequence[str], vectors: Floats, statistics: StatisticsConfig
 ) -> FittedContext:
     """The sample with the whitening that is fitted to `vectors` (n, d).
 

@@ -74,10 +74,7 @@ class Embedder:
         return context_of_texts(self.encoder, texts, size or self.encoder.context_size, seed)
 
     def encode(
-        self,
-        sentences: str | Sequence[str],
-        prompt_name: str = "document",
-        dataset_embeddings: Context | None = None,
+        self, sentences: str | Sequence[str], prompt_name: str = "document", dataset_embeddings: Context | None = None
     ) -> Floats:
         """(n, d) unit vectors of a list of texts, or (d,) of one text. `prompt_name` is "query" or "document".
 

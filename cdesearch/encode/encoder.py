@@ -7,13 +7,7 @@ from functools import cached_property
 import numpy as np
 from tokenizers import Tokenizer
 
-from cdesearch.context.context import (
-    ContextSample,
-    EncodingContext,
-    FittedContext,
-    NetworkInputs,
-    SampledChunks,
-)
+from cdesearch.context.context import ContextSample, EncodingContext, FittedContext, NetworkInputs, SampledChunks
 from cdesearch.context.head import ContextHead, Role
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
@@ -21,13 +15,13 @@ from cdesearch.encode.context_parts import fitted_context, layout_of, null_conte
 from cdesearch.encode.length_batches import (
     WINDOW_TOKENS,
     Integers,
+    ModelTokens,
     Output,
     join_chunks,
     run_batches,
     run_parallel,
     split_windows,
 )
-from cdesearch.encode.model_tokens import ModelTokens
 from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.token_signs import QueryTokens, query_tokens, signs_of
 from cdesearch.errors import ModelError
@@ -35,10 +29,6 @@ from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
 
 Advance = Callable[[int], None]
-
-
-def _ignore_progress(_: int) -> None:
-    pass
 
 
 class Encoder:
@@ -105,7 +95,7 @@ class Encoder:
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         return self._tokens.frequencies(texts)
 
-    def first_stage(self, texts: Sequence[str], advance: Advance = _ignore_progress) -> Floats:
+    def first_stage(self, texts: Sequence[str], advance: Advance = lambda _: None) -> Floats:
         """(n, d) first-stage vectors, not normalised; `advance` is called with the number of texts of each batch."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for indices, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
@@ -290,8 +280,11 @@ class Encoder:
         alone: bool = False,
     ) -> Iterator[tuple[Integers, Output]]:
         ids = self._tokens.ids([prefix + text for text in texts])
-        batches = self._tokens.batches(ids, prefix, self._runtime, prefix_rows, alone=alone)
-        return run_batches(batches, network, self._runtime.workers)
+        runtime = self._runtime
+        n_tokens = 0 if alone else runtime.tokens_per_batch
+        return run_batches(
+            self._tokens.batches(ids, prefix, n_tokens, runtime.pads, prefix_rows), network, runtime.workers
+        )
 
     def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
         """An array (n, d) for the vectors of texts in a context."""

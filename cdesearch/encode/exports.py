@@ -58,7 +58,9 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
         from cdesearch.encode.backends.onnx_export import write_biencoder
 
         write_biencoder(model.network, encoder.dimension, scratch / GRAPH)
-        cosine = _cosine(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
+        exported = encoder.on(OnnxRuntime(scratch, encoder.dimension))
+        exact, found = (one.encode(texts, "document", None) for one in (encoder, exported))
+        cosine = float(np.sum(exact * found, axis=1).mean())
         if cosine >= LEAST_COSINE:
             with (scratch / GRAPH).open("rb+") as graph:
                 os.fsync(graph.fileno())
@@ -91,8 +93,3 @@ def _remove_unfinished(parent: Path) -> None:
     for folder in parent.glob(f"{UNFINISHED}*"):
         if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _cosine(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> float:
-    exact, found = (one.encode(texts, "document", None) for one in (encoder, encoder.on(runtime)))
-    return float(np.sum(exact * found, axis=1).mean())

@@ -1,4 +1,4 @@
-"""Group token ids into batches of similar length, and the chunks of a document into windows.
+"""The tokens of texts as a model reads them, in batches of similar length, and the chunks of a document in windows.
 
 Long texts are split into spans, and the shortest texts come first. In a window every chunk reads the others (late
 chunking). Several batches can run at the same time.
@@ -7,13 +7,21 @@ chunking). Several batches can run at the same time.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
+from cdesearch.context.head import Role
+from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import Floats
+from cdesearch.errors import ModelError, is_panic
+from cdesearch.models.checkpoint_files import AGAIN
+from cdesearch.models.config import MIN_TEXT_TOKENS, ModelConfig
 
 Integers = NDArray[np.int64]
 Ids = Sequence[int]
@@ -151,3 +159,74 @@ def run_batches(
     outputs = run_parallel(lambda batch: network(batch.ids, batch.mask), batches, workers)
     for batch, output in zip(batches, outputs, strict=True):
         yield batch.indices, output
+
+
+@contextmanager
+def reporting_failure(cause: str) -> Iterator[None]:
+    """Replace any error of the tokenizers library, which raises bare Exception and panics, by a ModelError."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
+        raise ModelError(f"{cause} ({error!s:.200}).", AGAIN) from None
+
+
+class ModelTokens:
+    """The tokenizer of a model; raises ModelError if a prefix leaves no room for a text."""
+
+    def __init__(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
+        self.tokenizer = tokenizer
+        self._config = config
+        self._vocabulary = config.backbone.vocabulary
+        limit = min(config.max_tokens, config.span_tokens or config.max_tokens)
+        if max(map(self.count, (config.document_prefix, config.query_prefix))) + MIN_TEXT_TOKENS > limit:
+            raise ModelError(f"The model's prefixes leave no room for texts in {limit} tokens.", AGAIN)
+
+    def prefix(self, role: Role) -> str:
+        return self._config.query_prefix if role == "query" else self._config.document_prefix
+
+    def count(self, prefix: str) -> int:
+        """The number of tokens of a prefix, without special tokens."""
+        return len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
+
+    @cached_property
+    def special(self) -> tuple[int, int]:
+        """How many special tokens the tokenizer puts before and after a text."""
+        whole, bare = (self.tokenizer.encode("a", add_special_tokens=added).ids for added in (True, False))
+        opening = next((n for n in range(len(whole)) if whole[n : n + len(bare)] == bare), 0)
+        return opening, len(whole) - len(bare) - opening
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""
+        with reporting_failure("The model's tokenizer fails"):
+            found = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(list(texts))]
+        highest = max((max(ids, default=0) for ids in found), default=0)
+        if highest >= self._vocabulary:
+            raise ModelError(
+                f"The model's tokenizer belongs to another model: it makes token {highest}, and the model has only"
+                f" {self._vocabulary} tokens.",
+                AGAIN,
+            )
+        return found
+
+    def chunk_ids(self, chunks: Sequence[str]) -> list[Ids]:
+        """Token ids of chunks of documents, with the prefix, truncated as the model does."""
+        found = self.ids([self._config.document_prefix + chunk for chunk in chunks])
+        return [truncated(ids, self._config.max_tokens, self.special[1]) for ids in found]
+
+    def batches(
+        self, ids: Sequence[Ids], prefix: str, tokens_per_batch: int, pads: bool, prefix_rows: int
+    ) -> list[TextBatch]:
+        """Batches within these limits, see `BatchLimits`, of texts that begin with `prefix`."""
+        opening, closing = self.special
+        own = self._config.max_tokens, self._config.span_tokens
+        limits = BatchLimits(*own, tokens_per_batch, pads, prefix_rows, closing)
+        return make_batches(ids, opening + self.count(prefix), limits)
+
+    def frequencies(self, texts: Sequence[str]) -> TokenFrequencies:
+        """Document frequency of every token over `texts`."""
+        counts = np.zeros(self._vocabulary, np.int64)
+        for ids in self.ids(texts):
+            counts[np.unique(ids)] += 1
+        return TokenFrequencies(counts, len(texts))

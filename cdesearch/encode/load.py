@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import REFUSED, export_folder, find_export
-from cdesearch.encode.model_tokens import reporting_failure
+from cdesearch.encode.length_batches import reporting_failure
 from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.errors import IndexStateError, InputError, ModelError, extra_with_torch
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain

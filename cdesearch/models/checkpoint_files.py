@@ -5,7 +5,6 @@ Of the fields of a published config.json, known values are checked, and unsuppor
 """
 
 import json
-import os
 import stat
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -56,9 +55,7 @@ def weights_file(folder: Path, weights_hash: str) -> Path:
 def read_fields_text(file: Path) -> str:
     """The text of a JSON file of settings; raises OSError, UnicodeDecodeError or ModelError."""
     check_plain(file, MAX_CONFIG_BYTES)
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(file, flags), "rb") as stream:
-        return stream.read(MAX_CONFIG_BYTES).decode("utf-8")
+    return file.read_bytes().decode("utf-8")
 
 
 def read_fields(file: Path) -> dict[str, Any]:

@@ -15,12 +15,7 @@ from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 FORMAT = 2
 MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two special tokens and some text
 # Fields that config.json omits at their default, so that files without them keep their meaning and their fingerprint.
-OPTIONAL = (
-    "context_norm_eps",
-    "context_sink",
-    "window_tokens",
-    "context_head",
-)
+OPTIONAL = ("context_norm_eps", "context_sink", "window_tokens", "context_head")
 
 Width = Annotated[int, Meta(ge=1, le=65_536)]
 Layers = Annotated[int, Meta(ge=1, le=1_000)]
@@ -160,16 +155,12 @@ class ModelConfig:
                 raise ModelError(
                     f"{file} has fields that are not supported: {', '.join(unknown):.200}.", "Upgrade cdesearch."
                 )
-        config._check_sizes(file)
-        return config
-
-    def _check_sizes(self, file: Path) -> None:
-        """Raise ModelError if texts or windows have more tokens than the backbone has positions."""
-        positions = self.backbone.n_positions
-        if min(self.max_tokens, self.span_tokens or self.max_tokens) > positions:
+        positions = config.backbone.n_positions
+        if min(config.max_tokens, config.span_tokens or config.max_tokens) > positions:
             raise ModelError(f"{file} reads more tokens at once than its {positions} positions.", AGAIN)
-        if self.window_tokens > positions:
-            raise ModelError(f"{file} has windows of {self.window_tokens} tokens, and {positions} positions.", AGAIN)
+        if config.window_tokens > positions:
+            raise ModelError(f"{file} has windows of {config.window_tokens} tokens, and {positions} positions.", AGAIN)
+        return config
 
 
 def published_config(backbone: BackboneConfig, **settings: Any) -> ModelConfig:

@@ -80,6 +80,13 @@ class ModelFamily(Protocol):
         """Read the folder; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
 
 
+def lazily(name: str, *arguments: Any) -> Callable[[], Network]:
+    """What calls the function "module:name", whose module it imports then: torch takes seconds."""
+    from pkgutil import resolve_name
+
+    return lambda: resolve_name(name)(*arguments)
+
+
 def hash_files(files: Sequence[Path], stated: str = "") -> str:
     """The fingerprint of a published checkpoint: what is `stated`, and names and contents of the files that exist."""
     digest = hashlib.blake2b(stated.encode(), digest_size=16)

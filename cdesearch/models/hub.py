@@ -46,7 +46,8 @@ def checkpoint_folder(model: Path, *, fetch: bool = True) -> Path:
     if not fetch:
         return _from_cache(name)
     folder = cached_folder(name) or _fetch(name)
-    if _wants_v2_tokenizer(folder) and cached_file(V2_TOKENIZER, TOKENIZER) is None:
+    wants_v2 = "modernbert" in str(read_fields(folder / "config.json").get("embedder")).lower()
+    if wants_v2 and not (folder / TOKENIZER).is_file() and cached_file(V2_TOKENIZER, TOKENIZER) is None:
         from huggingface_hub import hf_hub_download
 
         with suppress(Exception):  # opening the folder reports what is missing
@@ -115,11 +116,6 @@ def cached_names() -> list[str]:
 def _is_complete(folder: Path) -> bool:
     has_config = any((folder / file).is_file() for file in ("config.json", "modules.json"))
     return has_config and (folder / "model.safetensors").is_file()
-
-
-def _wants_v2_tokenizer(folder: Path) -> bool:
-    embedder = str(read_fields(folder / "config.json").get("embedder") or "")
-    return "modernbert" in embedder.lower() and not (folder / TOKENIZER).is_file()
 
 
 def _fetch(name: str) -> Path:

@@ -77,13 +77,7 @@ def shown_lines(hit: Hit, words: Sequence[str], **options: Any) -> list[Line]:
 
 
 def source_lines(
-    hit: Hit,
-    words: Sequence[str],
-    *,
-    full: bool,
-    context: int = 0,
-    around: Surroundings = NOTHING,
-    blank: bool = False,
+    hit: Hit, words: Sequence[str], *, full: bool, context: int = 0, around: Surroundings = NOTHING, blank: bool = False
 ) -> list[Line]:
     """The lines of the passage of a hit with and without their markup, with `context` lines before and after it.
 

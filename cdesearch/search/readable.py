@@ -77,8 +77,9 @@ def lines_as_text(path: str, lines: Sequence[str]) -> list[str]:
     texts: list[str] = []
     for kind, group in groupby(zip(_kinds(lines), lines, strict=True), key=itemgetter(0)):
         own = [line for _, line in group]
-        if kind == "prose":
-            own = [without_markup(line) for line in _without_spans("\n".join(own)).split("\n")]
+        if kind == "prose":  # marks of code and links may begin in one line and end in the next
+            joined = _LINK_OVER_LINES.sub(r"\1", _CODE_OVER_LINES.sub(r"\2", "\n".join(own)))
+            own = [without_markup(line) for line in joined.split("\n")]
         texts += [""] * len(own) if kind == "fence" else own
     return texts
 
@@ -91,11 +92,6 @@ def _kinds(lines: Sequence[str]) -> Iterator[Literal["prose", "code", "fence"]]:
         is_fence = bool(_FENCE.fullmatch(line))
         yield "fence" if is_fence else "code" if is_code else "prose"
         is_code = is_code is not is_fence
-
-
-def _without_spans(text: str) -> str:
-    """Markdown without the marks of code and links that begin in one line and end in the next."""
-    return _LINK_OVER_LINES.sub(r"\1", _CODE_OVER_LINES.sub(r"\2", text))
 
 
 def headings_as_text(path: str, headings: Sequence[str]) -> list[str]:

@@ -83,14 +83,11 @@ class GenerationReader:
         """Whether the model is loaded."""
         return "encoder" in vars(self)
 
-    def search(self, query: SearchRequest) -> SearchResult:
-        """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
-        return self.answer_alike([query])[0]
-
     def answer_alike(self, queries: Sequence[SearchRequest]) -> list[SearchResult]:
-        """For each query what `search` returns; the queries differ only in the words of their texts.
+        """For each query the best chunks; the queries differ only in the words of their texts.
 
-        The executor runs their parts in parallel, and the chunks of all hits are read at once.
+        The executor runs their parts in parallel, and the chunks of all hits are read at once. Raises IndexStateError,
+        ModelError, and QueryError for an invalid glob.
         """
         found = self._by_mode([self.limited(query) for query in queries])
         name, stage = self.index.generation.name, self.index.manifest.stage

@@ -300,6 +300,6 @@ def _newest_index(index: Index) -> Index:
 def _warm(reader: GenerationReader) -> None:
     """Search once. Without the server that computes vectors, words can be searched, and later queries ask it again."""
     try:
-        reader.search(SearchRequest("a", 1, facets=True))
+        reader.answer_alike([SearchRequest("a", 1, facets=True)])
     except ModelServerError:
-        reader.search(SearchRequest("a", 1, "text", facets=True))
+        reader.answer_alike([SearchRequest("a", 1, "text", facets=True)])

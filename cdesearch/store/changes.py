@@ -28,7 +28,8 @@ def is_updatable(index: Index) -> bool:
         return False
     try:
         is_own = foreign_owner(index.place, as_caller=False) is None and os.access(index.place, os.W_OK)
-        return is_own and unconfirmed(index.place, index.trust_request).is_empty and not _has_copies(index)
+        has_copies = any(address_of_copies(source) is not None for source in index.sources)
+        return is_own and unconfirmed(index.place, index.trust_request).is_empty and not has_copies
     except (CdesearchError, OSError):
         return False
 
@@ -39,10 +40,6 @@ def may_be_behind(index: Index) -> bool:
         return index.manifest.is_complete and _differs(index)
     except (CdesearchError, OSError):
         return False
-
-
-def _has_copies(index: Index) -> bool:
-    return any(address_of_copies(source) is not None for source in index.sources)
 
 
 def _differs(index: Index) -> bool:

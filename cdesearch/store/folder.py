@@ -7,13 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import (
-    IndexDamagedError,
-    IndexMismatchError,
-    IndexNotFoundError,
-    IndexUntrustedError,
-    InputError,
-)
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexUntrustedError, InputError
 from cdesearch.store.filesystem import open_like, put_in_place
 from cdesearch.store.guard import check_enterable, check_not_linked, read_small, reading, unreadable
 from cdesearch.store.layout import (
@@ -52,8 +46,7 @@ def check_nothing_lost(folder: Path) -> None:
     """Raise IndexDamagedError if a built index has lost its CURRENT: a new build would replace the index."""
     if finished_generations(folder):
         raise IndexDamagedError(
-            f"{folder / CURRENT}, which names the live generation, is missing.",
-            repair_remedy(folder),
+            f"{folder / CURRENT}, which names the live generation, is missing.", repair_remedy(folder)
         )
 
 
@@ -82,7 +75,10 @@ def check_marker(folder: Path) -> None:
     if version == FORMAT:
         return
     if version is not None:
-        remedy = _renewal_remedy(folder) if version < FORMAT else "Use a newer cdesearch, or name another --index DIR."
+        beside = shlex.quote(str(folder.parent)) if folder.name == FOLDER else "PATH"
+        remedy = f"`cdesearch index {beside} --index {shlex.quote(str(folder))}` builds it again."
+        if version > FORMAT:
+            remedy = "Use a newer cdesearch, or name another --index DIR."
         raise IndexMismatchError(f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", remedy)
     if not os.path.lexists(folder):
         where = folder.parent if folder.name == FOLDER else folder
@@ -93,12 +89,6 @@ def check_marker(folder: Path) -> None:
     what = "is not the marker of an index" if is_marked else "is missing"
     remedy = repair_remedy(folder) if has_generations else removal_remedy(folder)
     raise IndexDamagedError(f"{folder / MARKER} {what}.", remedy)
-
-
-def _renewal_remedy(folder: Path) -> str:
-    """The remedy for an index of an older format, whose settings nothing here can read."""
-    beside = shlex.quote(str(folder.parent)) if folder.name == FOLDER else "PATH"
-    return f"`cdesearch index {beside} --index {shlex.quote(str(folder))}` builds it again."
 
 
 def removal_remedy(folder: Path) -> str:

@@ -134,10 +134,9 @@ def check_tables(generation: Path) -> None:
     with reading(tables):
         if not tables.is_dir():
             return  # opening the tables reports it
-        for table in tables.iterdir():
+        for table in sorted(tables.iterdir()):
             if table.name not in NAMES:
                 raise IndexUntrustedError(f"{table} is not a table of an index.", "Remove it.")
-        for table in sorted(tables.iterdir()):
             for file in table.rglob("*.manifest"):
                 _check(file)
 

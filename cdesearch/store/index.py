@@ -99,7 +99,7 @@ class Index:
 
     @cached_property
     def context(self) -> "Context":
-        """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context.
+        """The stored context; raises IndexDamagedError.
 
         Raises IndexStateError for the first stage of a build, which has no vectors and therefore no context.
         """
@@ -109,16 +109,9 @@ class Index:
             raise self.unfinished()
         self.checks.require(CONTEXT)
         try:
-            context = Context.load(self.generation / CONTEXT)
+            return Context.load(self.generation / CONTEXT)
         except IndexDamagedError as error:
             raise IndexDamagedError(error.cause, rebuild_remedy(self.place)) from None
-        if context.fingerprint != self.manifest.context_fingerprint:
-            raise IndexMismatchError(
-                f"The index was built with context {self.manifest.context_fingerprint[:12]}"
-                f" and stores context {context.fingerprint[:12]}.",
-                rebuild_remedy(self.place),
-            )
-        return context
 
     @property
     def trust_request(self) -> TrustRequest:

@@ -158,7 +158,11 @@ class Endpoint:
                     if len(part) == 1 or self.dimension is None:
                         await self._check_short_text(call, refused)
                     if len(part) == 1:
-                        raise self._refused_text(len(call.texts[part[0]]), part[0], refused) from None
+                        failure = self.server.failure(
+                            f"refuses a text of {len(call.texts[part[0]]):,} characters ({refused})",
+                            "Start the server so that it cuts long texts, or leave the file out (--exclude).",
+                        )
+                        raise TextRefusedError(failure.cause, failure.remedy, part[0]) from None
                     half = len(part) // 2
                     self._texts = min(self._texts, len(part) - half)
                     waiting += [part[half:], part[:half]]
@@ -173,13 +177,6 @@ class Endpoint:
                 f"computes no vector, not even of a short text ({refused})",
                 f"Check the log of the server, and whether {self.server.model:.80} (--model-name) computes embeddings.",
             ) from None
-
-    def _refused_text(self, length: int, position: int, refused: _RefusedError) -> TextRefusedError:
-        failure = self.server.failure(
-            f"refuses a text of {length:,} characters ({refused})",
-            "Start the server so that it cuts long texts, or leave the file out (--exclude).",
-        )
-        return TextRefusedError(failure.cause, failure.remedy, position)
 
     async def _repeated(self, call: _Call, texts: list[str]) -> Floats:
         """The vectors of one request, which is repeated while its failure may be temporary."""

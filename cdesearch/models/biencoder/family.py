@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cdesearch.models.biencoder.folder import PublishedModel, read_folder
-from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, Network, hash_files
+from cdesearch.models.biencoder.folder import read_folder
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, hash_files, lazily
 
 # Files besides config, weights and tokenizer that the vectors depend on.
 _SETTINGS = (
@@ -46,12 +46,6 @@ class BiencoderFamily(ModelFamily):
             model.config,
             inner / TOKENIZER,
             hash_files(files, "".join(model.card_prefixes)),
-            lambda: _load_network(folder, model),
+            lazily("cdesearch.models.biencoder.network:load_network", folder, model),
             remark=None if model.states_pooling else f"{folder} {_UNSTATED_POOLING}",
         )
-
-
-def _load_network(folder: Path, model: PublishedModel) -> Network:
-    from cdesearch.models.biencoder.network import load_network
-
-    return load_network(folder, model)

@@ -5,7 +5,7 @@ everything that is not known is refused by its name.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -72,7 +72,10 @@ def read_folder(folder: Path) -> PublishedModel:
         paths = {kind: folder / path for kind, path in modules}
         transformer = paths.get("Transformer", folder)
         pooling_file = paths.get("Pooling", folder / POOLING) / "config.json"
-        _check_pooling_file(pooling_file, [kind for kind, _ in modules])
+        if modules and "Pooling" not in paths:
+            raise ModelError(f"{MODULES} names no Pooling.", _OTHER)
+        if modules and not pooling_file.is_file():
+            raise ModelError(f"{MODULES} names a Pooling, but {pooling_file} is missing.", DOWNLOAD_AGAIN)
         pooling = _pooling(read_fields(pooling_file))
         dense = tuple(_dense(folder / path) for kind, path in modules if kind == "Dense")
         prompts = _prompts(read_fields(folder / PROMPTS), "Normalize" in paths)
@@ -109,14 +112,6 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
 def _kind(module: str) -> str:
     """The class name of a module of sentence-transformers, which has moved its classes; else the full name."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
-
-
-def _check_pooling_file(file: Path, kinds: Sequence[str]) -> None:
-    """Raise ModelError if modules of these kinds, as modules.json lists them, lack the settings of the pooling."""
-    if kinds and "Pooling" not in kinds:
-        raise ModelError(f"{MODULES} names no Pooling.", _OTHER)
-    if kinds and not file.is_file():
-        raise ModelError(f"{MODULES} names a Pooling, but {file} is missing.", DOWNLOAD_AGAIN)
 
 
 def _pooling(fields: dict[str, Any]) -> Pooling:

@@ -8,7 +8,7 @@ from typing import Any
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, Network
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, lazily
 
 
 class ContextualFamily(ModelFamily):
@@ -36,10 +36,5 @@ class ContextualFamily(ModelFamily):
         digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)
         digest.update(tokenizer.read_bytes())
         onnx = folder / "onnx" if (folder / "onnx" / "second_stage.onnx").exists() else None
-        return LoadedModel(config, tokenizer, digest.hexdigest(), lambda: _load_network(folder), onnx)
-
-
-def _load_network(folder: Path) -> Network:
-    from cdesearch.models.contextual.model import load_checkpoint
-
-    return load_checkpoint(folder)
+        load = lazily("cdesearch.models.contextual.model:load_checkpoint", folder)
+        return LoadedModel(config, tokenizer, digest.hexdigest(), load, onnx)

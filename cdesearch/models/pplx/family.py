@@ -11,7 +11,7 @@ from typing import Any
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import MAX_LAYERS, REMEDY, number, read_fields, refuse_unsupported, whole_number
 from cdesearch.models.config import BackboneConfig, ModelConfig, published_config
-from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, Network, hash_files
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, hash_files, lazily
 
 MODEL_TYPE = "bidirectional_pplx_qwen3"
 SEPARATOR = "<|endoftext|>"  # between the chunks of a document, in the tokenizers of Qwen3
@@ -120,12 +120,6 @@ class PplxFamily(ModelFamily):
             model.config,
             folder / TOKENIZER,
             hash_files(files),
-            lambda: _load_network(folder, model),
+            lazily("cdesearch.models.pplx.network:load_network", folder, model.shapes),
             separator=SEPARATOR if model.joins_chunks else None,
         )
-
-
-def _load_network(folder: Path, model: PplxModel) -> Network:
-    from cdesearch.models.pplx.network import load_network
-
-    return load_network(folder, model.shapes)

@@ -59,14 +59,15 @@ class Bucket:
         self.address = address
         self.newest = 0.0, ""  # when CURRENT was read last, and the generation that it named
         self._store = open_store(address)
+        import obstore  # which is installed, because a store was opened
+
+        self._library: Any = obstore
 
     def read(self, name: str, limit: int = MAX_SMALL_OBJECT) -> Versioned | None:
         """The content of a small object with its version; None if there is none of at most `limit` bytes."""
-        import obstore
-
         with self._guarded():
             try:
-                found = obstore.get(self._store, name)
+                found = self._library.get(self._store, name)
                 if found.meta["size"] > limit:
                     return None
                 tags = {key: found.meta.get(key) for key in ("e_tag", "version")}
@@ -80,12 +81,10 @@ class Bucket:
 
         Of an object of another `size`, nothing is downloaded, and the digest is that of an empty file.
         """
-        import obstore
-
         digest = sha256()
         with self._guarded(), file.open("xb") as written:
             try:
-                found = obstore.get(self._store, name)
+                found = self._library.get(self._store, name)
                 for part in found.stream() if found.meta["size"] == size else ():
                     digest.update(part)
                     written.write(part)
@@ -96,20 +95,17 @@ class Bucket:
 
     def upload(self, file: Path, name: str) -> None:
         """Write a file as an object; a large one in several parts, of which a reader sees nothing before the end."""
-        import obstore
-
         with self._guarded(writes=True):
-            obstore.put(self._store, name, file)
+            self._library.put(self._store, name, file)
 
     def swap(self, name: str, content: bytes, before: Versioned | None) -> bool:
         """Replace an object if it still is `before`, or create it if `before` is None. Returns whether it was done."""
-        import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         mode: Any = "create" if before is None else before.version
         with self._guarded(writes=True):
             try:
-                obstore.put(self._store, name, content, mode=mode)
+                self._library.put(self._store, name, content, mode=mode)
             except (AlreadyExistsError, PreconditionError):
                 # An attempt whose answer was lost may have replaced it.
                 found = self.read(name)
@@ -118,34 +114,28 @@ class Bucket:
 
     def copy(self, source: str, target: str) -> None:
         """Let the server copy an object."""
-        import obstore
-
         with self._guarded(writes=True):
-            repeated_if_cut(lambda: obstore.copy(self._store, source, target))
+            repeated_if_cut(lambda: self._library.copy(self._store, source, target))
 
     def list(self, prefix: str) -> dict[str, Stored]:
         """The objects whose names start with the folder `prefix`, by name."""
-        import obstore
-
         with self._guarded():
-            items = repeated_if_cut(lambda: [item for batch in obstore.list(self._store, prefix) for item in batch])
+            items = repeated_if_cut(
+                lambda: [item for batch in self._library.list(self._store, prefix) for item in batch]
+            )
             return {item["path"]: Stored(item["size"], item["last_modified"]) for item in items}
 
     def is_empty(self) -> bool:
         """Whether there is no object."""
-        import obstore
-
         with self._guarded():
-            return repeated_if_cut(lambda: not any(map(len, obstore.list(self._store, chunk_size=1))))
+            return repeated_if_cut(lambda: not any(map(len, self._library.list(self._store, chunk_size=1))))
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects; those that do not exist are ignored."""
-        import obstore
-
         found = list(names)
         with self._guarded(writes=True):
             for start in range(0, len(found), MOST_REMOVED):
-                obstore.delete(self._store, found[start : start + MOST_REMOVED])
+                self._library.delete(self._store, found[start : start + MOST_REMOVED])
 
     def _check_bucket(self, error: FileNotFoundError) -> None:
         """Raise BucketError if not only the object is missing, but the bucket."""

@@ -75,12 +75,6 @@ def check_marker(bucket: Bucket) -> None:
         raise InputError(f"{bucket.address} is not empty and is not an index of this format.", "Choose another prefix.")
 
 
-def newest_generation(bucket: Bucket) -> str | None:
-    """The live generation as it was at most FRESH_SECONDS ago; None if there is none. Raises what reading raises."""
-    read, name = bucket.newest
-    return name if name and time.monotonic() < read + FRESH_SECONDS else read_pointer(bucket)[0] or None
-
-
 def replace_pointer(bucket: Bucket, name: str, before: Versioned | None) -> bool:
     """Make `name` the live generation unless CURRENT is no longer `before`; returns whether it was done."""
     is_done = bucket.swap(CURRENT, f"{name}\n".encode(), before)

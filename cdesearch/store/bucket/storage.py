@@ -1,12 +1,14 @@
 """Gives readers the live generation of an index in a bucket, whose objects are compared with its checksums."""
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from cdesearch.errors import CdesearchError
+from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.connection import lance_options
 from cdesearch.store.bucket.objects import Bucket, bucket_at, repeated_if_cut
 from cdesearch.store.bucket.snapshot import (
@@ -14,9 +16,9 @@ from cdesearch.store.bucket.snapshot import (
     cache_of,
     download,
     fetch,
-    newest_generation,
     object_name,
     open_newest,
+    read_pointer,
 )
 from cdesearch.store.checksums import Checksums
 from cdesearch.store.damage import Checks, Damage, NeedsHash, damaged, smallest
@@ -107,4 +109,6 @@ class BucketStorage(Storage):
         return Live(generation, BucketChecks(self._bucket, generation), tables, lance_options(self._bucket.address))
 
     def newest_name(self) -> str | None:
-        return newest_generation(self._bucket)
+        read, name = self._bucket.newest
+        is_fresh = name and time.monotonic() < read + snapshot.FRESH_SECONDS
+        return name if is_fresh else read_pointer(self._bucket)[0] or None

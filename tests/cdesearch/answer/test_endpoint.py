@@ -1,4 +1,3 @@
-import socket
 import threading
 import time
 from dataclasses import replace
@@ -139,14 +138,6 @@ def test_the_time_that_the_reader_takes_is_no_silence():
 def test_a_model_that_does_not_stop_is_stopped():
     endless = ["word " * 200] * (MAX_CHARACTERS // 1000 + 1)
     assert "did not stop" in failure_of(lambda handler: handler.stream(*endless))
-
-
-def test_a_refused_connection_is_a_failure():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(LanguageModelError, match="cannot be reached"):
-        list(ChatStream(Endpoint.parse(f"http://127.0.0.1:{port}", "tiny"), ASKED))
 
 
 def test_plain_http_at_an_https_address_is_a_failure():

@@ -53,12 +53,7 @@ def whitening_of_the_formula(points, config):
     return config.shift * mean, projection
 
 
-configs = st.builds(
-    StatisticsConfig,
-    shift=st.floats(0, 1),
-    ridge=st.floats(0.01, 30),
-    power=st.floats(-0.5, 1),
-)
+configs = st.builds(StatisticsConfig, shift=st.floats(0, 1), ridge=st.floats(0.01, 30), power=st.floats(-0.5, 1))
 
 
 @given(configs, st.integers(2, 12), st.integers(2, 6), seeds)

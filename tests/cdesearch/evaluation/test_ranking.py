@@ -15,11 +15,7 @@ QUERIES = ("how long must the dough rise", "water at the new moon", "bring the d
 @pytest.mark.slow
 def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
     with Searcher(Index.open(manual)) as searcher, asking(Index.open(manual)) as opened:
-        rankings = {
-            "text": by_words,
-            "dense": by_vectors,
-            "hybrid": by_both,
-        }
+        rankings = {"text": by_words, "dense": by_vectors, "hybrid": by_both}
         for mode, text in product(rankings, QUERIES):
             hits = searcher.search(text, 3, mode).hits
             questions = [Question(text, frozenset({hit.chunk.id})) for hit in hits]

@@ -42,8 +42,7 @@ def test_the_vectors_are_the_published_ones_after_whitening_by_the_corpus(bert):
     context = embedder.sample_context(CORPUS)
     special = np.array(sorted(plain.tokenizer.get_added_tokens_decoder()))
     np.testing.assert_array_equal(
-        context.inputs.token_weights,
-        idf_weights(plain.count_tokens(CORPUS), special, ADDED_STATISTICS.idf_exponent),
+        context.inputs.token_weights, idf_weights(plain.count_tokens(CORPUS), special, ADDED_STATISTICS.idf_exponent)
     )
     bare = plain.make_sample([], [], np.zeros((0, 32), np.float32), plain.count_tokens(CORPUS), 0)
     np.testing.assert_array_equal(bare.inputs.token_weights, np.ones(160))

@@ -22,15 +22,7 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
     assert eps == config.backbone.norm_eps == 1e-12
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"context_norm_eps": 1e-5},
-        {"context_sink": True},
-        {"window_tokens": 128},
-        {},
-    ],
-)
+@pytest.mark.parametrize("changes", [{"context_norm_eps": 1e-5}, {"context_sink": True}, {"window_tokens": 128}, {}])
 def test_a_configuration_is_loaded_as_it_was_saved(tmp_path, changes):
     config = replace(TINY, **changes)
     config.save(tmp_path)

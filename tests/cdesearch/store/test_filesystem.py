@@ -11,12 +11,7 @@ import pytest
 from filelock import Timeout
 
 from cdesearch.store import filesystem
-from cdesearch.store.filesystem import (
-    folder_prefix,
-    lock_of,
-    put_in_place,
-    relative_posix,
-)
+from cdesearch.store.filesystem import folder_prefix, lock_of, put_in_place, relative_posix
 
 
 @pytest.mark.parametrize(

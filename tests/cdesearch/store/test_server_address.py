@@ -74,14 +74,7 @@ def test_a_record_is_read_as_it_was_written_until_it_is_removed(runtime, tmp_pat
     assert read_record(tmp_path) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[" * 100_000,
-        '{"pid": -1, "version": "1", "name": "x", "address": "x"}',
-    ],
-)
+@pytest.mark.parametrize("text", ["", "[" * 100_000, '{"pid": -1, "version": "1", "name": "x", "address": "x"}'])
 def test_a_record_that_is_no_record_is_that_of_no_server(runtime, tmp_path, text):
     make_runtime_folder()
     record_of(tmp_path).write_text(text)

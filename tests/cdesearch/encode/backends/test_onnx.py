@@ -7,14 +7,7 @@ from small_corpus import TEXTS, context_of
 from cdesearch.encode.load import load_encoder
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tiny_checkpoint",
-        "sink_checkpoint",
-        "closed_checkpoint",
-    ],
-)
+@pytest.mark.parametrize("name", ["tiny_checkpoint", "sink_checkpoint", "closed_checkpoint"])
 def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
     folder = request.getfixturevalue(name)
     plain = tmp_path / "plain"

@@ -126,13 +126,6 @@ def test_a_chunk_longer_than_the_model_reads_is_truncated_in_a_window_of_its_own
     np.testing.assert_array_equal(long, short)
 
 
-def test_statistics_of_a_corpus_are_added_to_both_checkpoints(plain, contextual):
-    for folder in (plain, contextual):
-        embedder = Embedder(folder)
-        context = embedder.sample_context([f"{text} {number}" for number in range(20) for text in TEXTS])
-        assert np.abs(embedder.encode("the cat") - embedder.encode("the cat", "document", context)).max() > 1e-3
-
-
 def test_the_two_checkpoints_are_told_apart_by_the_class_of_their_code(plain, contextual):
     described = [
         family_of(folder).describe(json.loads((folder / "config.json").read_text())) for folder in (plain, contextual)

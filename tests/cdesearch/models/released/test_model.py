@@ -113,14 +113,6 @@ def test_no_context_is_the_null_embedding_in_every_slot(variant):
     close(model.second_stage(*texts(), None), model.second_stage(*texts(), nulls))
 
 
-def test_without_sequence_dropout_there_is_no_null_embedding():
-    state = random_state("v1")
-    del state["second_stage_model.sequence_dropout_null_embedding"]
-    model = load_released(config_of("v1", transductive_sequence_dropout_prob=0.0), state, SHAPES["v1"])
-    with pytest.raises(ModelError, match="no null embedding"):
-        model.second_stage(*texts(), None)
-
-
 def test_with_a_smaller_context_the_text_of_v1_keeps_its_positions():
     rows, (ids, mask) = context(1), texts()
     of_twelve, of_one = (make("v1", transductive_corpus_size=size).second_stage(ids, mask, rows) for size in (12, 1))
