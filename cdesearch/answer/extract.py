@@ -93,10 +93,6 @@ class CorpusView:
     context: Context
     stored_as: VectorFormat  # of the vectors in the index, as which those of sentences are rounded
 
-    def vector(self, question: str) -> Floats:
-        vector: Floats = self.encoder.encode([question], "query", self.context)[0]
-        return vector
-
     def z(self, vectors: Floats, vector: Floats) -> Scores:
         """The z-scores of vectors' (n, d) cosines with a question, relative to those of the context chunks.
 
@@ -134,7 +130,7 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     candidates = candidates_of(passages)
     if not candidates:
         return []
-    vector = corpus.vector(question)
+    vector: Floats = corpus.encoder.encode([question], "query", corpus.context)[0]
     vectors = corpus.encoder.encode([one.text for one in candidates], "document", corpus.context)
     scores = corpus.z(vectors, vector)
     scores = scores + WORDS_WEIGHT * corpus.coverage(question, [one.text for one in candidates])

@@ -81,6 +81,8 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
 
 def _put_in_place(scratch: Path, folder: Path) -> None:
     """Make `scratch` the export in `folder`, unless another process has finished the same one meanwhile."""
+    if find_export(folder) is None:
+        shutil.rmtree(folder, ignore_errors=True)  # what is left of an export
     try:
         scratch.replace(folder)
     except OSError:

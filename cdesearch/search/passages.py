@@ -5,7 +5,7 @@ Hits of neighbouring chunks are joined, repeated text is dropped, and the last p
 
 import re
 import secrets
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -149,7 +149,7 @@ class _Selection:
 
     def _join_start(self, hit: Hit, ends: Sequence[int]) -> bool:
         """Add as much of the hit as fits, up to one of the positions `ends`. Returns False if nothing fits."""
-        n_fitting = bisect_right(ends, self._left, key=lambda end: self._cost_with(_cut(hit, end)))
+        n_fitting = bisect_left(ends, True, key=lambda end: self._joined(_cut(hit, end))[1] < 0)
         # Completing a word can reduce the number of tokens by one. The costs are therefore not strictly ascending, and
         # the position that the bisection found may not fit.
         while n_fitting and not self._join(_cut(hit, ends[n_fitting - 1])):
@@ -163,34 +163,27 @@ class _Selection:
 
     def _join(self, hit: Hit) -> bool:
         """Join the hit with the runs that it continues. Returns False, without a change, if the result does not fit."""
-        near, far = self._split_runs(hit)
-        run = _in_order(near, hit)
-        cost = tokens_of(self._passage(run), self._tokenizer)
-        left = self._left + sum(tokens for _, tokens in near) - cost
-        if left < 0:
-            return False
-        self._runs, self._left = [*far, (run, cost)], left
-        return True
+        runs, left = self._joined(hit)
+        if left >= 0:
+            self._runs, self._left = runs, left
+        return left >= 0
 
-    def _cost_with(self, hit: Hit) -> int:
-        near, _ = self._split_runs(hit)
-        return tokens_of(self._passage(_in_order(near, hit)), self._tokenizer) - sum(tokens for _, tokens in near)
+    def _joined(self, hit: Hit) -> tuple[list[_Run], int]:
+        """The runs with a hit, which is joined with those that it continues, and the budget that would be left."""
+        near: list[_Run] = []
+        far: list[_Run] = []
+        for run in self._runs:
+            joins = _continues(run[0][-1], hit) or _continues(hit, run[0][0])
+            (near if joins else far).append(run)
+        hits = sorted([hit, *(one for run, _ in near for one in run)], key=lambda one: one.chunk.ordinal)
+        cost = tokens_of(self._passage(hits), self._tokenizer)
+        return [*far, (hits, cost)], self._left + sum(tokens for _, tokens in near) - cost
 
     def _passage(self, run: Sequence[Hit]) -> Passage:
         if self._best_row is None:
             return _passage(run, run[0].chunk, 0)
         best = min(run, key=lambda hit: (hit.rank, self._added.index(hit.chunk.id)))
         return _passage(run, best.chunk, self._best_row(best))
-
-    def _split_runs(self, hit: Hit) -> tuple[list[_Run], list[_Run]]:
-        """The runs that `hit` continues, and the other runs."""
-        near: list[_Run] = []
-        far: list[_Run] = []
-        for run in self._runs:
-            hits, _ = run
-            joins = _continues(hits[-1], hit) or _continues(hit, hits[0])
-            (near if joins else far).append(run)
-        return near, far
 
 
 def _continues(hit: Hit, next_hit: Hit) -> bool:
@@ -202,10 +195,6 @@ def _continues(hit: Hit, next_hit: Hit) -> bool:
         and (lines_between(chunk, following) or 0) in range(MAX_BLANK_LINES + 2)
         and not chunk.text.endswith(OMISSION)
     )
-
-
-def _in_order(runs: Sequence[_Run], hit: Hit) -> list[Hit]:
-    return sorted([*(one for run, _ in runs for one in run), hit], key=lambda one: one.chunk.ordinal)
 
 
 def _cut(hit: Hit, end: int) -> Hit:

@@ -146,18 +146,11 @@ def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
     """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out."""
     import pyarrow as pa
 
-    columns = [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("document_id", pa.string(), nullable=False),
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("words", pa.string(), nullable=False),  # of the text, for full text
-        pa.field("names", pa.string(), nullable=False),  # the words of its path and fields, for full text
-        pa.field("place", pa.string(), nullable=False),  # JSON
-        pa.field("content_hash", pa.string(), nullable=False),
-        pa.field("fields", pa.list_(pa.string()), nullable=False),  # such as "status=open"
-    ]
-    return pa.schema([*columns, *(vectors.fields() if vectors else [])])
+    # `words` are those of the text and `names` those of its path and fields, for full text; `place` is JSON.
+    texts = ("id", "document_id", "path", "text", "words", "names", "place", "content_hash")
+    columns = [pa.field(name, pa.string(), nullable=False) for name in texts]
+    labels = pa.field("fields", pa.list_(pa.string()), nullable=False)  # such as "status=open"
+    return pa.schema([*columns, labels, *(vectors.fields() if vectors else [])])
 
 
 def document_schema() -> "pa.Schema":

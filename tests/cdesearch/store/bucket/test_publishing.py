@@ -101,18 +101,6 @@ def test_of_two_writers_one_wins_and_the_other_says_so(store, run, docs, tiny_ch
     assert Index.open(store.place).manifest.n_documents == 14
 
 
-@pytest.mark.slow
-def test_of_two_first_writers_one_wins(store, run, docs, tiny_checkpoint, tmp_path, monkeypatch):
-    def run_elsewhere():
-        move_to_computer("second", tmp_path, monkeypatch)
-        run()
-        move_to_computer("first", tmp_path, monkeypatch)
-
-    with pytest.raises(IndexBusyError):
-        build([docs], Options(index=store.place, model=tiny_checkpoint), AtUpload(run_elsewhere))
-    assert generations(store) == {live(store)}
-
-
 def test_a_bucket_that_vanishes_during_the_upload_loses_nothing(store, run, docs):
     def vanish(method, path):
         if method == "PUT" and path.endswith("files.jsonl"):

@@ -11,7 +11,6 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.objects import bucket_at
-from cdesearch.store.bucket.snapshot import cache_of
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -50,17 +49,6 @@ def test_a_query_needs_no_right_to_write_and_downloads_the_context_once(
     del store.requests[:]
     assert hits(Index.open(store.place), tiny_encoder) == first
     assert not any("context" in request or request.endswith(".json") for request in store.requests)
-
-
-@pytest.mark.slow
-def test_a_damaged_file_of_the_cache_is_downloaded_again(store, run, tiny_encoder):
-    run()
-    first = hits(Index.open(store.place), tiny_encoder)
-    for name in ("manifest.json", "context.safetensors", "checksums.json"):
-        for file in (cache_of(store.place) / "generations").rglob(name):
-            file.unlink()
-            file.write_bytes(b"damaged")
-    assert hits(Index.open(store.place), tiny_encoder) == first
 
 
 @pytest.mark.slow
