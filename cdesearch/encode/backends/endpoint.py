@@ -122,10 +122,12 @@ class Endpoint:
             running += [asyncio.run_coroutine_threadsafe(one, event_loop()) for one in calls]
             for future in as_completed(running):
                 try:
-                    yield from future.result()
+                    parts = future.result()
                 except CdesearchError as failure:
                     error = error or failure
                     call.is_stopped = True
+                else:
+                    yield from parts
         finally:
             for future in running:  # after Ctrl-C, nobody will use the answers
                 future.cancel()
