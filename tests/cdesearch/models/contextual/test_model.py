@@ -5,7 +5,7 @@ import torch
 from conftest import TINY, make_model
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import ContextAttention, attend
+from cdesearch.models.backbones.attention import attend
 from cdesearch.models.backbones.bert import additive_mask, mean_pool
 from cdesearch.models.backbones.packed import pack_texts, packed_mean
 
@@ -149,14 +149,3 @@ def test_packed_texts_have_the_vectors_of_padded_ones(device, config):
     for one, other in zip(wanted, found, strict=True):
         if one is not None:
             torch.testing.assert_close(other, one, atol=10 * tolerance, rtol=1e-3 if device == "cpu" else 0.1)
-
-
-@torch.no_grad()
-def test_a_sink_that_a_text_attends_to_leaves_nothing_of_the_context():
-    attention = ContextAttention(D, 2, sink=True)
-    attention.set_weight(0.5)
-    queries, (keys, values) = torch.randn(3, 5, D).abs(), torch.randn(2, 7, D)
-    assert not attention.sink.any(), "the sink starts with the score zero"
-    read = attention(queries, keys, values)
-    attention.sink.fill_(100.0)
-    assert read.abs().max() > 1e-3 and attention(queries, keys, values).abs().max() < 1e-6
