@@ -15,39 +15,36 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.measurement import RESULTS, Measurement, measure
-from benchmarks.speed.synthetic import grow, search_queries, source_index
-from cdesearch.store.index import Index
+from cdesearch.progress import Silent
+from indexer.build import build
+from indexer.settings import Options
+from trainer.data.pairs.beir import read_queries
 
 ROUNDS = 30  # of processes
 
 
 def speed(
-    corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")],
-    chunks: Annotated[int, typer.Option(help="Chunks of the index.")] = 100_000,
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder, whose texts are indexed.")],
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Measure queries as whole processes, with and without a server, against their targets."""
-    with tempfile.TemporaryDirectory() as name:
-        suite = partial(cold_measurements, corpus, Path(name), chunks)
-        measure("speed", {"cold": suite}, {"corpus": corpus.name, "chunks": chunks}, out)
+    measure("speed", {"cold": partial(cold_measurements, corpus)}, {"corpus": corpus.name}, out)
 
 
-def cold_measurements(corpus: Path, work: Path, size: int) -> list[Measurement]:
+def cold_measurements(corpus: Path) -> list[Measurement]:
     """Measure the median seconds of query processes, with the files of the index in the page cache.
 
     Processes with and without a server alternate, so that changes in the load of the machine affect both.
     """
-    source = source_index(corpus, work / "cold")
-    index = grow(source, work / "cold-served", size)
-    query = search_queries(corpus)[0]
-    with served(index) as announced, tempfile.TemporaryDirectory() as nothing:
-        took = in_turns(
-            {
-                "served": lambda: _run("query", query, "--index", str(index.folder), runtime=announced),
-                "direct": lambda: _run("query", query, "--index", str(index.folder), runtime=Path(nothing)),
-            },
-        )
-    detail = {"chunks": size, "rounds": ROUNDS, "ratio": took["served"] / took["direct"]}
+    query = next(iter(read_queries(corpus).values()))
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as nothing:
+        index = Path(work) / "index"
+        chunks = build([corpus / "corpus.jsonl"], Options(index=index), Silent()).chunks
+        command = ("query", query, "--index", str(index))
+        with served(index) as announced:
+            runs = {"served": announced, "direct": Path(nothing)}
+            took = in_turns({name: partial(_run, *command, runtime=runtime) for name, runtime in runs.items()})
+    detail = {"chunks": chunks, "rounds": ROUNDS, "ratio": took["served"] / took["direct"]}
     return [
         Measurement("cold query through a server", took["served"], "s", at_most=0.25, detail=detail),
         Measurement("the same without a server", took["direct"], "s", at_most=1.5),
@@ -55,10 +52,10 @@ def cold_measurements(corpus: Path, work: Path, size: int) -> list[Measurement]:
 
 
 @contextmanager
-def served(index: Index) -> Iterator[Path]:
+def served(index: Path) -> Iterator[Path]:
     """Start a server in a separate process; yields the runtime folder in which it is announced."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "cdesearch", "serve", str(index.folder), "--port", "0"]
+        command = [sys.executable, "-m", "cdesearch", "serve", str(index), "--port", "0"]
         environment = os.environ | {"XDG_RUNTIME_DIR": folder}
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
             try:
