@@ -40,75 +40,32 @@ class Row:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class BeirReport:
-    """The results of a whole run."""
-
-    machine: Mapping[str, Any]
-    command: str
-    datasets: Mapping[str, Mapping[str, Any]]  # from a name to sizes and notes
-    rows: Sequence[Row]
-
-    def save(self, folder: Path) -> list[Path]:
-        """Write JSON and Markdown into a folder that exists, named by date and commit; returns the files."""
-        stem = f"beir-{self.machine['date']}-{self.machine['commit']}"
-        files = [folder / f"{stem}.json", folder / f"{stem}.md"]
-        files[0].write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
-        files[1].write_text(self.markdown(), encoding="utf-8")
-        return files
-
-    def markdown(self) -> str:
-        """The table, and facts about the data."""
-        names = list(self.datasets)
-        lines = [f"nDCG@10 x 100, {self.machine['date']}, commit {self.machine['commit']}.", ""]
-        lines += [_line(["", *names, "mean", "mean R@100"]), _line(["---"] * (len(names) + 3))]
-        for system in self._systems():
-            cells = [self._cell(system, name) for name in names]
-            lines.append(_line([system, *cells, self._mean(system, "nDCG@10"), self._mean(system, "R@100")]))
-        lines += ["", MARKS, *self._spreads(), ""]
-        for name, facts in self.datasets.items():
-            notes = "".join(f"; {note}" for note in facts["notes"])
-            lines.append(f"- {name}: {facts['documents']:,} documents, {facts['queries']:,} queries{notes}.")
-        return "\n".join([*lines, "", f"Command: `{self.command}`", ""])
-
-    def _spreads(self) -> list[str]:
-        sampled = [row for row in self.rows if row.samples > 1]
-        if not sampled:
-            return []
+def markdown(machine: Mapping[str, Any], command: str, datasets: Sequence[Dataset], rows: Sequence[Row]) -> str:
+    """The table of all systems, and facts about the data."""
+    names = [dataset.name for dataset in datasets]
+    by_system: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_system.setdefault(row.system, {})[row.dataset] = row
+    lines = [f"nDCG@10 x 100, {machine['date']}, commit {machine['commit']}.", ""]
+    lines += [_line(["", *names, "mean", "mean R@100"]), _line(["---"] * (len(names) + 3))]
+    for system, of in by_system.items():
+        means = (sum(row.measures[name] for row in of.values()) / len(names) for name in ("nDCG@10", "R@100"))
+        lines.append(_line([system, *(_cell(of[name]) for name in names), *(f"{mean:.1f}" for mean in means)]))
+    lines += ["", MARKS]
+    if sampled := [row for row in rows if row.samples > 1]:
         shown = ", ".join(f"{row.dataset} {row.spread:.2f}" for row in sampled)
-        return [
-            "",
-            f"{sampled[0].system}: mean of {sampled[0].samples} context samples; they differ by at most {shown}.",
-        ]
-
-    def _systems(self) -> list[str]:
-        return list(dict.fromkeys(row.system for row in self.rows))
-
-    def _row(self, system: str, dataset: str) -> Row | None:
-        return next((row for row in self.rows if (row.system, row.dataset) == (system, dataset)), None)
-
-    def _cell(self, system: str, dataset: str) -> str:
-        row = self._row(system, dataset)
-        if row is None:
-            return ""
-        marks = "".join(_mark(comparison) for comparison in row.against.values())
-        return f"{row.measures['nDCG@10']:.1f}{marks}"
-
-    def _mean(self, system: str, measure: str) -> str:
-        rows = [self._row(system, name) for name in self.datasets]
-        known = [row.measures[measure] for row in rows if row is not None]
-        return f"{sum(known) / len(known):.1f}" if len(known) == len(rows) else ""
+        about = f"{sampled[0].system}: mean of {sampled[0].samples} context samples"
+        lines += ["", f"{about}; they differ by at most {shown}."]
+    lines.append("")
+    for one in datasets:
+        notes = "".join(f"; {note}" for note in one.notes)
+        lines.append(f"- {one.name}: {len(one.ids):,} documents, {len(one.queries):,} queries{notes}.")
+    return "\n".join([*lines, "", f"Command: `{command}`", ""])
 
 
-def summary(measured: Mapping[str, Any]) -> dict[str, float]:
-    """The mean of each measure over the queries."""
-    return {name: round(float(measured[name].mean()), 3) for name in MEASURES}
-
-
-def _mark(comparison: Comparison) -> str:
-    if comparison.p >= 0.05:
-        return "="
-    return "+" if comparison.difference > 0 else "-"
+def _cell(row: Row) -> str:
+    marks = ("=" if one.p >= 0.05 else "+" if one.difference > 0 else "-" for one in row.against.values())
+    return f"{row.measures['nDCG@10']:.1f}{''.join(marks)}"
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -143,10 +100,14 @@ def beir(
     rows: list[Row] = []
     for dataset, other in zip(datasets, [*datasets[1:], datasets[0]], strict=True):
         rows += _rows(dataset, names, Setting(model, biencoder, work, other), seeds)
+    machine, command = describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}"
     facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
-    report = BeirReport(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
-    print(report.markdown())
-    for file in report.save(out):
+    record = {"machine": machine, "command": command, "datasets": facts, "rows": [asdict(row) for row in rows]}
+    written = {"json": json.dumps(record, indent=1) + "\n", "md": markdown(machine, command, datasets, rows)}
+    print(written["md"])
+    for suffix, text in written.items():
+        file = out / f"beir-{machine['date']}-{machine['commit']}.{suffix}"
+        file.write_text(text, encoding="utf-8")
         print(f"Written to {file}")
 
 
@@ -167,7 +128,8 @@ def _rows(dataset: Dataset, names: Sequence[str], setting: Setting, seeds: int) 
         others = [other for other in BASELINES if other in known and other != name]
         against = {other: compare(known[name], known[other]) for other in others}
         seconds = round(time.perf_counter() - started, 1)
-        row = Row(dataset.name, made[0].name, summary(measured), against, len(samples), round(spread, 3), seconds)
+        means = {measure: round(float(values.mean()), 3) for measure, values in measured.items()}
+        row = Row(dataset.name, made[0].name, means, against, len(samples), round(spread, 3), seconds)
         spread_text = f", spread {spread:.2f} over {len(samples)} samples" if len(samples) > 1 else ""
         console.print(f"  {row.system}: {row.measures['nDCG@10']:.2f}{spread_text} ({seconds:.0f} s)")
         yield row

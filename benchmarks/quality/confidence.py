@@ -9,7 +9,7 @@ from typing import Annotated, Literal, cast, get_args
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import mannwhitneyu
 
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.measurement import RESULTS, Measurement, make_results_folder, measure
@@ -164,29 +164,13 @@ def _figures(name: str, asked: Sequence[Asked]) -> Iterator[Measurement]:
 
 def area_under_roc(positive: Values, negative: Values) -> float:
     """The probability that a positive value is higher than a negative one; ties count half."""
-    ranks = rankdata(np.concatenate([positive, negative]))[: len(positive)].sum()
-    n = len(positive)
-    return float((ranks - n * (n + 1) / 2) / (n * len(negative)))
-
-
-def reliability(predicted: Values, true: NDArray[np.bool_], weights: Values) -> Values:
-    """(bins, 3) the mean prediction, the share that is true and the share of the weight, for bins that are not empty.
-
-    All arguments are (n,).
-    """
-    of = np.minimum((predicted * BINS).astype(int), BINS - 1)
-    rows = [
-        (
-            np.average(predicted[of == one], weights=weights[of == one]),
-            np.average(true[of == one], weights=weights[of == one]),
-            weights[of == one].sum() / weights.sum(),
-        )
-        for one in np.unique(of)
-    ]
-    return np.array(rows)
+    return float(mannwhitneyu(positive, negative).statistic / (len(positive) * len(negative)))
 
 
 def calibration_error(predicted: Values, true: NDArray[np.bool_], weights: Values) -> float:
-    """The expected calibration error: the mean difference of prediction and share, weighted by the bins."""
-    mean, share, weight = reliability(predicted, true, weights).T
-    return float((weight * np.abs(mean - share)).sum())
+    """The expected calibration error of predictions (n,): the mean difference of their mean and the share that is true.
+
+    Both are those of a bin, and each bin has the weight (n,) of what is in it.
+    """
+    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
+    return float(np.abs(np.bincount(bins, weights * (predicted - true))).sum() / weights.sum())
