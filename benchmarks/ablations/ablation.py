@@ -62,19 +62,6 @@ def read_plan(file: Path) -> Plan:
     return plan
 
 
-def planned_arms(file: Path, plan: Plan, data: Path, start: Path, folder: Path) -> list[tuple[str, Recipe]]:
-    """The name and the checked recipe of each arm, in the order of `arms_of`.
-
-    Raises InputError if a recipe is wrong, or names something that does not exist.
-    """
-    arms: list[tuple[str, Recipe]] = []
-    for name, values in arms_of(plan, data, start, folder):
-        recipe = check_recipe(values, file)
-        check_named(recipe)
-        arms.append((name, recipe))
-    return arms
-
-
 def arms_of(plan: Plan, data: Path, start: Path, folder: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
     """The name of each arm and the keys of its recipe: all arms with the first seed, then with the next one.
 
@@ -127,7 +114,10 @@ def ablation(
     planned = read_plan(plan)
     make_results_folder(out)
     machine = describe()
-    recipes = planned_arms(plan, planned, data, start, work / plan.stem)
+    arms_to_train = arms_of(planned, data, start, work / plan.stem)
+    recipes = [(name, check_recipe(values, plan)) for name, values in arms_to_train]
+    for _, recipe in recipes:
+        check_named(recipe)
     sets = [read_dataset(data / folder) for folder in planned.evaluate]
     file = out / f"{plan.stem}-{machine['date']}.json"
     arms = []
