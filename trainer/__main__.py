@@ -36,19 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with exit_when_stopped("Nothing was written."):
         from trainer.execution import say
         from trainer.recipe import load_recipe, parse_override
-        from trainer.run.folder import next_step, stopped
-        from trainer.run.loop import exit_code
+        from trainer.run.folder import next_step
+        from trainer.run.loop import ending_when_stopped
         from trainer.run.state import STATE
         from trainer.train import train
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
     resume = options.resume and (recipe.run.out / STATE).exists()
     if options.resume and not resume:
         say(f"{recipe.run.out} has no state yet: the run begins.")
-    try:
+    with ending_when_stopped(recipe.run.out):
         folder = train(recipe, PlainLines(), resume=resume)
-    except KeyboardInterrupt as error:
-        say(stopped(recipe.run.out))
-        return exit_code(error)
     say(f"The checkpoint is in {folder}. {next_step(folder)}")
     return 0
 

@@ -58,16 +58,10 @@ def _parsed(overrides: list[str] | None) -> dict[str, str]:
 def _run(run: Callable[..., Path], settings: Any, *, resume: bool) -> Path:
     """The checkpoint of a run; Ctrl-C and SIGTERM end the command after the state is saved."""
     from cdesearch.progress import shown_on_stderr
-    from trainer.execution import say
-    from trainer.run.folder import stopped
-    from trainer.run.loop import exit_code
+    from trainer.run.loop import ending_when_stopped
 
-    try:
-        with shown_on_stderr() as display:
-            return run(settings, display, resume=resume)
-    except KeyboardInterrupt as error:
-        say(stopped(settings.run.out))
-        raise typer.Exit(exit_code(error)) from None
+    with ending_when_stopped(settings.run.out), shown_on_stderr() as display:
+        return run(settings, display, resume=resume)
 
 
 def mine(

@@ -30,24 +30,9 @@ from trainer.loss.batch_loss import BatchLoss, document_share
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
-from trainer.run.folder import (
-    CHECKPOINT,
-    Log,
-    check_named,
-    claim_folder,
-    locked,
-    read_log,
-    refuse_earlier_run,
-    refuse_overwritten_models,
-)
+from trainer.run.folder import CHECKPOINT, Log, check_named, locked, read_log, refuse_overwritten, run_folder
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
-from trainer.run.state import (
-    Running,
-    check_state,
-    digest_of_start,
-    first_not_finite,
-    save_state,
-)
+from trainer.run.state import Running, digest_of_start, first_not_finite, save_state
 from trainer.starting import context_is_untrained, start_null_vector, starting_head, starting_model
 from trainer.step.gradcache import GradCache
 from trainer.step.optimizer import clip_by_group, linear, make_optimizer, parameter_groups
@@ -109,17 +94,12 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
     """
     with terminable(), joined() as device, ExitStack() as locks:
         display = display if is_first() else Silent()
-        refuse_overwritten_models(recipe)
-        check_named(recipe)
         out, work = recipe.run.out, recipe.run.work
-        if resume:
-            check_state(out)  # not only after the preparation, which can take hours
+        refuse_overwritten(out, {"model.start": recipe.model.start, "run.surrogate": recipe.run.surrogate})
+        check_named(recipe)
         with first_goes_ahead(device):
             if is_first():
-                claim_folder(out)
-                locks.enter_context(locked(out, "run.out"))
-                if not resume:
-                    refuse_earlier_run(out)
+                locks.enter_context(run_folder(out, resume=resume))
         run = TrainingRun(recipe, display, device)
         lock = locked(work, "run.work") if work is not None and is_first() else nullcontext()
         with first_goes_ahead(device), lock:

@@ -19,15 +19,9 @@ from trainer.pretraining.condenser import MaskedLearner
 from trainer.pretraining.diffusion import SequenceLearner, tokenizer_file
 from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
-from trainer.run.folder import claim_folder, locked, refuse_earlier_run
+from trainer.run.folder import refuse_overwritten, run_folder
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
-from trainer.run.state import (
-    Running,
-    check_state,
-    digest_of_start,
-    first_not_finite,
-    save_state,
-)
+from trainer.run.state import Running, digest_of_start, first_not_finite, save_state
 from trainer.step.optimizer import Groups, clip_by_group, linear, make_optimizer
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
@@ -52,26 +46,18 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
             f"Pretraining of the kind {kind} needs transformers, which is not installed.", extra_with_torch("hub")
         )
     out = recipe.run.out
-    for name, model in (("start", recipe.model.start), ("head", recipe.model.head)):
-        if model is not None and out.resolve() in (model.resolve(), *model.resolve().parents):
-            raise InputError(f"model.{name} is {model}, which the run would overwrite.", "Set another run.out.")
-    if resume:
-        check_state(out)
-    with terminable():
-        claim_folder(out)
-        with locked(out, "run.out"):
-            if not resume:
-                refuse_earlier_run(out)
-            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
-            documents = _documents(recipe, display)
-            torch.manual_seed(recipe.run.seed)
-            learner: Learner = (MaskedLearner if recipe.is_masked else SequenceLearner)(recipe, documents, device)
-            run = PretrainingRun(recipe, learner, documents.digest, display, resume=resume)
-            run.go(device)
-            display.note(f"Writing {out / 'checkpoint'}")
-            learner.save(out)
-            return out / "checkpoint"
+    refuse_overwritten(out, {"model.start": recipe.model.start, "model.head": recipe.model.head})
+    with terminable(), run_folder(out, resume=resume):
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
+        documents = _documents(recipe, display)
+        torch.manual_seed(recipe.run.seed)
+        learner: Learner = (MaskedLearner if recipe.is_masked else SequenceLearner)(recipe, documents, device)
+        run = PretrainingRun(recipe, learner, documents.digest, display, resume=resume)
+        run.go(device)
+        display.note(f"Writing {out / 'checkpoint'}")
+        learner.save(out)
+        return out / "checkpoint"
 
 
 def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:

@@ -15,7 +15,7 @@ from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.execution import is_first
 from trainer.recipe import Recipe
 from trainer.replacing import writing
-from trainer.run.state import STATE
+from trainer.run.state import STATE, check_state
 
 MARKER, CONTENT = "RUN", "cdesearch run\n"
 CHECKPOINT = "checkpoint"
@@ -39,20 +39,28 @@ def claim_folder(folder: Path) -> None:
         raise InputError(f"{folder} cannot be the folder of a run ({error.strerror}).", REMEDY) from None
 
 
-def refuse_earlier_run(out: Path) -> None:
-    """Raise InputError if the folder of a new run holds the state or a checkpoint of an earlier one."""
-    if any((out / name).exists() for name in (STATE, CHECKPOINT)):
-        raise InputError(
-            f"{out} holds an earlier run, which would be lost.",
-            "Add --resume to continue it, set another run.out, or remove the folder.",
-        )
+@contextmanager
+def run_folder(folder: Path, *, resume: bool) -> Iterator[None]:
+    """Make the folder of a run if it does not exist, and lock it.
+
+    Raises InputError if there is nothing to `resume`, and without it if the folder holds a state or a checkpoint.
+    """
+    if resume:
+        check_state(folder)
+    claim_folder(folder)
+    with locked(folder, "run.out"):
+        if not resume and any((folder / name).exists() for name in (STATE, CHECKPOINT)):
+            raise InputError(
+                f"{folder} holds an earlier run, which would be lost.",
+                "Add --resume to continue it, set another run.out, or remove the folder.",
+            )
+        yield
 
 
-def refuse_overwritten_models(recipe: Recipe) -> None:
-    """Raise InputError if the start or the surrogate is a folder that the run writes."""
-    written = [folder.resolve() for folder in (recipe.run.out, recipe.run.out / CHECKPOINT)]
-    for key, model in (("model.start", recipe.model.start), ("run.surrogate", recipe.run.surrogate)):
-        if model is not None and model.resolve() in written:
+def refuse_overwritten(out: Path, models: Mapping[str, Path | None]) -> None:
+    """Raise InputError if a model that a key of the recipe names is in the folder that the run writes."""
+    for key, model in models.items():
+        if model is not None and model.resolve().is_relative_to(out.resolve()):
             raise InputError(f"{key} is {model}, which the run would overwrite.", "Set another run.out.")
 
 

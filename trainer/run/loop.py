@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
@@ -14,8 +15,8 @@ from cdesearch.cli.exits import INTERRUPTED, TERMINATED
 from cdesearch.errors import InputError, TrainingError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
-from trainer.execution import highest
-from trainer.run.folder import Log
+from trainer.execution import highest, say
+from trainer.run.folder import Log, stopped
 from trainer.run.state import Running, load_state
 
 SAVE_SECONDS = 300.0  # between two states
@@ -25,9 +26,14 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM has arrived. As a KeyboardInterrupt, it ends a run in the same way as Ctrl-C."""
 
 
-def exit_code(error: KeyboardInterrupt) -> int:
-    """The exit code of a process that a signal stopped."""
-    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+@contextmanager
+def ending_when_stopped(out: Path) -> Iterator[None]:
+    """If a signal stops the run in the block, say whether its state is saved, and exit with the code of the signal."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        say(stopped(out))
+        raise SystemExit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
 
 
 class Work(NamedTuple):
