@@ -30,11 +30,11 @@ from torch.nn import functional
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
-from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
+from cdesearch.models.contextual.model import ContextualModel
 from trainer.export import check_out, export_as, writing_options
 from trainer.reporting import Parser, reported
 from trainer.run.folder import next_step
-from trainer.start import is_published, start_model
+from trainer.start import is_published, open_start
 
 PARALLEL = 0.9995  # the cosine of two tensors above which an arc is a line
 
@@ -53,7 +53,7 @@ def merge(shares: Mapping[Path, float], *, along_arc: bool = False) -> Contextua
             "Shares must be finite and not negative, and one must be above zero.",
             "Write FOLDER=SHARE, as in trained=0.7.",
         )
-    models = {folder: _opened(folder) for folder in shares}
+    models = {folder: open_start(folder) for folder in shares}
     first_folder, first = next(iter(models.items()))
     merged = {name: torch.zeros_like(tensor) for name, tensor in first.state_dict().items()}
     numbers = torch.zeros(len(astuple(first.config.statistics)), dtype=torch.float64)
@@ -94,11 +94,6 @@ def _tokenizer(folder: Path) -> dict[str, Any]:
     """The parts of a tokenizer that determine the tokens; padding and truncation are set again when it is loaded."""
     parts: dict[str, Any] = json.loads(load_tokenizer(folder / "tokenizer.json").to_str())
     return {name: part for name, part in parts.items() if name not in ("padding", "truncation")}
-
-
-def _opened(folder: Path) -> ContextualModel:
-    """A checkpoint, or a published biencoder as a start; raises ModelError."""
-    return start_model(folder) if is_published(folder) else load_checkpoint(folder)
 
 
 def slerp(one: Tensor, other: Tensor, share: float) -> Tensor:

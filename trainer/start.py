@@ -29,7 +29,7 @@ from cdesearch.models.checkpoint_files import (
     whole_number,
 )
 from cdesearch.models.config import BackboneConfig, ModelConfig
-from cdesearch.models.contextual.model import ContextualModel
+from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
 from trainer.export import check_out, export_as, writing_options
 from trainer.reporting import Parser, reported
@@ -100,6 +100,11 @@ def is_published(folder: Path) -> bool:
     if not fields:
         raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", "Name a checkpoint folder.")
     return "backbone" not in fields
+
+
+def open_start(folder: Path) -> ContextualModel:
+    """A checkpoint, or a published biencoder as a start; raises ModelError."""
+    return start_model(folder) if is_published(folder) else load_checkpoint(folder)
 
 
 def _read_bert(source: Path) -> tuple[nn.Module, BackboneConfig]:

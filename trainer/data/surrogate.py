@@ -34,6 +34,8 @@ WORD = re.compile(r"\w+")
 AT_ONCE = 1 << 21  # products that are in memory at the same time, each with some 50 bytes
 NO_NULL = np.empty(0)  # z-scores need no null distribution
 
+BatchScores = Callable[[Filter, slice], Floats]
+
 
 class WordScores:
     """The weight of each word in each of n texts: the idf of the whole domain times the saturated term frequency."""
@@ -146,39 +148,29 @@ class Surrogate:
     lexical: WordScores | None = None  # of all documents, then the hard negatives; None if not needed
     fingerprint: str = ""  # of the model
 
-    def view(self, rows: Integers, negatives: Integers, queries: Sequence[str]) -> "BatchView":
-        """The scores of one batch: the pairs at `rows`, whose documents are followed by the `negatives`."""
-        vectors = np.concatenate([self.documents[rows], self.negatives[negatives]])
-        lexical = None
-        if self.lexical is not None:
-            lexical = self.lexical.take(np.concatenate([rows, len(self.documents) + negatives]))
-        return BatchView(self.queries[rows], vectors, queries, lexical)
+    def view(self, rows: Integers, negatives: Integers, queries: Sequence[str]) -> BatchScores:
+        """A function for one batch: the `queries` of the pairs at `rows`, whose documents precede the `negatives`.
 
+        It returns the (R, D) scores of the queries in a slice: cosines, BM25, both fused, or zeros, by the filter.
+        """
+        vectors, asked = np.concatenate([self.documents[rows], self.negatives[negatives]]), self.queries[rows]
+        lexical = self.lexical
+        if lexical is not None:
+            lexical = lexical.take(np.concatenate([rows, len(self.documents) + negatives]))
 
-class BatchView:
-    """The surrogate's scores of one batch, by vectors and by BM25."""
+        def scores(kind: Filter, some: slice) -> Floats:
+            if kind == "none":
+                return np.zeros((len(queries[some]), len(vectors)), np.float32)
+            dense: Floats = asked[some] @ vectors.T
+            if kind == "dense":
+                return dense
+            assert lexical is not None
+            by_words = lexical.scores(queries[some])
+            if kind == "text":
+                return by_words
+            return ZScoreFusion().scores(Candidates(dense, by_words, NO_NULL)).astype(np.float32, copy=False)
 
-    def __init__(self, queries: Floats, documents: Floats, texts: Sequence[str], lexical: WordScores | None) -> None:
-        self._queries = queries  # (B, d)
-        self._documents = documents  # (D, d)
-        self._texts = texts  # B, of the queries
-        self._lexical = lexical  # of the D documents
-
-    def scores(self, kind: Filter, rows: slice) -> Floats:
-        """(R, D) scores of the queries in `rows`: cosines, BM25, both fused, or zeros, by `kind`."""
-        if kind == "none":
-            return np.zeros((len(self._texts[rows]), len(self._documents)), np.float32)
-        if kind == "text":
-            return self._bm25(rows)
-        dense: Floats = self._queries[rows] @ self._documents.T
-        if kind == "dense":
-            return dense
-        candidates = Candidates(dense, self._bm25(rows), NO_NULL)
-        return ZScoreFusion().scores(candidates).astype(np.float32, copy=False)
-
-    def _bm25(self, rows: slice) -> Floats:
-        assert self._lexical is not None
-        return self._lexical.scores(self._texts[rows])
+        return scores
 
 
 def open_surrogate(folder: Path, device: "torch.device") -> Encoder:

@@ -25,7 +25,6 @@ from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import Backbone, Block, additive_mask, mean_pool
 from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.config import BackboneConfig
-from cdesearch.models.contextual.model import load_checkpoint
 from trainer.data.store import Integers
 from trainer.execution import evaluation_mode
 from trainer.export import export
@@ -33,7 +32,7 @@ from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.pretraining.spans import Spans, SpanSampler, Vocabulary
 from trainer.pretraining.token_documents import TokenDocuments
 from trainer.replacing import replacing, writing
-from trainer.start import is_published, start_model
+from trainer.start import open_start
 from trainer.step.cached_pass import CachedPass, Made, Passing, Text, WithLoss
 
 HEAD_LAYERS = 2
@@ -143,13 +142,12 @@ class MaskedLearner:
         self.recipe = recipe
         self.device = device
         self.start = recipe.model.start
-        self._model = start_model(self.start) if is_published(self.start) else load_checkpoint(self.start)
+        self._model = open_start(self.start)
         config = self._model.config.backbone
         if recipe.learning.max_tokens > config.n_positions:
+            most = recipe.learning.max_tokens
             raise InputError(
-                f"learning.max_tokens is {recipe.learning.max_tokens}, and the model has {config.n_positions}"
-                " positions.",
-                "Lower it.",
+                f"learning.max_tokens is {most}, and the model has {config.n_positions} positions.", "Lower it."
             )
         head = CondenserHead(config)
         if recipe.model.head is not None:

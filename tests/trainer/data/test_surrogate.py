@@ -68,10 +68,10 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     used = [4, 0, 1, 8, 9, 5, 6]
     view = known.view(rows, chosen, texts)
     wanted = queries[rows] @ np.concatenate([documents[rows], negatives[chosen]]).T
-    np.testing.assert_allclose(view.scores("dense", slice(None)), wanted, rtol=1e-5)
+    np.testing.assert_allclose(view("dense", slice(None)), wanted, rtol=1e-5)
     by_words = [[bm25(text, domain[row], domain) for row in used] for text in texts]
-    np.testing.assert_allclose(view.scores("text", slice(None)), by_words, rtol=1e-5)
-    np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
+    np.testing.assert_allclose(view("text", slice(None)), by_words, rtol=1e-5)
+    np.testing.assert_array_equal(view("fused", slice(1, 3)), view("fused", slice(None))[1:])
 
 
 def test_exports_of_one_model_in_two_precisions_have_stored_vectors_of_their_own(tmp_path, tiny_tokenizer):

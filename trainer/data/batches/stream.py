@@ -277,10 +277,10 @@ class BatchStream:
         teacher = np.empty(excluded.shape, np.float32) if is_surrogate else None
         for first in range(0, len(queries), ROWS):
             some = slice(first, first + ROWS)
-            scores = view.scores(batches.filter, some)
+            scores = view(batches.filter, some)
             excluded[some] = false_negatives(scores, queries, documents, batches.eps, first)
             if teacher is not None:
-                fused = scores if batches.filter == "fused" else view.scores("fused", some)
+                fused = scores if batches.filter == "fused" else view("fused", some)
                 teacher[some] = fused * (0.1 / TEACHER_TEMPERATURE)
         if has_teacher and not is_surrogate:
             return excluded, teacher_of_pairs(pairs, TEACHER_TEMPERATURE)
