@@ -16,7 +16,7 @@ from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.batches.cluster import Clusters, cluster_documents, cluster_pairs, unclustered
-from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainData, Part, PartContext
+from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainData, Part
 from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.data.store import Arrays, Integers, Rows, digest_of, random_stream, stored, stored_in_blocks
@@ -131,7 +131,7 @@ def _split(domains: dict[str, Domain], recipe: Recipe) -> dict[str, tuple[Intege
     return rows
 
 
-def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, PartContext] | None:
+def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, ContextDocuments] | None:
     """The documents that can be context, if the recipe asks for a disjoint context and the model attends to it.
 
     Held-out batches use the documents of their domain's training part, because a domain often holds out no more than
@@ -139,11 +139,7 @@ def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, PartContex
     """
     if recipe.batches.context == "batch" or not recipe.model.attends:
         return None
-    contexts = {}
-    for name, part in parts.items():
-        vectors = part.data.surrogate.documents[part.rows]
-        contexts[name] = PartContext(ContextDocuments(part.texts("document"), vectors, part.clusters), part)
-    return contexts
+    return {name: ContextDocuments(part) for name, part in parts.items()}
 
 
 def _domain_data(

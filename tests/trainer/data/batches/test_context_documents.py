@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.data.batches.cluster import Clusters
-from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainData, Part, PartContext
+from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainData, Part
 from trainer.data.material import stored_tokens
 from trainer.data.pairs.domains import prepare
 from trainer.data.store import Rows
@@ -46,18 +46,16 @@ def stream_of(domain, clusters, size, n_negatives=0, **batches):
     queries, documents = random.standard_normal((2, n, 4)).astype(np.float32)
     vectors = random.standard_normal((n * n_negatives, 4)).astype(np.float32)
     recipe = check_recipe(values, "r.toml")
-    texts = domain.column("document")
     negatives, counts = domain.negatives(n_negatives)
     with TemporaryDirectory() as folder:
-        columns = (domain.column("query"), ""), (texts, "the "), (negatives, "the ")
+        columns = (domain.column("query"), ""), (domain.column("document"), "the "), (negatives, "the ")
         tokens = [
             stored_tokens(Path(folder) / str(number), column, make_tokenizer(), prefix, 128)
             for number, (column, prefix) in enumerate(columns)
         ]
     data = DomainData(domain, Rows.of(counts, counts).ends, *tokens, Surrogate(queries, documents, vectors))
     part = Part(data, np.arange(n), clusters)
-    context = PartContext(ContextDocuments(texts, documents, clusters), part)
-    return BatchStream(recipe, {"d": part}, {"d": context})
+    return BatchStream(recipe, {"d": part}, {"d": ContextDocuments(part)})
 
 
 def texts_of(tokens):
@@ -123,7 +121,10 @@ def test_context_comes_from_the_clusters_of_the_batch_then_from_the_nearest(make
     cluster = np.repeat(np.arange(4), 10)
     angles = np.array([0.0, 0.4, 1.0, 2.0])[cluster]
     documents = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
-    context = ContextDocuments(domain.column("document"), documents, Clusters(cluster, np.zeros((4, 4), np.float32)))
+    nothing = Rows.of(np.empty(0), np.empty(0))
+    surrogate = Surrogate(documents, documents, documents[:0])
+    data = DomainData(domain, nothing.ends, nothing, nothing, nothing, surrogate)
+    context = ContextDocuments(Part(data, np.arange(40), Clusters(cluster, np.zeros((4, 4), np.float32))))
     batch = [f"cat {n}" for n in (0, 1, 2)]
     seen = Counter()
     for seed in range(50):
