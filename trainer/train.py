@@ -164,14 +164,14 @@ class TrainingRun:
 
     def go(self) -> None:
         """Take all remaining steps."""
-        step, every = self.state.progress.step, self.recipe.run.watch_every
+        step, every = self.state.step, self.recipe.run.watch_every
         upcoming = self.material.stream.upcoming(step, self.n_steps, (rank(), world()))
         with closing(upcoming) as batches:
             work = Work(lambda: self._step(next(batches)), self._watch, self._save)
             try:
                 take_steps(work, self.state, self.n_steps, every, self.display, self.device)
             except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # of a whitening whose input is not finite
-                raise diverged(f"Step {self.state.progress.step} has numbers that are not finite.") from None
+                raise diverged(f"Step {self.state.step} has numbers that are not finite.") from None
 
     def finish(self) -> Path:
         """Export the model, and say what the held-out losses show."""
@@ -188,7 +188,7 @@ class TrainingRun:
 
     def _step(self, batch: Batch) -> None:
         started = time.monotonic()
-        step, learning = self.state.progress.step, self.recipe.learning
+        step, learning = self.state.step, self.recipe.learning
         factor = linear(step, self.n_steps, learning.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor
@@ -202,35 +202,33 @@ class TrainingRun:
         self.cache.average_gradients()
         norms = clip_by_group(self.groups)
         self.optimizer.step()
-        self.state.progress.step += 1
+        self.state.step += 1
         read = torch.stack([output.loss.detach(), output.accuracy, *norms.values()]).float()
         loss, accuracy, *values = mean(read).tolist()
         if not math.isfinite(loss):
             raise diverged(f"The loss is {loss} at step {step}.")
         seconds = time.monotonic() - started
-        self.state.progress.seconds += seconds
+        self.state.seconds += seconds
         speed = len(batch.queries) * world() / seconds
         figures = {"loss": loss, "accuracy": accuracy, "norm": math.hypot(*values)}
-        self._write_log(
-            step + 1, {**figures, "norms": dict(zip(norms, values, strict=True)), "pairs_per_second": speed}
-        )
+        self._write_log({**figures, "norms": dict(zip(norms, values, strict=True)), "pairs_per_second": speed})
         self.display.detail(f"step {step + 1}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
 
     def _watch(self) -> None:
         """Log the held-out losses."""
-        progress = self.state.progress
-        if not self.material.held_out or self._watched == progress.step:
+        step = self.state.step
+        if not self.material.held_out or self._watched == step:
             return
-        self._watched = progress.step
+        self._watched = step
         if not is_first():
             return
         loss = replace(self.loss, teacher_weight=0.0)
         losses = held_out_losses(self.cache, loss, self.weights, self.material.held_out)
         gates = [round(gate.tanh().abs().max().item(), 4) for gate in self.model.second_stage.gates]
-        self._write_log(progress.step, {"held_out": losses, "head": self.head.numbers(), "gates": gates})
+        self._write_log({"held_out": losses, "head": self.head.numbers(), "gates": gates})
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         opened = f", gates up to {max(gates):.3f}" if self.recipe.model.attends and gates else ""
-        self.display.note(f"step {progress.step}: held-out loss with context {figures}{opened}")
+        self.display.note(f"step {step}: held-out loss with context {figures}{opened}")
 
     def _save(self) -> None:
         if is_first():
@@ -248,9 +246,9 @@ class TrainingRun:
         broken = first_not_finite(self.state.modules)
         if broken is not None or not all(map(math.isfinite, self.head.numbers().values())):
             raise diverged(
-                f"After step {self.state.progress.step}, {broken or 'the whitening'} has numbers that are not finite;"
+                f"After step {self.state.step}, {broken or 'the whitening'} has numbers that are not finite;"
                 " the last state and checkpoint are kept."
             )
 
-    def _write_log(self, step: int, figures: Mapping[str, Any]) -> None:
-        self._log.write(step, self.state.progress.seconds, figures)
+    def _write_log(self, figures: Mapping[str, Any]) -> None:
+        self._log.write(self.state.step, self.state.seconds, figures)

@@ -26,16 +26,16 @@ SEQUENCE_SHARE = 0.2  # a
 DOCUMENT_SHARE = (0.2, 0.5)  # b at the first and at the last step
 
 
-def quantised(vectors: Tensor, kind: Literal["none", "int8", "binary"], scale: float = SCALE) -> Tensor:
+def quantised(vectors: Tensor, kind: Literal["none", "int8", "binary"]) -> Tensor:
     """Unit vectors (n, d) of the unit vectors (n, d), rounded in the forward pass alone.
 
-    `int8` is floor(127 tanh(scale x) + 1/2), and `binary` the sign of x, where zero counts as positive. The gradient is
-    that of 127 tanh(scale x), and of tanh(scale x) (straight-through estimator: Bengio et al., 2013). pplx-embed, where
+    `int8` is floor(127 tanh(SCALE x) + 1/2), and `binary` the sign of x, where zero counts as positive. The gradient is
+    that of 127 tanh(SCALE x), and of tanh(SCALE x) (straight-through estimator: Bengio et al., 2013). pplx-embed, where
     x is not of unit length, has no scale.
     """
     if kind == "none":
         return vectors
-    smooth = torch.tanh(scale * vectors.float())
+    smooth = torch.tanh(SCALE * vectors.float())
     if kind == "int8":
         smooth = 127 * smooth
         rounded = torch.floor(smooth + 0.5)

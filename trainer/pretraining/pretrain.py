@@ -95,21 +95,21 @@ class PretrainingRun:
         take_steps(work, self._state, recipe.learning.steps, recipe.run.watch_every, self._display, device)
 
     def _step(self) -> None:
-        started, progress = time.monotonic(), self._state.progress
-        for group in self._state.optimizer.param_groups:
-            group["lr"] = group["peak"] * self._rate_factor(group["name"], progress.step)
-        self._state.optimizer.zero_grad(set_to_none=True)
-        added = self._learner.add_gradient(progress.step)
+        started, state = time.monotonic(), self._state
+        for group in state.optimizer.param_groups:
+            group["lr"] = group["peak"] * self._rate_factor(group["name"], state.step)
+        state.optimizer.zero_grad(set_to_none=True)
+        added = self._learner.add_gradient(state.step)
         norms = clip_by_group(self._groups)
         figures = {name: float(figure) for name, figure in added.items()}
         if not math.isfinite(figures["loss"]):
-            raise diverged(f"The loss is {figures['loss']} at step {progress.step}.")
-        self._state.optimizer.step()
-        progress.step += 1
+            raise diverged(f"The loss is {figures['loss']} at step {state.step}.")
+        state.optimizer.step()
+        state.step += 1
         seconds = max(1e-9, time.monotonic() - started)
-        progress.seconds += seconds
+        state.seconds += seconds
         self._write_log({**figures, "norms": {name: float(norm) for name, norm in norms.items()}})
-        self._display.detail(f"step {progress.step}  {shown(figures)}  {1 / seconds:.2g} steps/s")
+        self._display.detail(f"step {state.step}  {shown(figures)}  {1 / seconds:.2g} steps/s")
 
     def _rate_factor(self, group: str, step: int) -> float:
         """With a new head the network learns nothing in the first steps, and then has its own warmup."""
@@ -121,15 +121,15 @@ class PretrainingRun:
     def _watch(self) -> None:
         if losses := self._learner.held_out():
             self._write_log({"held_out": dict(losses)})
-            self._display.note(f"step {self._state.progress.step}: held-out loss {shown(losses)}")
+            self._display.note(f"step {self._state.step}: held-out loss {shown(losses)}")
 
     def _save(self) -> None:
         if broken := first_not_finite(self._learner.modules):
-            raise diverged(f"After step {self._state.progress.step}, {broken} has numbers that are not finite.")
+            raise diverged(f"After step {self._state.step}, {broken} has numbers that are not finite.")
         save_state(self._state)
 
     def _write_log(self, figures: Mapping[str, object]) -> None:
-        self._log.write(self._state.progress.step, self._state.progress.seconds, figures)
+        self._log.write(self._state.step, self._state.seconds, figures)
 
 
 def shown(figures: Mapping[str, float]) -> str:

@@ -48,14 +48,13 @@ def take_steps(
     work: Work, state: Running, n_steps: int, watch_every: int, display: Display, device: torch.device
 ) -> None:
     """Take all remaining steps; the state is saved every few minutes, at the end, and when a signal stops the run."""
-    progress = state.progress
     advance = display.stage("Training", n_steps)
-    advance(progress.step)
+    advance(state.step)
     saved = time.monotonic()
     with stop_signals() as received:
         try:
-            while progress.step < n_steps:
-                if progress.step % watch_every == 0:
+            while state.step < n_steps:
+                if state.step % watch_every == 0:
                     work.watch()
                 work.step()
                 advance(1)
@@ -75,7 +74,7 @@ def begin(state: Running, n_steps: int, *, resume: bool) -> Log:
     """The log of a run, which begins, or with `resume` continues where the state on disk ends; raises InputError."""
     if resume:
         load_state(state)
-    done = state.progress.step
+    done = state.step
     if done > n_steps:
         raise InputError(
             f"{state.folder} has taken {counted(done, 'step')}, and the recipe has {n_steps:,}.",

@@ -6,7 +6,7 @@ The folder can be copied to another machine. Pairs and models may have other pat
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b, file_digest
 from io import BytesIO
 from pathlib import Path
@@ -29,16 +29,8 @@ ANOTHER = "Resume with the same recipe, or set another run.out."
 
 
 @dataclass(slots=True)
-class Progress:
-    """The steps taken, and the seconds that they took."""
-
-    step: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Running:
-    """What a state holds: the recipe of a run, the digests of what it reads, and what is trained."""
+    """What a state holds: the recipe of a run, the digests of what it reads, what is trained, and how far it is."""
 
     folder: Path
     recipe: Struct
@@ -46,17 +38,17 @@ class Running:
     modules: Mapping[str, nn.Module]
     optimizer: torch.optim.Optimizer
     may_change: tuple[str, ...]  # settings that may differ on resume
-    progress: Progress = field(default_factory=Progress)
+    step: int = 0  # how many are taken
+    seconds: float = 0.0  # that they took
 
 
 def save_state(run: Running) -> None:
     """Replace the state; a full disk or a kill leaves the old one intact. Raises StorageError."""
-    progress = run.progress
     state = {
         "recipe": json.dumps(to_plain(run.recipe)),
         "digests": dict(run.digests),
         "processes": world(),
-        "progress": [progress.step, progress.seconds],
+        "progress": [run.step, run.seconds],
         "optimizer": run.optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
@@ -88,8 +80,7 @@ def load_state(run: Running) -> None:
         torch.set_rng_state(state["random"])
         if torch.cuda.is_available() and state["cuda"]:
             torch.cuda.set_rng_state_all(state["cuda"])
-        progress = run.progress
-        progress.step, progress.seconds = state["progress"]
+        run.step, run.seconds = state["progress"]
 
 
 def check_recipe(folder: Path, recipe: Struct, may_change: tuple[str, ...], stored: str) -> None:

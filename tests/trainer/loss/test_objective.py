@@ -113,16 +113,16 @@ def test_the_gradient_passes_straight_through_the_rounding_as_that_of_tanh(vecto
     factor = 127.0 if kind == "int8" else 1.0
     of_direction = jacobian(lambda made: made / made.norm(), y[0]).numpy()
     of_tanh = factor * SCALE * (1 - np.tanh(SCALE * x[0].numpy()) ** 2)
-    found = jacobian(lambda given: quantised(given[None], kind, SCALE)[0], x[0]).numpy()
+    found = jacobian(lambda given: quantised(given[None], kind)[0], x[0]).numpy()
     np.testing.assert_allclose(found, of_direction * of_tanh, atol=1e-5)
 
 
 def test_zero_is_a_positive_sign_and_a_half_is_rounded_up():
     vector = torch.tensor([[0.0, -0.5, 0.5]])
-    assert torch.equal(quantised(vector, "binary", 1.0).sign(), torch.tensor([[1.0, -1.0, 1.0]]))
-    half = np.arctanh(0.5 / 127)
-    codes = quantised(torch.tensor([[half + 1e-6, -half, 1.0]]), "int8", 1.0)
-    expected = np.array([1.0, 0.0, np.floor(127 * np.tanh(1.0) + 0.5)])
+    assert torch.equal(quantised(vector, "binary").sign(), torch.tensor([[1.0, -1.0, 1.0]]))
+    half = np.arctanh(0.5 / 127) / SCALE
+    codes = quantised(torch.tensor([[half + 1e-6, -half, 1.0]]), "int8")
+    expected = np.array([1.0, 0.0, np.floor(127 * np.tanh(SCALE) + 0.5)])
     np.testing.assert_allclose(codes[0].numpy(), expected / np.linalg.norm(expected), atol=1e-6)
 
 

@@ -36,9 +36,7 @@ NULL_SHARE = 0.05  # of the batches without context, because a model must also e
 TEACHER_TEMPERATURE = 0.05
 
 
-def false_negatives(
-    scores: Floats, queries: Sequence[str], documents: Sequence[str], eps: float, first: int = 0
-) -> Mask:
+def false_negatives(scores: Floats, queries: Sequence[str], documents: Sequence[str], eps: float, first: int) -> Mask:
     """(R, D) mask, true if document j must not count against query `first` + i.
 
     `scores` (R, D) are those of the surrogate for R consecutive queries out of B; document i < B belongs to query i.

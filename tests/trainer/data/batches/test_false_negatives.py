@@ -44,8 +44,3 @@ def test_a_wider_margin_never_masks_more(block):
     scores, queries, documents, eps, first = block
     wider = false_negatives(scores, queries, documents, eps + 0.5, first)
     assert (wider <= false_negatives(scores, queries, documents, eps, first)).all()
-
-
-def test_without_a_number_the_first_row_is_the_first_query():
-    scores = np.zeros((2, 2), np.float32)
-    assert false_negatives(scores, ["a", "b"], ["x", "y"], 0.1).tolist() == [[False, False], [False, False]]
