@@ -378,16 +378,6 @@ def test_late_chunking_is_trained_on_windows_and_the_checkpoint_reads_them(recip
         starting_model(load_recipe(recipe_file, {**changes, "model.window_tokens": "129"}).model)
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_preparing_data_leaves_the_model_in_its_mode(recipe_file, tmp_path, training):
-    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
-    model = starting_model(recipe.model).train(training)
-    model.second_stage.backbone.blocks[0].train(not training)
-    before = {name: module.training for name, module in model.named_modules()}
-    prepare_material(recipe, model, make_tokenizer(), Silent())
-    assert {name: module.training for name, module in model.named_modules()} == before
-
-
 def test_a_held_out_domain_is_watched_and_never_trained_on(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "data.held_out_domains": '["pairs"]'}
     pairs = json.dumps([str(recipe_file.with_name("pairs.jsonl")), str(tmp_path / "other.jsonl")])

@@ -9,6 +9,7 @@ from cdesearch.models.contextual.model import ContextualModel
 from trainer.loss.whitening_head import WhiteningHead
 
 CLIP = 1.0  # the largest norm of the gradient of a group
+DECAY = 0.01  # of the weights of matrices
 
 Groups = Mapping[str, Sequence[nn.Parameter]]
 
@@ -33,14 +34,12 @@ def _group(name: str) -> str:
     return "context" if name.startswith(("second_stage.context_", "second_stage.null")) else "backbone"
 
 
-def make_optimizer(
-    groups: Groups, rates: Mapping[str, float], decay: float = 0.01, beta2: float = 0.999
-) -> torch.optim.Optimizer:
+def make_optimizer(groups: Groups, rates: Mapping[str, float], beta2: float = 0.999) -> torch.optim.Optimizer:
     """AdamW with the rate of each group. Only matrices have weight decay, so the head has none."""
     parts: dict[tuple[str, float], list[nn.Parameter]] = {}
     for name, parameters in groups.items():
         for parameter in parameters:
-            parts.setdefault((name, decay if parameter.ndim > 1 else 0.0), []).append(parameter)
+            parts.setdefault((name, DECAY if parameter.ndim > 1 else 0.0), []).append(parameter)
     return torch.optim.AdamW(
         [
             {"params": parameters, "name": name, "peak": rates[name], "lr": rates[name], "weight_decay": of_part}
@@ -50,9 +49,9 @@ def make_optimizer(
     )
 
 
-def clip_by_group(groups: Groups, limit: float = CLIP) -> dict[str, Tensor]:
-    """Scale the gradient of each group to a norm of at most `limit`; returns the scalar norms before that, by group."""
-    return {name: nn.utils.clip_grad_norm_(parameters, limit) for name, parameters in groups.items()}
+def clip_by_group(groups: Groups) -> dict[str, Tensor]:
+    """Scale the gradient of each group to a norm of at most CLIP; returns the scalar norms before that, by group."""
+    return {name: nn.utils.clip_grad_norm_(parameters, CLIP) for name, parameters in groups.items()}
 
 
 def linear(step: int, n_steps: int, warmup: int) -> float:

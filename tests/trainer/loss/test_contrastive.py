@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import torch
 from torch.nn import functional
@@ -65,18 +63,3 @@ def test_the_loss_of_half_precision_is_computed_in_single_precision():
     torch.testing.assert_close(output.loss.double(), formula, rtol=1e-5, atol=1e-5)
     output.loss.backward()
     assert [half.grad.dtype for half in halves] == [torch.bfloat16] * 2
-
-
-def test_a_teacher_without_weight_and_a_weight_without_teacher_have_no_effect():
-    excluded, _ = excluded_and_teacher()
-    vectors = unit_vectors(B, 0), unit_vectors(D, 1)
-    plain = contrastive(*vectors, excluded, 0.1).loss
-    unread = torch.full((B, D), math.nan)
-    torch.testing.assert_close(contrastive(*vectors, excluded, 0.1, unread).loss, plain)
-    torch.testing.assert_close(contrastive(*vectors, excluded, 0.1, None, 0.3).loss, plain)
-
-
-def test_a_row_without_other_documents_has_no_loss():
-    excluded = ~torch.eye(B, dtype=torch.bool)
-    output = contrastive(unit_vectors(B, 0), unit_vectors(B, 1), excluded, 0.05)
-    assert float(output.loss) == 0 and float(output.accuracy) == 1

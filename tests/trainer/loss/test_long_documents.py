@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from trainer.loss.batch_loss import BatchLoss, LongDocuments, document_share, in_document
+from trainer.loss.batch_loss import BatchLoss, document_share, in_document
 from trainer.recipe import Objective
 
 B, D, WIDTH, T = 6, 9, 16, 0.1
@@ -127,14 +127,6 @@ def test_every_width_has_all_losses(vectors, excluded):
         parts.append(0.4 * over + 0.6 * local)
     found = loss_of(vectors, excluded, 0.4, matryoshka=[4, WIDTH])
     assert found == pytest.approx(np.mean(parts), rel=1e-5)
-
-
-def test_the_mean_of_the_tokens_of_a_document_has_the_gradient_of_a_mean(vectors):
-    chunks = torch.from_numpy(vectors[1]).requires_grad_()
-    documents = LongDocuments(torch.from_numpy(SIBLINGS), torch.from_numpy(COUNTS)).whole(chunks)
-    np.testing.assert_allclose(documents.detach().numpy(), whole(vectors[1]), atol=1e-6)
-    (gradient,) = torch.autograd.grad(documents[3].sum(), chunks)
-    np.testing.assert_allclose(gradient[:, 0].numpy(), np.where(SIBLINGS == 1, COUNTS / 6, 0), atol=1e-6)
 
 
 def test_the_share_of_documents_rises_in_a_half_cosine():

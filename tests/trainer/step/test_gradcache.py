@@ -1,15 +1,10 @@
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 from batches import VARIANTS, gradients, loss_fn_of, make_batch, make_student, weights_of
 from conftest import TINY
 
-import trainer
 from cdesearch.models.backbones import attention
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import pack_texts
@@ -17,8 +12,6 @@ from cdesearch.models.contextual.second_stage import SecondStage
 from trainer.loss.contrastive import contrastive
 from trainer.step import cached_pass, gradcache
 from trainer.step.gradcache import GradCache
-
-TESTS = Path(__file__).parents[2]
 
 
 def full_graph(model, head, batch, micro_batch, precision=torch.float32):
@@ -106,29 +99,6 @@ def test_a_frozen_first_stage_gets_no_gradient_and_keeps_no_graph():
     assert has_graph == [False] * 3, "10 texts in micro-batches of 4, each run once"
 
 
-@pytest.mark.slow
-def test_two_processes_with_batches_of_their_own_compute_the_mean_gradient(tmp_path):
-    variants = ("sink", "joint")
-    # The tested package is used, not an installed one.
-    paths = [TESTS, TESTS / "trainer", Path(trainer.__file__).parents[1], *os.environ.get("PYTHONPATH", "").split(":")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
-    words = [sys.executable, "-P", TESTS / "trainer" / "two_processes.py"]
-    arguments = [tmp_path / "store", tmp_path / "out", *variants]
-    processes = [subprocess.Popen([*words, str(rank), *arguments], env=environment) for rank in range(2)]
-    assert [process.wait(240) for process in processes] == [0, 0]
-    both = [torch.load(tmp_path / f"out.{rank}") for rank in range(2)]
-    for variant in variants:
-        alone = []
-        for n, found in zip((12, 9), both, strict=True):
-            model, head = make_student(VARIANTS[variant])
-            alone.append(cached(model, head, make_batch(n=n), 4))
-            assert found[variant]["loss"] == pytest.approx(alone[-1][0], abs=1e-5)
-        expected = {name: (gradient + alone[1][1][name]) / 2 for name, gradient in alone[0][1].items()}
-        for found in both:
-            used = {name: gradient for name, gradient in found[variant]["gradients"].items() if name in expected}
-            assert_same((0.0, expected), (0.0, used))
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_in_half_precision_too_the_gradient_is_the_full_graphs(variant, dropout):
@@ -189,25 +159,6 @@ def test_texts_that_see_the_context_in_their_own_rows_are_never_packed(monkeypat
         model, head = make_student(VARIANTS["joint"])
         results.append(run(model, head, make_batch(), 5))
     assert_same(*results)
-
-
-@pytest.mark.parametrize("micro_batch", [1, 5, 64])
-def test_the_longest_micro_batches_are_not_repeated(micro_batch):
-    batch = make_batch()
-    model, head = make_student()
-    calls = []
-    model.own_first_stage.register_forward_hook(lambda _m, given, _out: calls.append(("first", given[0].shape)))
-    model.second_stage.states = lambda ids, *rest, real=model.second_stage.states: (
-        calls.append(("second", ids.shape)) or real(ids, *rest)
-    )
-    cached(model, head, batch, micro_batch)
-
-    def shapes(tokens):
-        return [part.ids.shape for _, part in tokens.micro_batches(micro_batch)]
-
-    queries, documents, context = map(shapes, (batch.queries, batch.documents, batch.context_texts))
-    assert [shape for stage, shape in calls if stage == "first"] == context + context[1:]
-    assert [shape for stage, shape in calls if stage == "second"] == queries + documents + documents[1:] + queries[1:]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

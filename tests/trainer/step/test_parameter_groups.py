@@ -5,7 +5,7 @@ import torch
 from batches import make_student
 from conftest import TINY
 
-from trainer.step.optimizer import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.optimizer import DECAY, clip_by_group, make_optimizer, parameter_groups
 
 
 def norm(parameters):
@@ -36,12 +36,12 @@ def test_every_trained_parameter_is_in_one_group():
 def test_each_group_has_its_rate_and_matrices_alone_decay():
     model, head = make_student()
     rates = {"backbone": 1.0, "context": 2.0, "gates": 3.0, "head": 4.0}
-    optimizer = make_optimizer(parameter_groups(model, head), rates, decay=0.5)
+    optimizer = make_optimizer(parameter_groups(model, head), rates)
     found = {id(p): (group["peak"], group["weight_decay"]) for group in optimizer.param_groups for p in group["params"]}
     stage = model.second_stage
-    assert found[id(stage.backbone.blocks[0].up.weight)] == (1.0, 0.5)
+    assert found[id(stage.backbone.blocks[0].up.weight)] == (1.0, DECAY)
     assert found[id(stage.backbone.blocks[0].up.bias)] == (1.0, 0.0)
-    assert found[id(stage.doors[0].key_value.weight)] == (2.0, 0.5)
+    assert found[id(stage.doors[0].key_value.weight)] == (2.0, DECAY)
     assert found[id(stage.null)] == (2.0, 0.0)
     assert found[id(stage.doors[0].gate)] == (3.0, 0.0)
     assert found[id(head.power)] == (4.0, 0.0)
@@ -55,7 +55,7 @@ def test_a_huge_gradient_in_one_group_leaves_the_others_as_they_are():
             parameter.grad = torch.full_like(parameter, 1e-4)
     before = {name: norm(parameters) for name, parameters in groups.items()}
     model.second_stage.null.grad.fill_(1e4)
-    norms = {name: value.item() for name, value in clip_by_group(groups, 1.0).items()}
+    norms = {name: value.item() for name, value in clip_by_group(groups).items()}
     assert norms["context"] > 1e4
     assert norm(groups["context"]) == pytest.approx(1.0, rel=1e-4)
     for name in ("backbone", "gates", "head"):

@@ -103,19 +103,6 @@ def test_processes_with_their_own_batches_take_each_batch_once(make_domain):
     assert [shares[number % 2][number // 2] for number in range(6)] == whole
 
 
-def test_another_context_changes_nothing_else_of_a_batch(make_domain):
-    domain = make_domain([f"cat {n}" for n in range(40)])
-    clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
-    disjoint = stream_of(domain, clusters, 8)
-    own = BatchStream(disjoint._recipe, disjoint._parts)
-    for step in range(10):
-        one, other = own.batch(step), disjoint.batch(step)
-        for name in ("queries", "documents"):
-            torch.testing.assert_close(getattr(one, name).ids, getattr(other, name).ids)
-        assert one.context.tolist() == other.context.tolist() and one.is_contextual == other.is_contextual
-        assert one.context_texts.ids.tolist() == one.documents.take(one.context).ids.tolist()
-
-
 def test_context_comes_from_the_clusters_of_the_batch_then_from_the_nearest(make_domain):
     domain = make_domain([f"cat {n}" for n in range(40)])
     cluster = np.repeat(np.arange(4), 10)

@@ -1,15 +1,12 @@
 """Windows of the chunks of long documents in a batch."""
 
-from itertools import pairwise
-
 import numpy as np
 import torch
-from conftest import make_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdesearch.encode.length_batches import join_chunks, split_windows
-from trainer.data.training_batch import first_copies, make_windows, padded, tokenize
+from trainer.data.training_batch import first_copies, make_windows, padded
 
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(1, 9)), min_size=1, max_size=14)
 
@@ -47,11 +44,3 @@ def test_windows_are_those_of_the_encoder_for_the_chunks_of_each_document(given_
 def test_only_equal_texts_of_one_document_are_copies():
     siblings = torch.tensor([0, 0, 1, 0, 2])
     assert first_copies(["a", "b", "a", "a", "a"], siblings).tolist() == [0, 1, 2, 0, 4]
-
-
-def test_a_micro_batch_of_windows_has_about_as_many_chunks_as_one_of_texts():
-    chunks = tokenize(make_tokenizer(), ["the cat"] * 12, "", 8)
-    siblings = torch.arange(12) // 4
-    windows = make_windows(chunks, siblings, [*range(4)] * 3, np.arange(12), 100)
-    assert [windows.micro_batch(n) for n in (1, 4, 7, 8, 64)] == [1, 1, 1, 2, 16]
-    assert all(one < two for one, two in pairwise(windows.at.tolist()))
