@@ -114,14 +114,7 @@ def shown_on_stderr() -> Iterator[Display]:
     if find_spec("rich") is None:
         yield PlainLines()
         return
-    from rich.progress import (
-        BarColumn,
-        ProgressColumn,
-        SpinnerColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
     console = open_console(stderr=True)

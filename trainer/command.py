@@ -65,10 +65,7 @@ def _run(run: Callable[..., Path], settings: Any, *, resume: bool) -> Path:
 
 
 def mine(
-    pairs: Annotated[
-        Path,
-        typer.Argument(help="Pair file (.jsonl, .jsonl.gz, .parquet), or a folder of them."),
-    ],
+    pairs: Annotated[Path, typer.Argument(help="Pair file (.jsonl, .jsonl.gz, .parquet), or a folder of them.")],
     out: Annotated[Path, typer.Argument(help="Folder for the pairs with `negatives`, one file for each domain.")],
     model: Annotated[
         Path | None,

@@ -162,10 +162,7 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
         for name in ("keys", "values"):
             inputs[name] = (torch.randn(n_gated, 4, d), {1: "context"})
         rows = {0: "context"}
-        cache_inputs = {
-            "vectors": (torch.randn(4, d), rows),
-            "is_null": (torch.zeros(4, dtype=torch.bool), rows),
-        }
+        cache_inputs = {"vectors": (torch.randn(4, d), rows), "is_null": (torch.zeros(4, dtype=torch.bool), rows)}
         # This graph runs once for each corpus, so exactness matters more than speed.
         write_graph(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
     write_graph(_SecondStageGraph(model), inputs, ["pooled", "vectors", "states"], file, precision)

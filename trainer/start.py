@@ -20,14 +20,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, bert_state
-from cdesearch.models.checkpoint_files import (
-    MAX_LAYERS,
-    REMEDY,
-    number,
-    read_fields,
-    refuse_unsupported,
-    whole_number,
-)
+from cdesearch.models.checkpoint_files import MAX_LAYERS, REMEDY, number, read_fields, refuse_unsupported, whole_number
 from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.models.published_weights import check_state, on_meta_device, read_weights

@@ -75,13 +75,11 @@ def _line(cells: Sequence[str]) -> str:
 def beir(
     data: Annotated[list[str], typer.Argument(help="BEIR folders, also under CDESEARCH_DATA.")],
     systems: Annotated[
-        str,
-        typer.Option(help=f"Any of {', '.join(SYSTEMS)}; the last two with a published --model as it is."),
+        str, typer.Option(help=f"Any of {', '.join(SYSTEMS)}; the last two with a published --model as it is.")
     ] = DEFAULT,
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
     biencoder: Annotated[
-        Path | None,
-        typer.Option(help="sentence-transformers folder; default: all-MiniLM-L6-v2."),
+        Path | None, typer.Option(help="sentence-transformers folder; default: all-MiniLM-L6-v2.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Context samples of `true`, for a mean and a spread.")] = 1,
     half: Annotated[

@@ -42,11 +42,7 @@ class Contextual:
 
 
 def vectors_in(
-    context: EncodingContext | None,
-    dataset: Dataset,
-    encoder: Encoder,
-    work: Path,
-    document_weight: float = 0.0,
+    context: EncodingContext | None, dataset: Dataset, encoder: Encoder, work: Path, document_weight: float = 0.0
 ) -> tuple[Floats, Floats]:
     """Unit vectors of queries and documents, all embedded in `context`; None is the null context."""
     asked = list(dataset.queries.values())

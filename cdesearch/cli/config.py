@@ -7,14 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cdesearch.cli.config_files import (
-    PROJECT_FILE,
-    USER_FILE,
-    ConfigFile,
-    check_sections,
-    config_files,
-    user_file,
-)
+from cdesearch.cli.config_files import PROJECT_FILE, USER_FILE, ConfigFile, check_sections, config_files, user_file
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 

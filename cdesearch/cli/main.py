@@ -152,9 +152,7 @@ app.command("install-agent")(install_agent)
 
 
 @app.command("open")
-def open_hit(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the hit.")] = 1,
-) -> None:
+def open_hit(number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the hit.")] = 1) -> None:
     """Open a hit of the last query in your editor.
 
     The last query is the one whose hits a terminal has shown last. The editor is $VISUAL or $EDITOR. PDF, HTML and

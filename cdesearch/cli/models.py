@@ -17,10 +17,7 @@ HEADER = ("", "model", "size", "dim", "licence", "languages", "nDCG@10", "what i
 
 
 def models(
-    action: Annotated[
-        str | None,
-        typer.Argument(metavar="[fetch]", help="`fetch`, to download a model."),
-    ] = None,
+    action: Annotated[str | None, typer.Argument(metavar="[fetch]", help="`fetch`, to download a model.")] = None,
     model: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id at huggingface.co, ORG/NAME.")] = None,
     no_pager: NoPagerOption = False,
 ) -> None:

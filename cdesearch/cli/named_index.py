@@ -35,14 +35,7 @@ UpdateOption = Annotated[bool, typer.Option("--update/--no-update", help=FLAGS["
 
 # The type is Any because typer knows no unions; `parse_model` returns a Path or an EndpointModel.
 ModelOption = Annotated[
-    Any,
-    typer.Option(
-        "--model",
-        parser=parse_model,
-        metavar="MODEL",
-        help=VALUED["--model"].help,
-        show_default=False,
-    ),
+    Any, typer.Option("--model", parser=parse_model, metavar="MODEL", help=VALUED["--model"].help, show_default=False)
 ]
 
 

@@ -109,10 +109,7 @@ def show_status(report: dict[str, Any]) -> None:
 def _languages(index: Index) -> dict[str, str]:
     """The languages of the chunks, and what the model or full text cannot do with them; empty if unknown."""
     languages = index.manifest.languages
-    facts = {
-        "languages": described(languages),
-        "unread": unread_languages(index, index.place),
-    }
+    facts = {"languages": described(languages), "unread": unread_languages(index, index.place)}
     return {name: text for name, text in facts.items() if text}
 
 

@@ -28,10 +28,7 @@ RETRY_SECONDS = 1  # the value of the header Retry-After
 _FIELDS = {"type": "string", "title": "string", "status": "integer", "detail": "string", "remedy": "string"}
 _SCHEMA = {"type": "object", "properties": {name: {"type": kind} for name, kind in _FIELDS.items()}}
 DESCRIBED: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "An error, with its cause and a remedy.",
-        "content": {MEDIA_TYPE: {"schema": _SCHEMA}},
-    }
+    "default": {"description": "An error, with its cause and a remedy.", "content": {MEDIA_TYPE: {"schema": _SCHEMA}}}
 }
 # The first matching class determines the status, so a subclass must precede its parent.
 _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (

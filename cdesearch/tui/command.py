@@ -10,11 +10,7 @@ from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start
 
 
-def tui(
-    folder: FolderArgument = None,
-    index: IndexOption = None,
-    model: ModelOption = None,
-) -> None:
+def tui(folder: FolderArgument = None, index: IndexOption = None, model: ModelOption = None) -> None:
     """Search on the whole terminal while you type."""
     if importlib.util.find_spec("textual") is None:
         raise InputError("textual is not installed.", "Run `pip install 'cdesearch[tui]'`.")

@@ -75,11 +75,7 @@ class Browser:
         """Choose the size of the window, and the theme of the system."""
         width, height = size
         self.command(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=size == PHONE,
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=size == PHONE
         )
         features = [
             {"name": "prefers-color-scheme", "value": theme},

@@ -16,11 +16,7 @@ def loaded_after(code):
 
 @pytest.mark.parametrize(
     "code",
-    [
-        "import cdesearch",
-        "from cdesearch import Hit, CdesearchError",
-        "import cdesearch.cli.main, indexer.command",
-    ],
+    ["import cdesearch", "from cdesearch import Hit, CdesearchError", "import cdesearch.cli.main, indexer.command"],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(code):
     assert loaded_after(code).splitlines()[-1] == "[]"

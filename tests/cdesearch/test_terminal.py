@@ -7,15 +7,7 @@ from hypothesis import strategies as st
 
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
-KEPT = [
-    "a\u200db",
-    "\u0645\u06cc\u200c\u062e",
-    "10\u00a0km",
-    "\u3000漢字",
-    "👩\u200d💻",
-    "co\u00adop",
-    "\ue000",
-]
+KEPT = ["a\u200db", "\u0645\u06cc\u200c\u062e", "10\u00a0km", "\u3000漢字", "👩\u200d💻", "co\u00adop", "\ue000"]
 
 
 @pytest.mark.parametrize("text", KEPT)

@@ -143,12 +143,7 @@ def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, ContextDoc
 
 
 def _domain_data(
-    recipe: Recipe,
-    domain: Domain,
-    tokenizer: Tokenizer,
-    prefixes: tuple[str, str],
-    encoder: Encoder,
-    advance: Advance,
+    recipe: Recipe, domain: Domain, tokenizer: Tokenizer, prefixes: tuple[str, str], encoder: Encoder, advance: Advance
 ) -> DomainData:
     """The tokens and surrogate scores of a domain."""
     folder, limit = recipe.run.data_folder, recipe.batches.max_tokens

@@ -63,12 +63,7 @@ class GradCache:
     """Adds the gradient of one batch to the parameters of a model and of its whitening."""
 
     def __init__(
-        self,
-        model: ContextualModel,
-        head: WhiteningHead,
-        micro_batch: int,
-        *,
-        precision: torch.dtype = torch.float32,
+        self, model: ContextualModel, head: WhiteningHead, micro_batch: int, *, precision: torch.dtype = torch.float32
     ) -> None:
         """Prepare the cache for `model` and `head`, with micro-batches of `micro_batch` texts."""
         self.model = model

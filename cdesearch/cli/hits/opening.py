@@ -49,8 +49,7 @@ _RUN = {
     "msc", "msi", "pif", "ps1", "reg", "scr", "sh", "url", "vb", "vbe", "vbs", "ws", "wsf", "wsh"
 }  # fmt: skip
 _NONE = InputError(
-    "No hits of an earlier query are known.",
-    "Run `cdesearch query WORDS` on a terminal first, not in a pipe.",
+    "No hits of an earlier query are known.", "Run `cdesearch query WORDS` on a terminal first, not in a pipe."
 )
 
 

@@ -20,13 +20,7 @@ from cdesearch import __version__, service
 from cdesearch.service import running_server
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
-from cdesearch.store.server_address import (
-    ServerRecord,
-    make_runtime_folder,
-    read_record,
-    socket_of,
-    write_record,
-)
+from cdesearch.store.server_address import ServerRecord, make_runtime_folder, read_record, socket_of, write_record
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the sockets are Unix sockets")
 

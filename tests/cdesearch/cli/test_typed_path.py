@@ -51,13 +51,7 @@ def test_a_pattern_matches_printed_paths_stored_paths_and_absolute_paths(parent,
     assert found(parent, pattern.replace("{parent}", str(parent)), cwd=parent) == expected
 
 
-@pytest.mark.parametrize(
-    ("pattern", "expected"),
-    [
-        ("../guides/*", {"guides/30.txt"}),
-        ("../20.txt", {"20.txt"}),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "expected"), [("../guides/*", {"guides/30.txt"}), ("../20.txt", {"20.txt"})])
 def test_a_pattern_may_be_typed_in_a_folder_below_the_indexed_one(parent, pattern, expected):
     assert found(parent, pattern, cwd=parent / "two [2]" / "other") == expected
 

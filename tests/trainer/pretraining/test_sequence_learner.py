@@ -6,14 +6,7 @@ import torch
 
 from cdesearch.errors import ModelError
 from trainer.data.training_batch import padded
-from trainer.pretraining.diffusion import (
-    LEAST_SHARE,
-    Noised,
-    add_noise,
-    load_network,
-    new_network,
-    sequence_loss,
-)
+from trainer.pretraining.diffusion import LEAST_SHARE, Noised, add_noise, load_network, new_network, sequence_loss
 from trainer.pretraining.recipe import NetworkSizes
 
 SIZES = NetworkSizes(n_layers=2, dimension=32, n_heads=4, n_key_value_heads=2, head_dimension=8, inner=48)

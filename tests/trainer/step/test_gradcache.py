@@ -127,10 +127,7 @@ def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, 
     assert set.union(*seen.values()) == {precision}
 
 
-@pytest.mark.parametrize(
-    ("variant", "first_stage"),
-    [shape for shape in SHAPES if shape[0] != "joint"],
-)
+@pytest.mark.parametrize(("variant", "first_stage"), [shape for shape in SHAPES if shape[0] != "joint"])
 def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, monkeypatch):
     """Without a kernel for it, packed attention runs text by text, on any machine."""
 

@@ -142,10 +142,7 @@ class BatchStream:
     """Packed and filtered batches of several domains."""
 
     def __init__(
-        self,
-        recipe: Recipe,
-        parts: Mapping[str, Part],
-        contexts: Mapping[str, ContextDocuments] | None = None,
+        self, recipe: Recipe, parts: Mapping[str, Part], contexts: Mapping[str, ContextDocuments] | None = None
     ) -> None:
         """`parts` and `contexts` have the names of domains. Without `contexts` a batch is its own context."""
         self._recipe = recipe
@@ -251,12 +248,7 @@ class BatchStream:
         return replace(batch, context_tokens=tokens, is_null=torch.from_numpy(is_null))
 
     def _surrogate_scores(
-        self,
-        surrogate: Surrogate,
-        rows: Integers,
-        negatives: Integers,
-        pairs: Sequence[Pair],
-        documents: Sequence[str],
+        self, surrogate: Surrogate, rows: Integers, negatives: Integers, pairs: Sequence[Pair], documents: Sequence[str]
     ) -> tuple[Mask, Tensor | None]:
         """The mask of false negatives, and the teacher's logits if the recipe has a teacher; computed in blocks."""
         batches, has_teacher = self._recipe.batches, self._recipe.learning.teacher_weight > 0

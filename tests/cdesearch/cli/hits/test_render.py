@@ -76,8 +76,7 @@ def test_the_line_of_a_hit_is_the_one_with_its_words_in_the_passage_that_is_show
 
 
 @pytest.mark.parametrize(
-    ("place", "fragment"),
-    [({"anchor": "a b#ü"}, "#a%20b%23%C3%BC"), ({"page": 3, "anchor": "x"}, "#page=3"), ({}, "")],
+    ("place", "fragment"), [({"anchor": "a b#ü"}, "#a%20b%23%C3%BC"), ({"page": 3, "anchor": "x"}, "#page=3"), ({}, "")]
 )
 def test_the_link_of_a_hit_opens_the_file_at_its_anchor_or_page(capsys, monkeypatch, place, fragment):
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -72,10 +72,7 @@ def test_a_bad_line_is_named(tmp_path, line):
 GOOD = b'{"query": "q", "document": "d"}\n' * 3
 
 DAMAGED = {
-    "cut.jsonl.gz": (
-        gzip.compress(os.urandom(9000))[:2000],
-        r"cut\.jsonl\.gz(:1 is not a JSON| cannot be read)",
-    ),
+    "cut.jsonl.gz": (gzip.compress(os.urandom(9000))[:2000], r"cut\.jsonl\.gz(:1 is not a JSON| cannot be read)"),
     "tail.jsonl.gz": (gzip.compress(GOOD) + b"tail", r"tail\.jsonl\.gz cannot be read after line 3 .*Copy the file"),
     "plain.jsonl.gz": (GOOD, r"plain\.jsonl\.gz cannot be read \(Not a gzipped file"),
     "latin.jsonl": (GOOD + b'{"query": "caf\xe9"}', r"latin\.jsonl:4 is not a JSON object"),
