@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from cdesearch.child_process import NO_CONFIG
@@ -24,8 +25,6 @@ TRUSTED = "trusted-projects"  # in the user's file, above its sections: folders 
 NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 MAX_BYTES = 64_000
 REMEDY = "Correct or remove this file. `cdesearch config` checks all of it."
-
-_printed: set[str] = set()  # the lines that this process has printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def project_file() -> Path | None:
             found = file.lstat() if os.path.lexists(file) else None
             if not is_own(folder.stat()) or (found is not None and not is_own(found)):
                 if found is not None:
-                    _print_once(f"{file} or its folder belongs to another user, so it is not used.")
+                    _tell_of_foreign(file)
                 return None
             if found is not None:
                 return file
@@ -110,10 +109,9 @@ def project_file() -> Path | None:
     return None
 
 
-def _print_once(line: str) -> None:
-    if line not in _printed:
-        _printed.add(line)
-        sys.stderr.write(f"{printable(line)}\n")
+@cache  # the files are looked for more than once
+def _tell_of_foreign(file: Path) -> None:
+    sys.stderr.write(f"{printable(str(file))} or its folder belongs to another user, so it is not used.\n")
 
 
 def _parsed(file: Path, *, is_project: bool) -> dict[str, object]:

@@ -112,9 +112,7 @@ def code_of(number: int) -> int:
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield the error, then the error that caused it, and so on."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 

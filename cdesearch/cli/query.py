@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from cdesearch.cli.exits import DONE, NO_HITS
@@ -28,15 +28,6 @@ from cdesearch.store.used import open_used, used_places
 from cdesearch.terminal import is_styled, print_json, printable
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """The result of a query, with what has answered it."""
-
-    result: SearchResult
-    service: SearchService
-    matches_no_file: bool  # whether the filters allow no indexed file
-
-
 def run_query(options: QueryOptions, meant: str | None = None) -> int:
     """Search the index, print the hits, and return the exit code. Raises CdesearchError.
 
@@ -50,21 +41,22 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         here = None if options.all else folder_below(nearest, options.request)
     if meant:
         _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
-    answer = _answer(options, indexes, here)
-    result, request = answer.result, options.request
+    result, service = _answer(options, indexes, here)
+    request = options.request
+    matches_no_file = request.has_filter and not result.hits and not service.has_file(request)
     if result.truncated_to is not None:
         _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and request.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
-    if answer.matches_no_file:
-        _note_filters(options, answer.service)
+    if matches_no_file:
+        _note_filters(options, service)
     kept = result.confident(request.min_confidence)
     if here is not None and not kept.seems_answered:
-        _note_elsewhere(here, request, answer)
+        _note_elsewhere(here, options, result, service)
     if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
-    is_explained = answer.matches_no_file or (bool(result.hits) and not kept.hits)
-    return DONE if _show(options, kept, answer.service, is_explained=is_explained) else NO_HITS
+    is_explained = matches_no_file or (bool(result.hits) and not kept.hits)
+    return DONE if _show(options, kept, service, is_explained=is_explained) else NO_HITS
 
 
 def _opened(options: QueryOptions, *, may_build: bool) -> tuple[dict[str, Index], bool]:
@@ -100,8 +92,10 @@ def folder_below(nearest: Index, request: SearchRequest) -> Path | None:
     return here if is_below and not is_named else None
 
 
-def _answer(options: QueryOptions, indexes: Mapping[str, Index], here: Path | None) -> _Answer:
-    """Search the indexes, with `here` only the files in this folder.
+def _answer(
+    options: QueryOptions, indexes: Mapping[str, Index], here: Path | None
+) -> tuple[SearchResult, SearchService]:
+    """The result of a query, with `here` that of the files in this folder alone, and what has answered it.
 
     Passages for a language model need the tokenizer, which a server does not hand out.
     """
@@ -110,17 +104,16 @@ def _answer(options: QueryOptions, indexes: Mapping[str, Index], here: Path | No
     request = options.request
     asked = request if here is None else replace(request, path=(str(here),))
     search = search_for_groups if options.is_grouped else lambda find, k: find(k)
-    result = search(lambda k: service.search(asked.for_hits(k)), request.k)
-    return _Answer(result, service, request.has_filter and not result.hits and not service.has_file(request))
+    return search(lambda k: service.search(asked.for_hits(k)), request.k), service
 
 
-def _note_elsewhere(here: Path, request: SearchRequest, answer: _Answer) -> None:
+def _note_elsewhere(here: Path, options: QueryOptions, result: SearchResult, service: SearchService) -> None:
     """Print on stderr if the whole index has hits, or better ones, than the folder that was searched."""
-    whole = answer.service.search(request.for_hits(1))
-    if whole.seems_answered or (whole.hits and not answer.result.hits):
-        (index,) = answer.service.indexes.values()
+    whole = service.search(options.request.for_hits(1))
+    if whole.seems_answered or (whole.hits and not result.hits):
+        (index,) = service.indexes.values()
         folder, root = here.relative_to(index.root), shown_source(index.root)
-        found = "has better hits" if answer.result.hits else "has hits"
+        found = "has better hits" if result.hits else "has hits"
         _note(printable(f"Only {folder}/ was searched. The rest of {root} {found}: add --all."))
 
 

@@ -31,40 +31,36 @@ def read_status(index: Index) -> dict[str, Any]:
     IndexUntrustedError if the index names a folder that the user has not confirmed, before this folder is read.
     """
     with index.checks.reporting_damage():
-        return _facts(index)
-
-
-def _facts(index: Index) -> dict[str, Any]:
-    manifest = index.manifest
-    reads_sources = _may_read_sources(index)
-    index.checks.require_tables()  # the status may not read a table, but must not call a damaged index sound
-    changes = BUILDER.changes(index) if reads_sources else {}
-    return {
-        "root": shown_source(index.root),
-        "documents": manifest.n_documents,
-        "chunks": manifest.n_chunks,
-        "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
-        "vectors_stored_as": manifest.vectors,
-        "dimension": manifest.dimension,
-        "vector_bytes": manifest.n_chunks * index.vectors.n_bytes,  # without their search index
-        "stage": manifest.stage,
-        **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},
-        **{name: shlex.join(globs) for name, globs in asdict(manifest.globs).items() if globs},
-        "size_mb": round(index.size_bytes() / 1e6, 1),
-        "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
-        "model": manifest.model or "default",
-        **_lost_model(index),
-        **_served(index),
-        **({"added_context": manifest.added_context} if manifest.model else {}),
-        "model_fingerprint": manifest.model_fingerprint,
-        **_languages(index),
-        "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
-        "context_fingerprint": manifest.context_fingerprint,
-        **describe_second_stage(index),
-        **{f"{kind}_files": count for kind, count in changes.items()},
-        "missing_sources": [*map(shown_source, index.missing_sources if reads_sources else ())],
-        "drift": _drift(index),
-    }
+        manifest = index.manifest
+        reads_sources = _may_read_sources(index)
+        index.checks.require_tables()  # the status may not read a table, but must not call a damaged index sound
+        changes = BUILDER.changes(index) if reads_sources else {}
+        return {
+            "root": shown_source(index.root),
+            "documents": manifest.n_documents,
+            "chunks": manifest.n_chunks,
+            "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
+            "vectors_stored_as": manifest.vectors,
+            "dimension": manifest.dimension,
+            "vector_bytes": manifest.n_chunks * index.vectors.n_bytes,  # without their search index
+            "stage": manifest.stage,
+            **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},
+            **{name: shlex.join(globs) for name, globs in asdict(manifest.globs).items() if globs},
+            "size_mb": round(index.size_bytes() / 1e6, 1),
+            "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
+            "model": manifest.model or "default",
+            **_lost_model(index),
+            **_served(index),
+            **({"added_context": manifest.added_context} if manifest.model else {}),
+            "model_fingerprint": manifest.model_fingerprint,
+            **_languages(index),
+            "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
+            "context_fingerprint": manifest.context_fingerprint,
+            **describe_second_stage(index),
+            **{f"{kind}_files": count for kind, count in changes.items()},
+            "missing_sources": [*map(shown_source, index.missing_sources if reads_sources else ())],
+            "drift": _drift(index),
+        }
 
 
 def _may_read_sources(index: Index) -> bool:
@@ -94,8 +90,8 @@ def _served(index: Index) -> dict[str, str]:
     served = index.manifest.served
     if served is None:
         return {}
-    prefixes = zip(PREFIXES, (served.query_prefix, served.document_prefix), strict=True)
-    return {"model_name": served.name} | {name: prefix for name, prefix in prefixes if prefix}
+    prefixes = {name: getattr(served, name) for name in PREFIXES}
+    return {"model_name": served.name} | {name: prefix for name, prefix in prefixes.items() if prefix}
 
 
 def show_status(report: dict[str, Any]) -> None:
@@ -108,8 +104,7 @@ def show_status(report: dict[str, Any]) -> None:
 
 def _languages(index: Index) -> dict[str, str]:
     """The languages of the chunks, and what the model or full text cannot do with them; empty if unknown."""
-    languages = index.manifest.languages
-    facts = {"languages": described(languages), "unread": unread_languages(index, index.place)}
+    facts = {"languages": described(index.manifest.languages), "unread": unread_languages(index, index.place)}
     return {name: text for name, text in facts.items() if text}
 
 

@@ -69,7 +69,9 @@ def start_in_background(folders: Sequence[Place], arguments: Sequence[str], toke
         return f"A server of {_names(folders)} is already running at {running[0].address} (process {running[0].pid})."
     make_runtime_folder()
     log = log_of(folders[0])
-    process = _spawn(arguments, log, token)
+    # Every user of the machine could see a token among the arguments.
+    environment = same_modules() | ({} if token is None else {TOKEN: token})
+    process = start_detached(python_module("cdesearch", "serve", *arguments), log, environment)
     try:
         free = next(folder for folder, record in zip(folders, running, strict=True) if record is None)
         record = _wait_until_it_answers(process, free)
@@ -125,14 +127,6 @@ def _record(folder: Place, name: str, address: str, named: Path | None, token: s
         socket=None if is_windows else str(socket_of(folder) if named is None else named.absolute()),
         token=token if is_windows else None,
     )
-
-
-def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
-    """Start the server as a process without a terminal, with its output in the file `log`."""
-    environment = same_modules()
-    if token is not None:  # every user of the machine could see a command-line argument
-        environment[TOKEN] = token
-    return start_detached(python_module("cdesearch", "serve", *arguments), log, environment)
 
 
 def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Place) -> ServerRecord | None:

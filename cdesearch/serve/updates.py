@@ -173,7 +173,8 @@ def _follow(folder: Path) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the server as well, which ends this
     prepare_libraries()
     stop = threading.Event()
-    threading.Thread(target=_wait_for_end, args=(stop,), daemon=True).start()
+    # The end of the server closes stdin.
+    threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
     tools = BUILDER.warm()
     try:
         BUILDER.keep_up(folder, tools, typer.echo, stop)
@@ -184,12 +185,6 @@ def _follow(folder: Path) -> int:
     finally:
         tools.close()
     return 0
-
-
-def _wait_for_end(stop: threading.Event) -> None:
-    """Set `stop` when the server has ended, which closes stdin."""
-    sys.stdin.read()
-    stop.set()
 
 
 if __name__ == "__main__":

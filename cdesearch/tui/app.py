@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.console import Console
@@ -187,22 +186,20 @@ class SearchApp(App[None]):
         if number >= len(groups):
             return
         try:
-            preview = self._searcher.read(lambda index: preview_of(index, groups[number].best, query, width))
+            text, row = self._searcher.read(lambda index: preview_of(index, groups[number].best, query, width))
         except CdesearchError as error:
             self.call_from_thread(self._report, error)
             return
-        self.call_from_thread(self._show_preview, groups[number], preview)
+        self.call_from_thread(self._show_preview, groups[number], text, row)
 
-    def _show_preview(self, group: HitGroup, preview: "Preview") -> None:
+    def _show_preview(self, group: HitGroup, text: Text, row: int) -> None:
         """Show a preview, unless another hit has been selected since."""
         selected = self.query_one("#hits", OptionList).highlighted
         if selected is None or selected >= len(self._groups) or self._groups[selected] is not group:
             return
-        self.query_one("#text", Static).update(preview.text)
-        self.call_after_refresh(self._scroll_to_row, preview.passage_row)
-
-    def _scroll_to_row(self, row: int) -> None:
-        self.query_one("#preview").scroll_to(y=max(0, row - ABOVE), animate=False)
+        self.query_one("#text", Static).update(text)
+        preview = self.query_one("#preview")
+        self.call_after_refresh(preview.scroll_to, y=max(0, row - ABOVE), animate=False)
 
     def _say(self, text: str) -> None:
         self.query_one("#text", Static).update(Text(text, "dim"))
@@ -227,16 +224,8 @@ def _is_light(colours: str) -> bool:
     return colours.rpartition(";")[2] in ("7", "15")
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The rows of the lines around a hit."""
-
-    text: Text
-    passage_row: int  # the position of the first row of the passage in `text`
-
-
-def preview_of(index: Index, hit: Hit, query: str, width: int) -> Preview:
-    """The preview of a hit for a width in cells.
+def preview_of(index: Index, hit: Hit, query: str, width: int) -> tuple[Text, int]:
+    """The rows of the lines around a hit for a width in cells, and the position of the first row of its passage.
 
     Raises IndexStateError, and NotIndexedError if an update has removed the hit.
     """
@@ -252,7 +241,7 @@ def preview_of(index: Index, hit: Hit, query: str, width: int) -> Preview:
         if not line.is_context and passage_row is None:
             passage_row = len(rows)
         rows += _rows(line, digits, words, console)
-    return Preview(Text("\n").join(rows), passage_row or 0)
+    return Text("\n").join(rows), passage_row or 0
 
 
 def _rows(line: Line, digits: int, words: list[str], console: Console) -> Iterator[Text]:

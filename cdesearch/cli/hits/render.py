@@ -231,12 +231,16 @@ def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
 
 def nothing_found(query: str) -> str:
     """The line that is shown instead of hits."""
+    if _is_quoted(query):
+        return "No hits: no passage contains the words in quotation marks. Without these marks, similar ones are found."
+    return "No hits."
+
+
+def _is_quoted(query: str) -> bool:
     from cdesearch.search.exact import is_quoted
     from cdesearch.search.query_syntax import parse_query
 
-    if is_quoted(parse_query(query).words):
-        return "No hits: no passage contains the words in quotation marks. Without these marks, similar ones are found."
-    return "No hits."
+    return is_quoted(parse_query(query).words)
 
 
 def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
@@ -258,16 +262,13 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
     The line is 1 if the format has no lines. A record, a sheet, a page or an anchor is in brackets before the text.
     Lines of context have `-` instead of `:`, as those of grep do.
     """
-    from cdesearch.search.exact import is_quoted
-    from cdesearch.search.query_syntax import parse_query
-
     has_printed = False
     for hit in hits:
         around = shown.around(hit) if shown.context else NOTHING
         found = source_lines(hit, [], full=True, context=shown.context, around=around)
         lines = [replace(line, text=line.source) for line in found]
         matching = matching_lines(lines, hit, shown.query)
-        if not matching or is_quoted(parse_query(shown.query).words):
+        if not matching or _is_quoted(shown.query):
             place, row = shown.place(hit), shown.row(hit)
             above = [Line(text, place.line, row=row) for text in trail(shown, hit)]
             if above and matching_lines([*above, *lines], hit, shown.query) == {0}:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cdesearch.cli.token_budget import Answer, Budget, Part
@@ -13,13 +12,7 @@ from cdesearch.terminal import counted, printable
 
 INDENT = 2  # spaces for each level of headings
 
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One line of an outline, as text and as structured data."""
-
-    text: str
-    data: dict[str, Any]
+Item = tuple[str, dict[str, Any]]  # one line of an outline, as text and as structured data
 
 
 def outline(indexes: ServedIndexes, index: str | None, path: str, part: Part) -> Answer:
@@ -37,9 +30,9 @@ def outline(indexes: ServedIndexes, index: str | None, path: str, part: Part) ->
     def answer(n_items: int) -> Answer:
         shown, end = items[start : start + n_items], start + n_items
         more = f"{len(items) - end:,} more: the same call with offset={end}." if end < len(items) else ""
-        lines = "\n".join(item.text for item in shown)
+        lines = "\n".join(text for text, _ in shown)
         text = "\n\n".join(one for one in (printable(about), lines, more) if one)
-        data = {"index": served.name, "path": path, "items": [item.data for item in shown], "total": len(items)}
+        data = {"index": served.name, "path": path, "items": [item for _, item in shown], "total": len(items)}
         return Answer(text, data | ({"next_offset": end} if more else {}))
 
     return budget.largest(answer, min(max(0, len(items) - start), budget.max_tokens))
@@ -63,13 +56,13 @@ def _document(entry: DocumentEntry) -> Item:
     size = counted(entry.n_chunks, "part") if entry.n_chunks else "no text"
     title = entry.title if entry.title != entry.path.rpartition("/")[2] else ""
     text = printable(f"{entry.id}  {size}  {title}".rstrip())
-    return Item(text, {"path": entry.id, "parts": entry.n_chunks} | ({"title": printable(title)} if title else {}))
+    return text, {"path": entry.id, "parts": entry.n_chunks} | ({"title": printable(title)} if title else {})
 
 
 def _group(kind: str, name: str, number: int) -> Item:
     """The line for a folder or a file of records, with its number of documents."""
     end = "/" if kind == "folder" else ""
-    return Item(printable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number})
+    return printable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number}
 
 
 def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[str, list[Item]]:
@@ -78,8 +71,8 @@ def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[s
     headings = document.headings()
     top = min((heading.level for heading in headings), default=1)
     width = len(str(document.total))
-    items = [
-        Item(
+    items: list[Item] = [
+        (
             printable(f"{heading.number:>{width}} {' ' * INDENT * (heading.level - top)}{heading.text}"),
             {document.unit: heading.number, "level": heading.level - top + 1, "heading": printable(heading.text)},
         )

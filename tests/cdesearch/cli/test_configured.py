@@ -8,7 +8,7 @@ from command import cdesearch
 
 from cdesearch.child_process import same_modules
 from cdesearch.cli.config import _commands, _rows
-from cdesearch.cli.config_files import config_files
+from cdesearch.cli.config_files import _tell_of_foreign, config_files
 from cdesearch.cli.configured import options_of, with_configuration
 from cdesearch.cli.main import app
 from cdesearch.errors import InputError
@@ -245,8 +245,8 @@ def test_the_configuration_file_of_the_user_may_be_a_link(indexed, user, tmp_pat
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_file_of_another_user_is_not_used_and_is_reported(indexed, project, what, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.config_files._printed", set())  # a process prints each message once
+def test_a_file_of_another_user_is_not_used_and_is_reported(indexed, project, what):
+    _tell_of_foreign.cache_clear()  # a process prints each message once
     project("[query]\nk = 1\n")
     given = indexed / ".cdesearch.toml" if what == "file" else indexed
     os.chown(given, 12345, 12345)
