@@ -109,7 +109,6 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        """The address of requests."""
         return self.server + self.path
 
     @property

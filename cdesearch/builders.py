@@ -67,8 +67,7 @@ class Survey:
 class Tools(Protocol):
     """A loaded model and a pool of processes, which all updates of `keep_up` use."""
 
-    def close(self) -> None:
-        """End the processes."""
+    def close(self) -> None: ...
 
 
 class Builder(Protocol):
@@ -114,8 +113,7 @@ class Builder(Protocol):
     def keep_up(self, folder: "Place", tools: "Tools", say: Callable[[str], None], stop: Event) -> None:
         """Update the index in a folder whenever its files change, until `stop` is set."""
 
-    def warm(self) -> "Tools":
-        """Tools for `keep_up`."""
+    def warm(self) -> "Tools": ...
 
 
 class _EntryPoints:

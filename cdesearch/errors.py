@@ -1,27 +1,4 @@
-"""The errors that a user can see, each with one cause and one remedy.
-
-CdesearchError                the root of the tree; exit code 2 on the command line
-├── InputError                an argument or option is invalid
-│   ├── SourceError           a folder, file or column does not exist, or contains nothing readable
-│   └── QueryError            an argument of a search is invalid, for example an empty query
-│       └── NotIndexedError   the index does not contain the requested chunk, document, file or field
-├── IndexStateError           the index on disk cannot be used in its present state
-│   ├── IndexNotFoundError    there is no index in this folder or above it
-│   ├── IndexDamagedError     a file of the index is missing or cannot be parsed
-│   ├── IndexUnreadableError  the system cannot read a file of the index now; it may be sound
-│   ├── IndexMismatchError    another model, context or format version built the index
-│   ├── IndexUntrustedError   the user has not confirmed what the index needs, or it contains links or devices
-│   └── IndexBusyError        another build holds the lock
-├── ModelError                a checkpoint folder cannot be loaded
-│   └── ModelServerError      a server that computes vectors fails
-│       └── TextRefusedError  it refuses one of the texts
-├── LanguageModelError        the language model that writes answers fails
-├── BusyError                 a server has too many requests, or a search took too long
-├── BucketError               a bucket cannot be reached, does not exist, or refuses access
-├── ClusterError              a Ray cluster cannot be reached, or its workers fail
-├── TrainingError             training failed; its last good state is kept
-└── StorageError              the disk is full, or a folder is read-only
-"""
+"""The errors that a user can see, each with one cause and one remedy."""
 
 import sys
 from importlib.util import find_spec

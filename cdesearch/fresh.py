@@ -121,7 +121,6 @@ class UpToDate:
         return self._opened.around(hit, count)
 
     def search(self, request: SearchRequest) -> SearchResult:
-        """The best chunks, best first; raises CdesearchError."""
         result, lines = self.answer(request)
         for line in lines:
             if line not in self._said:

@@ -28,22 +28,18 @@ class Display(Progress, Protocol):
     def detail(self, text: str) -> None:
         """Show the latest numbers of the present stage."""
 
-    def note(self, text: str) -> None:
-        """Print a line that stays."""
+    def note(self, text: str) -> None: ...
 
 
 class Silent:
     """A display that shows nothing."""
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has them)
-        """A function that does nothing."""
         return lambda _: None
 
-    def detail(self, text: str) -> None:
-        """Discard the text."""
+    def detail(self, text: str) -> None: ...
 
-    def note(self, text: str) -> None:
-        """Discard the text."""
+    def note(self, text: str) -> None: ...
 
 
 class PlainLines:
@@ -74,7 +70,6 @@ class PlainLines:
             self.note(text)
 
     def note(self, text: str) -> None:
-        """Print a line."""
         print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 (progress is printed here)
 
     def _is_due(self) -> bool:
@@ -92,19 +87,16 @@ class _Bars:
         self._bars = bars
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:
-        """Replace the bar of the stage before."""
         for old in list(self._bars.task_ids):
             self._bars.remove_task(old)
         task = self._bars.add_task(printable(name), total=total, detail="")
         return lambda n: self._bars.advance(task, n)
 
     def detail(self, text: str) -> None:
-        """Show the text to the right of the bar."""
         for task in self._bars.task_ids:
             self._bars.update(task, detail=printable(text))
 
     def note(self, text: str) -> None:
-        """Print the line above the bar."""
         self._bars.console.print(printable(text), soft_wrap=True)
 
 

@@ -46,11 +46,9 @@ class SearchService(Protocol):
         """The newest generation of each index that is open, by the name that hits have; "" if there is only one."""
 
     @property
-    def tokenizer(self) -> "Tokenizer":
-        """The tokenizer that measures texts."""
+    def tokenizer(self) -> "Tokenizer": ...
 
-    def search(self, request: SearchRequest) -> SearchResult:
-        """The best chunks, best first; raises CdesearchError."""
+    def search(self, request: SearchRequest) -> SearchResult: ...
 
     def has_file(self, request: SearchRequest) -> bool:
         """Whether the filters of a request allow any indexed file; raises CdesearchError."""

@@ -47,7 +47,6 @@ class LocalTask(AbsTaskRetrieval):
     )
 
     def load_data(self, **_: object) -> None:
-        """Read the corpus, the queries and the relevance judgements."""
         judged: dict[str, dict[str, int]] = {}
         for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
             query, document, grade = line.split("\t")

@@ -55,7 +55,6 @@ class Corpus:
     own: Tensor  # (m,) the row of the document of each query
 
     def whitened(self, statistics: StatisticsConfig) -> "Corpus":
-        """The corpus, whitened by its own documents."""
         whitening = soft_whitening(self.documents.numpy(), statistics)
         documents, queries = (torch.from_numpy(whitening.apply(one.numpy())) for one in (self.documents, self.queries))
         return Corpus(documents, queries, self.own)

@@ -48,7 +48,6 @@ class Answers:
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> "Answers":
-        """The answers of all pairs of a domain."""
         documents: dict[str, int] = {}
         queries: dict[str, int] = {}
         texts: list[str] = []
@@ -221,7 +220,6 @@ def drawn(scores: Floats, mining: Mining, random: np.random.Generator) -> list[i
 def _scores_of_words(
     name: str, pairs: Sequence[Pair], answers: Answers, work: Path, _: Mining, display: Display
 ) -> ScoresOf:
-    """BM25 over the documents of the domain."""
     display.stage(f"Words of {name}", None)
     words = WordScores.stored(work / f"{name}-words", answers.texts)
     return lambda rows: words.scores([pair.query for pair in pairs[rows]])
@@ -230,7 +228,6 @@ def _scores_of_words(
 def _scores_of_model(
     name: str, pairs: Sequence[Pair], answers: Answers, work: Path, mining: Mining, display: Display
 ) -> ScoresOf:
-    """Cosines of a checkpoint, without a context."""
     import torch
 
     from trainer.data.surrogate import open_surrogate

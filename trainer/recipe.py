@@ -62,7 +62,6 @@ class ModelChoice(Section, frozen=True):
 
     @property
     def attends(self) -> bool:
-        """Whether texts attend to the context."""
         return self.context in ("attention", "both", "joint")
 
 
@@ -130,7 +129,6 @@ class RunSettings(Section, frozen=True):
 
     @property
     def data_folder(self) -> Path:
-        """The folder of prepared data."""
         return self.work or self.out / "data"
 
 

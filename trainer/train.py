@@ -163,7 +163,6 @@ class TrainingRun:
         self._log = begin(self.state, self.n_steps, resume=resume)
 
     def go(self) -> None:
-        """Take all remaining steps."""
         step, every = self.state.step, self.recipe.run.watch_every
         upcoming = self.material.stream.upcoming(step, self.n_steps, (rank(), world()))
         with closing(upcoming) as batches:
@@ -215,7 +214,6 @@ class TrainingRun:
         self.display.detail(f"step {step + 1}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
 
     def _watch(self) -> None:
-        """Log the held-out losses."""
         step = self.state.step
         if not self.material.held_out or self._watched == step:
             return

@@ -95,7 +95,6 @@ class Arm:
     minutes: float
 
     def mean(self, kind: str) -> float:
-        """The mean of one kind over all sets."""
         return sum(row[kind] for row in self.ndcg.values()) / len(self.ndcg)
 
 

@@ -18,11 +18,9 @@ class Biencoder:
         self._work = work
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """Rank the documents by cosine."""
         return nearest(dataset, *self.vectors(dataset))
 
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
-        """Unit vectors of queries and documents."""
         return self._kept("query", list(dataset.queries.values())), self._kept("document", dataset.texts)
 
     def _kept(self, role: Role, texts: Sequence[str]) -> Floats:

@@ -30,11 +30,9 @@ class Contextual:
         self._seed = seed
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """Rank the documents by cosine."""
         return nearest(dataset, *self.vectors(dataset))
 
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
-        """Unit vectors of queries and documents."""
         source = self._other if self._kind == "random" and self._other else dataset
         context = None if self._kind == "null" else corpus_context(self._encoder, source, self._seed, self._work)
         weight = self._encoder.config.document_weight if self._kind == "document" else 0.0

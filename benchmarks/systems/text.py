@@ -28,7 +28,6 @@ class Bm25:
     name = "BM25 (bm25s)"
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """Rank the documents by BM25."""
         queries = dataset.queries
         return {
             query: ranked(dataset.ids, row, query, DEPTH)

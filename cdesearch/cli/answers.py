@@ -32,7 +32,6 @@ class AnswerPrinter:
         self._has_text = False
 
     def write(self, piece: str) -> None:
-        """Print a piece of an answer that is being written."""
         self._has_text = True
         self._console.print(self._styled(piece), end="")
         sys.stdout.flush()

@@ -118,7 +118,6 @@ def _note_elsewhere(here: Path, options: QueryOptions, result: SearchResult, ser
 
 
 def _note_filters(options: QueryOptions, service: SearchService) -> None:
-    """Print on stderr that no file matches the filters."""
     line = f"No indexed file matches {options.filters}."
     if options.request.path:
         roots = ", ".join(shown_source(index.root) for index in service.indexes.values())

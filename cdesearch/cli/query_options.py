@@ -69,7 +69,6 @@ class QueryOptions:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether the hits of one file are grouped."""
         return self.format == "text" and (self.is_for_people if self.group is None else self.group)
 
     @property

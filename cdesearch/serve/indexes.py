@@ -33,7 +33,6 @@ class ServedIndex:
 
     @property
     def index(self) -> Index:
-        """The newest generation that is open."""
         return self.searcher.index
 
     def status(self) -> tuple[dict[str, Any], CdesearchError | None]:
@@ -131,7 +130,6 @@ class ServedIndexes:
         self.close()
 
     def close(self) -> None:
-        """Wait for the running searches, and end the threads."""
         self._closing.set()
         self._watcher.join()
         for served in self:
@@ -155,7 +153,6 @@ class ServedIndexes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all indexes."""
         return tuple(self._indexes)
 
     def _refresh(self) -> None:

@@ -109,7 +109,6 @@ class Watcher:
 
     @property
     def processes(self) -> "list[subprocess.Popen[str]]":
-        """The latest process of each index."""
         return list(self._running.values())
 
     def close(self) -> None:
@@ -173,8 +172,12 @@ def _follow(folder: Path) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the server as well, which ends this
     prepare_libraries()
     stop = threading.Event()
-    # The end of the server closes stdin.
-    threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+
+    def wait_for_end() -> None:
+        sys.stdin.read()  # the end of the server closes it
+        stop.set()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
     tools = BUILDER.warm()
     try:
         BUILDER.keep_up(folder, tools, typer.echo, stop)

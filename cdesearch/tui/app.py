@@ -101,7 +101,6 @@ class SearchApp(App[None]):
             self._resizing = self.set_timer(DELAY, lambda: self._preview(selected))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the preview of the selected hit."""
         self._preview(event.option_index)
 
     def on_option_list_option_selected(self) -> None:
@@ -109,13 +108,11 @@ class SearchApp(App[None]):
         self.action_open()
 
     def action_select(self, step: int) -> None:
-        """Select the next or the previous hit."""
         hits = self.query_one("#hits", OptionList)
         if hits.option_count:
             hits.highlighted = min(max(0, (hits.highlighted or 0) + step), hits.option_count - 1)
 
     def action_scroll(self, pages: int) -> None:
-        """Scroll the preview."""
         preview = self.query_one("#preview")
         preview.scroll_relative(y=pages * max(1, preview.size.height - 2), animate=False)
 
@@ -124,7 +121,6 @@ class SearchApp(App[None]):
         self.exit(return_code=code_of(signal.SIGINT))
 
     def action_light(self) -> None:
-        """Change between light and dark colours."""
         self.theme = "textual-dark" if self.theme == "textual-light" else "textual-light"
 
     def action_open(self) -> None:

@@ -145,7 +145,6 @@ def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, ContextDoc
 def _domain_data(
     recipe: Recipe, domain: Domain, tokenizer: Tokenizer, prefixes: tuple[str, str], encoder: Encoder, advance: Advance
 ) -> DomainData:
-    """The tokens and surrogate scores of a domain."""
     folder, limit = recipe.run.data_folder, recipe.batches.max_tokens
     negatives, counts = domain.negatives(recipe.batches.hard_negatives)
     columns: dict[str, tuple[list[str], Role]] = {

@@ -84,14 +84,12 @@ class Rows:
 
     @classmethod
     def of(cls, values: NDArray[Any], lengths: NDArray[Any]) -> "Rows":
-        """Rows of these lengths (n,)."""
         return cls(values, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
 
     def __len__(self) -> int:
         return len(self.ends) - 1
 
     def at(self, rows: Sequence[int] | Integers) -> list[NDArray[Any]]:
-        """The values of the rows at these positions."""
         chosen = np.asarray(rows, np.int64)
         bounds = zip(self.ends[chosen].tolist(), self.ends[chosen + 1].tolist(), strict=True)
         return [self.values[start:end] for start, end in bounds]

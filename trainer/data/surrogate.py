@@ -85,7 +85,6 @@ class WordScores:
         return {"words": words, "weights": self._weights, "columns": self._columns, "starts": self._starts}
 
     def __len__(self) -> int:
-        """The number of texts."""
         return len(self._starts) - 1
 
     def take(self, rows: Integers) -> "WordScores":

@@ -33,7 +33,6 @@ class Tokens:
         return Tokens(self.ids[start:stop, :longest], mask[:, :longest])
 
     def take(self, indices: Tensor) -> "Tokens":
-        """The texts at `indices`."""
         return Tokens(self.ids[indices], self.mask[indices])
 
     def micro_batches(self, size: int) -> list[tuple[Tensor, "Tokens"]]:
@@ -45,7 +44,6 @@ class Tokens:
         return [(indices, self.take(indices).rows(0, len(indices))) for indices in order.split(size)]
 
     def to(self, device: torch.device) -> "Tokens":
-        """A copy on `device`."""
         return Tokens(sent(self.ids, device), sent(self.mask, device))
 
 

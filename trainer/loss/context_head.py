@@ -62,7 +62,6 @@ class TrainedHead(nn.Module):
         return changed
 
     def config(self) -> HeadConfig:
-        """The parameters as a checkpoint stores them."""
         return HeadConfig(self.query.config(), self.document.config())
 
     def shared(self, share: float) -> Self:

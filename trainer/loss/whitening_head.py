@@ -26,7 +26,6 @@ class WhiteningHead(nn.Module):
         self.idf_exponent = nn.Parameter(torch.tensor(config.idf_exponent))
 
     def config(self) -> StatisticsConfig:
-        """The learned numbers, as a checkpoint stores them."""
         return replace(
             self._config,
             shift=self.shift.item(),
@@ -96,5 +95,4 @@ class TokenWeights:
         return lambda: head.token_weights(counts, len(documents), self._special)
 
     def equal(self) -> Tensor:
-        """Equal weights (V,), for the plain mean."""
         return torch.ones(self._vocabulary, device=self._device)

@@ -227,7 +227,6 @@ class SpanPasses:
 
     @property
     def loss(self) -> Tensor:
-        """The loss () of tokens."""
         return self.losses["head"] + self.losses["late"]
 
     def __call__(self, text: Text, rows: Tensor) -> Made:

@@ -61,7 +61,6 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
 
 
 def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:
-    """The texts as tokens; raises SourceError."""
     tokenizer = load_tokenizer(tokenizer_file(recipe))
     advance = display.stage("Reading documents", None)
     files = domain_files(recipe.texts.files)
@@ -90,7 +89,6 @@ class PretrainingRun:
         self._log = begin(self._state, recipe.learning.steps, resume=resume)
 
     def go(self, device: torch.device) -> None:
-        """Take all remaining steps."""
         work, recipe = Work(self._step, self._watch, self._save), self._recipe
         take_steps(work, self._state, recipe.learning.steps, recipe.run.watch_every, self._display, device)
 

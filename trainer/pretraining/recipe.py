@@ -88,7 +88,6 @@ class PretrainingRecipe(Section, frozen=True):
 
     @property
     def is_masked(self) -> bool:
-        """Whether the kind is condenser or cocondenser."""
         return self.objective.kind in ("condenser", "cocondenser")
 
 

@@ -31,7 +31,6 @@ class TokenDocuments:
         return len(self.documents)
 
     def passages_of(self, document: int) -> list[NDArray[np.int64]]:
-        """The ids of each passage of a document."""
         return [ids.astype(np.int64) for ids in self.passages.at(self.documents.at([document])[0])]
 
     def divided(self, held_out: float, seed: int) -> tuple[Integers, Integers]:

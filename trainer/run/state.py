@@ -161,7 +161,6 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _write(target: Path, state: dict[str, Any]) -> None:
-    """Replace the file `target`; raises StorageError."""
     content = BytesIO()
     torch.save(state, content)
     with writing(target), replacing(target) as stream:

@@ -100,7 +100,6 @@ def _items(node: "Node") -> list["Node"]:
 
 
 def _last(pair: "Node") -> "Node":
-    """The value of a member."""
     return next(one for one in reversed(pair.children) if one.type != "comment")
 
 

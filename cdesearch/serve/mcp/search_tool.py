@@ -117,7 +117,6 @@ class _Page:
         return budget.of_hits(self.hits, query, lambda passages: self.answer(located(passages, self.hits, ages)))
 
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
-        """The answer that consists of `passages`."""
         offset = self._next_offset({name for one in passages for name in one.passage.chunk_ids})
         root = _roots(self.chosen)
         nothing = "There are no more passages." if self.offset else "Nothing was found."

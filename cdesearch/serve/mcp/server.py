@@ -143,7 +143,6 @@ class _Server(MCPServer[Any]):
         return [tool.model_copy(update={"input_schema": _short(tool.input_schema, names)}) for tool in tools]
 
     async def run_stdio_async(self) -> None:
-        """Answer the messages on stdin until it is closed."""
         with open(0, encoding="utf-8", errors="replace", closefd=False) as stdin:
             async with stdio_server(WholeLines(stdin)) as (incoming, outgoing):
                 server = self._lowlevel_server

@@ -104,7 +104,6 @@ def pack(clusters: Mapping[str, Clusters], batch_size: int, seed: int, epoch: in
 
 
 def _packed(found: Clusters, batch_size: int, random: np.random.Generator) -> Rows:
-    """The rows (n, batch_size) of all whole batches."""
     shuffled = random.permutation(len(found.assignment))
     rank = np.empty(len(found.centroids), np.int64)
     rank[_tour(found.centroids, random)] = np.arange(len(rank))

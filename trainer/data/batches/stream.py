@@ -76,7 +76,6 @@ class Part:
     clusters: Clusters  # of these rows
 
     def texts(self, column: str) -> list[str]:
-        """The texts of a column of the pairs."""
         texts = self.data.domain.column(column)
         return [texts[row] for row in self.rows.tolist()]
 

@@ -30,7 +30,6 @@ class Leaks:
     """The queries and texts of evaluation sets, which no pair may contain."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        """Read the BEIR `folders`."""
         self._queries: set[str] = set()
         self._shingles: set[int] = set()
         self._short: set[str] = set()  # words of texts without shingles
@@ -92,7 +91,6 @@ class Domain:
         return self._texts[name].texts(self._rows)
 
     def take(self, rows: Sequence[int] | Integers) -> list[Pair]:
-        """The pairs at `rows`."""
         chosen = self._rows[np.asarray(rows, np.int64)]
         columns = (self._texts[name].texts(chosen) for name in TEXTS)
         pairs = []
