@@ -45,15 +45,14 @@ class Silent:
 class PlainLines:
     """A display without bars, which needs no library. It prints stages, and their progress every SECONDS seconds."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._latest = clock() - SECONDS
+    def __init__(self) -> None:
+        self._latest = time.monotonic() - SECONDS
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:
         """Print the name, unless there is nothing to do."""
         if total != 0:
             self.note(name if total is None else f"{name}: {total:,}")
-            self._latest = self._clock()
+            self._latest = time.monotonic()
         done = 0
 
         def advance(n: int) -> None:
@@ -73,7 +72,7 @@ class PlainLines:
         print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 (progress is printed here)
 
     def _is_due(self) -> bool:
-        now = self._clock()
+        now = time.monotonic()
         if now - self._latest < SECONDS:
             return False
         self._latest = now

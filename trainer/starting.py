@@ -30,9 +30,19 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         )
     else:
         model = load_checkpoint(choice.start)
-        _check_shape(choice, model.config)
+        found = model.config.context_attention
+        if attends and is_joint != (found == "joint"):
+            raise InputError(
+                f"model.context is {choice.context}, but {choice.start} has {found} attention.",
+                "Set it to joint for joint attention only, or start from a published biencoder.",
+            )
+    if choice.window_tokens > (limit := model.config.backbone.n_positions):
+        raise InputError(
+            f"model.window_tokens is {choice.window_tokens}, but {choice.start} has {limit} positions.",
+            f"Set it to {limit} or less.",
+        )
     if choice.window_tokens:
-        _add_windows(choice, model)
+        model.config = replace(model.config, window_tokens=choice.window_tokens)
     if not attends:
         for cross_attention in model.second_stage.cross_attention:
             cross_attention.set_weight(0.0)
@@ -71,24 +81,3 @@ def start_null_vector(model: ContextualModel, texts: Tokens, micro_batch: int) -
             tokens = part.to(null.device)
             null.add_(model.first_stage(tokens.ids, tokens.mask).sum(0) / len(texts))
     mean(null)  # so that the last bits are the same in all processes
-
-
-def _add_windows(choice: ModelChoice, model: ContextualModel) -> None:
-    """Let the model read chunks in the windows of the recipe; raises InputError if it has too few positions."""
-    limit = model.config.backbone.n_positions
-    if choice.window_tokens > limit:
-        raise InputError(
-            f"model.window_tokens is {choice.window_tokens}, but {choice.start} has {limit} positions.",
-            f"Set it to {limit} or less.",
-        )
-    model.config = replace(model.config, window_tokens=choice.window_tokens)
-
-
-def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
-    """Raise InputError if a recipe asks for another attention than its checkpoint has."""
-    is_joint = config.context_attention == "joint"
-    if choice.attends and (choice.context == "joint") != is_joint:
-        raise InputError(
-            f"model.context is {choice.context}, but {choice.start} has {config.context_attention} attention.",
-            "Set it to joint for joint attention only, or start from a published biencoder.",
-        )

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
-from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.messages import WholeBodies
 from cdesearch.serve.mcp.server import create_server
 from cdesearch.serve.problems import DESCRIBED, add_handlers
@@ -41,7 +41,8 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        watcher = Watcher(one for one in indexes if _is_watched(one, settings))
+        watch = settings.watch
+        watcher = Watcher(one for one in indexes if (is_updatable(one.index) if watch is None else watch))
         async with agents.session_manager.run():
             yield
         admission.close()
@@ -67,10 +68,6 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> ASGIApp:
     app.router.routes.append(Route("/mcp", bodies, methods=["POST"]))
     _add_page(app)
     return Guard(app, settings)
-
-
-def _is_watched(served: ServedIndex, settings: ServeSettings) -> bool:
-    return is_updatable(served.index) if settings.watch is None else settings.watch
 
 
 def _add_page(app: FastAPI) -> None:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -44,26 +43,6 @@ def test_data_that_was_prepared_elsewhere_is_trained_on_with_torch_alone(small_r
     assert last.returncode == 0, last.stderr
     assert steps_of(out) == [1, 2, 3]
     assert (out / "checkpoint" / "model.safetensors").exists() and not (out / "checkpoint" / "onnx").exists()
-
-
-@pytest.mark.slow
-def test_sigterm_saves_the_state_and_the_command_to_continue_works(small_recipe):
-    out = small_recipe.parent / "out"
-    command = [sys.executable, "-m", "trainer", str(small_recipe), "--resume"]
-    endless = [*command, "--set=learning.steps=100000", "--set=run.watch_every=100000"]
-    process = subprocess.Popen(endless, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
-    while not (out / "log.jsonl").exists() or len(steps_of(out)) < 2:
-        time.sleep(0.02)
-        assert process.poll() is None
-    process.terminate()
-    last = process.communicate()[1].splitlines()[-1]
-    assert process.returncode == 143
-    assert last.startswith("Stopped. The state is saved: the same command with --resume continues.")
-    n_steps = steps_of(out)[-1]
-    more = [*command, f"--set=learning.steps={n_steps + 1}", "--set=run.watch_every=100000"]
-    subprocess.run(more, env=ENVIRONMENT, check=True, capture_output=True)
-    assert steps_of(out)[-1] == n_steps + 1
-    assert (out / "checkpoint" / "model.safetensors").exists()
 
 
 @pytest.mark.slow

@@ -81,18 +81,6 @@ def test_a_head_learns_to_use_the_context_of_new_corpora():
     assert quality.own > quality.foreign + 3
 
 
-def test_a_drawn_corpus_has_the_documents_of_its_queries():
-    corpora = {str(seed): corpus_with_a_common_part(50, seed) for seed in range(4)}
-    every = torch.cat([corpus.documents for corpus in corpora.values()])
-    for seed in range(5):
-        found = drawn(corpora, 30, np.random.default_rng(seed))
-        for query, own in zip(found.queries, found.own.tolist(), strict=True):
-            source = next(corpus for corpus in corpora.values() if (corpus.queries == query).all(dim=1).any())
-            at = int((source.queries == query).all(dim=1).nonzero()[0, 0])
-            torch.testing.assert_close(found.documents[own], source.documents[source.own[at]])
-        assert len(found.documents) <= len(every)
-
-
 def test_the_measure_is_that_of_one_relevant_document():
     scores = torch.tensor([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [*([0.0] * 3)]])
     assert ndcg(scores, torch.tensor([0, 1, 2])) == pytest.approx((1 + 1 / np.log2(3) + 1) / 3)

@@ -399,32 +399,3 @@ def test_without_statistics_and_attention_the_context_changes_nothing(recipe_fil
     texts = ["the cat water", "moon bread", "engine the stone"]
     context = context_of_texts(encoder, texts, len(texts), 0)
     np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))
-
-
-@pytest.fixture
-def scored_pairs(recipe_file, tmp_path):
-    """Pairs with one hard negative, and a teacher that prefers the negative."""
-    rows = [json.loads(line) for line in recipe_file.with_name("pairs.jsonl").read_text().splitlines()]
-    for row, other in zip(rows, [*rows[8:], *rows[:8]], strict=True):
-        row |= {"negatives": [other["document"]], "scores": [0.0, 6.0]}
-    (tmp_path / "scored.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return tmp_path / "scored.jsonl"
-
-
-@pytest.mark.slow
-def test_the_scores_of_pairs_are_what_the_model_learns(recipe_file, scored_pairs, tmp_path):
-    """Alone in the loss, a teacher that prefers the hard negative makes own documents rank lower."""
-    accuracies = {}
-    for teacher in ("surrogate", "pairs"):
-        changes = {
-            "data.pairs": json.dumps([str(scored_pairs)]),
-            "batches.hard_negatives": "1",
-            "learning.epochs": "6",
-            "learning.teacher_weight": "1.0",
-            "objective.teacher": f"'{teacher}'",
-            "run.out": str(tmp_path / teacher),
-        }
-        train(load_recipe(recipe_file, changes), Silent())
-        found = [row["accuracy"] for row in read_log(tmp_path / teacher) if "accuracy" in row]
-        accuracies[teacher] = sum(found[-8:]) / 8
-    assert accuracies["pairs"] < 0.1 < accuracies["surrogate"]

@@ -157,13 +157,6 @@ def test_a_mistake_in_the_section_of_another_command_does_not_stop_a_command(ind
     assert "port in [serve] is not accepted: Invalid value for '--port': Input should be less" in error("config")
 
 
-def test_an_option_name_is_written_as_on_the_command_line(indexed, project, error):
-    project('[index]\nmax_file_size = "1KB"\n')
-    assert "(did you mean max-file-size?)" in error("index", ".")
-    project('[index]\nmax-file-size = "1KB"\n')
-    assert shown(indexed)["index", "max-file-size"][0] == "1KB"
-
-
 @pytest.mark.parametrize(
     ("section", "line"),
     [
@@ -272,23 +265,3 @@ def test_processes_that_commands_start_read_no_configuration(indexed, project, m
     assert same_modules()["CDESEARCH_NO_CONFIG"] == "1"
     monkeypatch.setenv("CDESEARCH_NO_CONFIG", "1")
     assert n_hits(indexed) == 3
-
-
-def test_a_setting_updates_the_index_before_a_query(indexed, project):
-    project('[query]\nupdate = true\nmode = "text"\n')
-    (indexed / "new.md").write_text("quokka")
-    try:
-        assert "new.md" in cdesearch("query", "quokka", cwd=indexed).stdout
-    finally:
-        (indexed / "new.md").unlink()
-    cdesearch("query", "quokka", cwd=indexed, code=1)
-
-
-@pytest.mark.slow
-def test_a_project_chooses_how_its_index_stores_vectors(tmp_path):
-    (tmp_path / "a.md").write_text("the cat")
-    (tmp_path / ".cdesearch.toml").write_text('[index]\nvectors = "int8"\n')
-    cdesearch("index", ".", cwd=tmp_path)
-    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["vectors_stored_as"] == "int8"
-    refused = cdesearch("index", ".", "--vectors", "binary", cwd=tmp_path, code=2).stderr
-    assert refused.count("\n") == 1 and "stores vectors as int8, not as binary" in refused and "--rebuild" in refused

@@ -240,14 +240,6 @@ def body_for(docs):
     return json.dumps(values).encode()
 
 
-def test_a_private_socket_of_this_process_is_used(moved):
-    with Planted(moved, response(body_for(moved))) as planted:
-        assert cdesearch("query", "cat", cwd=moved, code=1).stderr == "No hits.\n"
-        assert planted.asked[0].startswith(
-            b"GET /api/v1/search?q=cat&k=10&mode=hybrid&min_confidence=0.0&index=docs HTTP/1.1\r\n"
-        )
-
-
 @pytest.mark.parametrize(("options", "folder_mode"), [({"mode": 0o640}, 0o700), ({}, 0o755)])
 def test_a_socket_that_others_may_have_created_is_not_used(moved, options, folder_mode):
     with Planted(moved, response(body_for(moved)), **options) as planted:

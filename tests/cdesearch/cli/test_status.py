@@ -1,13 +1,8 @@
-from collections import Counter
-
-import numpy as np
 import pytest
 from command import cdesearch
 
 from cdesearch.cli.status import read_status
-from cdesearch.context.sample import choose_chunks
 from cdesearch.progress import Silent
-from cdesearch.search import drift
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -54,21 +49,6 @@ def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, siz
         (tmp_path / f"long {number}.txt").write_text(lines)
     drift = drift_after(tmp_path, tiny_checkpoint, context_size=size)
     assert "large" not in drift and (size == 40 or "(0.0 standard errors)" in drift)
-
-
-def test_inclusion_probabilities_are_the_frequencies_of_the_sampler():
-    """The probabilities are compared with the frequencies in 400 draws of the sampler."""
-    lengths = {"a": 1, "b": 4, "c": 16, "d": 64}
-    chunks = [(f"{name}{part}", name, f"{name}{part}") for name, length in lengths.items() for part in range(length)]
-    drawn = Counter(chunk for seed in range(400) for chunk in choose_chunks(chunks, 20, seed))
-    probabilities = drift._inclusion_probabilities(np.array([lengths[name] ** -0.5 for _, name, _ in chunks]), 20)
-    assert probabilities.sum() == pytest.approx(20)
-    for name, length in lengths.items():
-        seen = sum(drawn[chunk] for chunk, document, _ in chunks if document == name) / 400 / length
-        wanted = next(
-            probability for probability, (_, document, _) in zip(probabilities, chunks, strict=True) if document == name
-        )
-        assert seen == pytest.approx(wanted, abs=0.05)
 
 
 def test_a_list_of_skipped_files_without_any_is_one_line_on_stderr(tmp_path):

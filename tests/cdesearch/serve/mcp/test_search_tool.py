@@ -50,13 +50,6 @@ def test_the_text_shows_a_location_that_read_understands(agent, query, path, loc
     assert "".join(passages(result)[0]["text"].split()) in "".join(text_of(read).split())
 
 
-def test_both_forms_have_the_same_passages(agent):
-    result = search(agent, k=5)
-    blocks = passages_in(text_of(result))
-    for passage, block in zip(passages(result), blocks, strict=True):
-        assert passage["text"] in block
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 def test_no_answer_exceeds_its_budget(agent, indexes, query):
@@ -128,12 +121,6 @@ def test_a_path_that_matches_nothing_is_an_error(agent, corpus):
     for path in ("nowhere", "../notes/todo.md", "/etc/passwd", "guide/*.pdf"):
         result = search(agent, path=path)
         assert result.is_error and "No indexed file matches" in text_of(result) and str(corpus) in text_of(result)
-
-
-def test_another_index_is_named(agent):
-    assert passages(search(agent, "bread", index="notes"))[0]["path"] == "todo.md"
-    result = search(agent, index="other")
-    assert result.is_error and "corpus, notes" in text_of(result)
 
 
 def test_a_long_query_is_reported(agent):
