@@ -52,7 +52,11 @@ def measure(
     make_results_folder(out)
     for name, suite in suites.items():
         measurements = suite()
-        _show(measurements)
+        table = Table("measurement", "value", "unit", "target", "")
+        for one in measurements:
+            result = "" if not one.bar else "met" if one.passes else "missed"
+            table.add_row(one.name, f"{one.value:,.3g}", one.unit, one.bar, result)
+        show(table)
         record = {
             "machine": machine,
             "settings": settings,
@@ -68,14 +72,6 @@ def make_results_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is not a folder.", "Name a folder.")
     make_folder(out)
-
-
-def _show(measurements: list[Measurement]) -> None:
-    table = Table("measurement", "value", "unit", "target", "")
-    for measurement in measurements:
-        result = "" if not measurement.bar else "met" if measurement.passes else "missed"
-        table.add_row(measurement.name, f"{measurement.value:,.3g}", measurement.unit, measurement.bar, result)
-    show(table)
 
 
 def show(table: Table) -> None:

@@ -118,15 +118,10 @@ def writing_options(parser: ArgumentParser, precision: Precision) -> None:
 
 def export_as(model: ContextualModel, tokenizer: Path, options: Namespace) -> None:
     """Write the checkpoint folder `out` of a program with these options; raises what `export` does."""
-    note_missing_graphs(model)
-    dtype = torch.float16 if options.half else torch.float32
-    export(model, tokenizer, options.out, options.precision, dtype)
-
-
-def note_missing_graphs(model: ContextualModel) -> None:
-    """Say on stderr that `export` writes no ONNX graphs, if onnx is not installed and the model could have some."""
     if not model.second_stage.joint and not _has_onnx():
         print("onnx is not installed: the checkpoint gets no ONNX graphs. `pip install onnx` helps.", file=sys.stderr)
+    dtype = torch.float16 if options.half else torch.float32
+    export(model, tokenizer, options.out, options.precision, dtype)
 
 
 def _has_onnx() -> bool:

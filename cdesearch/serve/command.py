@@ -111,7 +111,8 @@ def _serve(folders: Sequence[Place | None], settings: ServeSettings, socket: Pat
         ServedIndexes.open(folders, model=model) as opened,
         listening(settings.host, settings.port, _socket_paths(socket, opened)) as sockets,
     ):
-        names, address = printable(", ".join(opened.names)), _address(settings.host, sockets[0].getsockname()[1])
+        names, host = printable(", ".join(opened.names)), settings.host
+        address = f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}/"
         typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
             run(create_app(opened, settings), settings, sockets)
@@ -138,10 +139,6 @@ def _check(settings: ServeSettings) -> None:
             "The token is too short, or contains characters that cannot be sent.",
             "Use at least 16 letters and digits, without spaces.",
         )
-
-
-def _address(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def _socket_paths(named: Path | None, indexes: "ServedIndexes") -> list[Path]:

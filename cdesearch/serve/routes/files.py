@@ -32,9 +32,11 @@ async def files(
     served = state.indexes[index]
 
     def matching(newest: Index) -> list[FileRecord]:
-        needle = contains.lower()
-        records = newest.file_records()
-        return [file for file in records if (outcome is None or _is(file, outcome)) and needle in file.path.lower()]
+        def is_shown(file: FileRecord) -> bool:
+            is_chosen = outcome in (None, file.outcome) or (outcome == "skipped" and file.is_in_part)
+            return is_chosen and contains.lower() in file.path.lower()
+
+        return [*filter(is_shown, newest.file_records())]
 
     found = await state.admission.run(lambda: served.searcher.read(matching))
     shown = [
@@ -42,7 +44,3 @@ async def files(
         for file in islice(found, offset, offset + limit)
     ]
     return JSONResponse({"index": served.name, "total": len(found), "offset": offset, "files": shown})
-
-
-def _is(file: FileRecord, outcome: Outcome) -> bool:
-    return file.outcome == outcome or (outcome == "skipped" and file.is_in_part)

@@ -89,6 +89,10 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
         shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
         if facts := result.documents.get((hit.index, hit.chunk.document_id)):
             shown["date"] = facts.day
+    facets = {
+        name: [{"value": value, "documents": n} for value, n in found]
+        for name, found in facets_of(result.documents.values()).items()
+    }
     most = sum(member.index.manifest.n_chunks for member in chosen.members)
     return {
         "query": query,
@@ -101,14 +105,9 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
         "offset": offset,
         "more": len(result.hits) == offset + asked.k < most,
         "answered": result.confident(asked.min_confidence).seems_answered,
-        **({"facets": _facets(result)} if asked.facets else {}),
+        **({"facets": facets} if asked.facets else {}),
         "hits": [hit for hit in values["hits"][offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
     }
-
-
-def _facets(result: SearchResult) -> dict[str, Any]:
-    counts = facets_of(result.documents.values())
-    return {name: [{"value": value, "documents": n} for value, n in found] for name, found in counts.items()}
 
 
 def _places(hit: Hit, query: str) -> dict[str, Any]:
