@@ -59,15 +59,3 @@ def test_an_unknown_device_is_refused(tmp_path, tiny_checkpoint):
         with pytest.raises(InputError, match="There is no device gpu"):
             use()
         cdesearch.build(tmp_path, model=tiny_checkpoint)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["float16", "int8", "binary"])
-def test_build_takes_the_kind_of_vectors(kind, tmp_path, tiny_checkpoint):
-    (tmp_path / "a.md").write_text("the cat")
-    with cdesearch.build(tmp_path, model=tiny_checkpoint, vectors=kind) as opened:
-        assert opened.index.manifest.vectors == kind and opened.search("cat", mode="dense")
-        (tmp_path / "b.md").write_text("the dog")
-        assert opened.update().changed and opened.index.manifest.vectors == kind
-    with pytest.raises(InputError, match="Vectors cannot be stored as double"):
-        cdesearch.build(tmp_path, model=tiny_checkpoint, vectors="double", rebuild=True)

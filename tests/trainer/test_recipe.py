@@ -16,18 +16,9 @@ def test_a_recipe_finds_its_data_under_the_data_folder(tmp_path, monkeypatch):
     assert load_recipe(tmp_path / "recipe.toml").data.pairs == [tmp_path / "p"]
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        (RECIPE + "[batches]\nsise = 3\n", "did you mean size"),
-        (RECIPE.replace("[run]", "[rum]"), "did you mean run"),
-        (RECIPE + "[batches]\nsize = 'many'\n", "batches.size"),
-        ("[data", "is not a recipe"),
-    ],
-)
-def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
-    (tmp_path / "r.toml").write_text(text)
-    with pytest.raises(InputError, match=named):
+def test_a_file_that_is_not_toml_is_no_recipe(tmp_path):
+    (tmp_path / "r.toml").write_text("[data")
+    with pytest.raises(InputError, match="is not a recipe"):
         load_recipe(tmp_path / "r.toml")
 
 
@@ -50,6 +41,7 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
         ),
         ({"objective.matryoshka": "[8, 0]"}, r"objective\.matryoshka\[1\]: Expected `int` >= 1"),
         ({"objective.quantise": "int4"}, r"objective\.quantise: Invalid enum value 'int4'"),
+        ({"rum.out": "x"}, r"there is no rum \(did you mean run\?\)"),
         ({"objective.margn": "1"}, r"there is no objective\.margn \(did you mean margin\?\)"),
         ({"learning.rate": "nan"}, r"learning\.rate: Expected `float` > 0\.0"),
         ({"learning.steps": "true"}, r"learning\.steps: Expected `int"),

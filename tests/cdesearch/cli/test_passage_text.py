@@ -4,7 +4,7 @@ import pytest
 from command import cdesearch
 from fenced import passages_in
 
-from cdesearch.cli.passage_text import readable, span
+from cdesearch.cli.passage_text import readable
 from cdesearch.cli.token_budget import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
 from cdesearch.search.passages import count_tokens
 from cdesearch.search.searcher import Searcher
@@ -85,7 +85,3 @@ def test_without_hits_nothing_is_printed_for_a_model(indexed):
 
 def test_readable_text_keeps_lines_and_tabs_and_nothing_else_that_is_unsafe():
     assert readable("a\r\n\tb\x00\u2028c\u202e\ud800") == "a\n\tb\\x00\\u2028c\\u202e\\ud800"
-
-
-def test_a_range_of_one_is_a_number():
-    assert (span(3, 3), span(3, None), span(3, 5)) == ("3", "3", "3-5")
