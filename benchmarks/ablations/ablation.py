@@ -16,8 +16,7 @@ from rich.table import Table
 from scipy import stats
 
 from benchmarks.datasets.dataset import Dataset, read_dataset
-from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, make_results_folder, show
+from benchmarks.measurement import RESULTS, describe, make_results_folder, show
 from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.system import BenchmarkSystem

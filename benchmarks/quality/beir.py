@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.datasets.dataset import Dataset, Half, beir_folder, read_dataset
-from benchmarks.machine import describe
-from benchmarks.measurement import RESULTS, make_results_folder
+from benchmarks.measurement import RESULTS, describe, make_results_folder
 from benchmarks.measures import MEASURES, Comparison, compare, measure_run
 from benchmarks.systems.registry import SYSTEMS, Setting, check_systems
 
