@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -30,7 +29,7 @@ from trainer.loss.batch_loss import BatchLoss, document_share
 from trainer.loss.contrastive import LossOutput
 from trainer.loss.whitening_head import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
-from trainer.run.folder import CHECKPOINT, Log, check_named, locked, read_log, refuse_overwritten, run_folder
+from trainer.run.folder import CHECKPOINT, check_named, locked, read_log, refuse_overwritten, run_folder, write_log
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import Running, digest_of_start, first_not_finite, save_state
 from trainer.starting import context_is_untrained, start_null_vector, starting_head, starting_model
@@ -115,7 +114,6 @@ class TrainingRun:
     material: Material
     state: Running
     n_steps: int
-    _log: Log
 
     def __init__(self, recipe: Recipe, display: Display, device: torch.device) -> None:
         """Open the start on a device; raises ModelError, InputError."""
@@ -160,7 +158,7 @@ class TrainingRun:
         self.state = Running(recipe.run.out, recipe, digests, modules, self.optimizer, MAY_CHANGE)
         of_epoch, steps = self.material.stream.steps_per_epoch // world(), recipe.learning.steps
         self.n_steps = recipe.learning.epochs * of_epoch if steps is None else steps
-        self._log = begin(self.state, self.n_steps, resume=resume)
+        begin(self.state, self.n_steps, resume=resume)
 
     def go(self) -> None:
         step, every = self.state.step, self.recipe.run.watch_every
@@ -210,7 +208,7 @@ class TrainingRun:
         self.state.seconds += seconds
         speed = len(batch.queries) * world() / seconds
         figures = {"loss": loss, "accuracy": accuracy, "norm": math.hypot(*values)}
-        self._write_log({**figures, "norms": dict(zip(norms, values, strict=True)), "pairs_per_second": speed})
+        write_log(self.state, {**figures, "norms": dict(zip(norms, values, strict=True)), "pairs_per_second": speed})
         self.display.detail(f"step {step + 1}  loss {loss:.3f}  accuracy {accuracy:.2f}  {speed:.3g} pairs/s")
 
     def _watch(self) -> None:
@@ -223,7 +221,7 @@ class TrainingRun:
         loss = replace(self.loss, teacher_weight=0.0)
         losses = held_out_losses(self.cache, loss, self.weights, self.material.held_out)
         gates = [round(gate.tanh().abs().max().item(), 4) for gate in self.model.second_stage.gates]
-        self._write_log({"held_out": losses, "head": self.head.numbers(), "gates": gates})
+        write_log(self.state, {"held_out": losses, "head": self.head.numbers(), "gates": gates})
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         opened = f", gates up to {max(gates):.3f}" if self.recipe.model.attends and gates else ""
         self.display.note(f"step {step}: held-out loss with context {figures}{opened}")
@@ -247,6 +245,3 @@ class TrainingRun:
                 f"After step {self.state.step}, {broken or 'the whitening'} has numbers that are not finite;"
                 " the last state and checkpoint are kept."
             )
-
-    def _write_log(self, figures: Mapping[str, Any]) -> None:
-        self._log.write(self.state.step, self.state.seconds, figures)

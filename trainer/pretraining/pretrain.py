@@ -19,7 +19,7 @@ from trainer.pretraining.condenser import MaskedLearner
 from trainer.pretraining.diffusion import SequenceLearner, tokenizer_file
 from trainer.pretraining.recipe import PretrainingRecipe
 from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
-from trainer.run.folder import refuse_overwritten, run_folder
+from trainer.run.folder import refuse_overwritten, run_folder, write_log
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import Running, digest_of_start, first_not_finite, save_state
 from trainer.step.optimizer import Groups, clip_by_group, linear, make_optimizer
@@ -86,7 +86,7 @@ class PretrainingRun:
         optimizer = make_optimizer(self._groups, rates, beta2=BETA2)
         digests = {"texts": texts, "start": "" if learner.start is None else digest_of_start(learner.start)}
         self._state = Running(recipe.run.out, recipe, digests, learner.modules, optimizer, MAY_CHANGE)
-        self._log = begin(self._state, recipe.learning.steps, resume=resume)
+        begin(self._state, recipe.learning.steps, resume=resume)
 
     def go(self, device: torch.device) -> None:
         work, recipe = Work(self._step, self._watch, self._save), self._recipe
@@ -106,7 +106,7 @@ class PretrainingRun:
         state.step += 1
         seconds = max(1e-9, time.monotonic() - started)
         state.seconds += seconds
-        self._write_log({**figures, "norms": {name: float(norm) for name, norm in norms.items()}})
+        write_log(self._state, {**figures, "norms": {name: float(norm) for name, norm in norms.items()}})
         self._display.detail(f"step {state.step}  {shown(figures)}  {1 / seconds:.2g} steps/s")
 
     def _rate_factor(self, group: str, step: int) -> float:
@@ -118,16 +118,13 @@ class PretrainingRun:
 
     def _watch(self) -> None:
         if losses := self._learner.held_out():
-            self._write_log({"held_out": dict(losses)})
+            write_log(self._state, {"held_out": dict(losses)})
             self._display.note(f"step {self._state.step}: held-out loss {shown(losses)}")
 
     def _save(self) -> None:
         if broken := first_not_finite(self._learner.modules):
             raise diverged(f"After step {self._state.step}, {broken} has numbers that are not finite.")
         save_state(self._state)
-
-    def _write_log(self, figures: Mapping[str, object]) -> None:
-        self._log.write(self._state.step, self._state.seconds, figures)
 
 
 def shown(figures: Mapping[str, float]) -> str:

@@ -15,7 +15,7 @@ from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.execution import is_first
 from trainer.recipe import Recipe
 from trainer.replacing import writing
-from trainer.run.state import STATE, check_state
+from trainer.run.state import STATE, Running, check_state
 
 MARKER, CONTENT = "RUN", "cdesearch run\n"
 CHECKPOINT = "checkpoint"
@@ -115,28 +115,22 @@ def check_named(recipe: Recipe) -> None:
         family_of(checkpoint_folder(recipe.run.surrogate))
 
 
-class Log:
-    """Appends the numbers of a run, one line at a time; `anew` deletes the lines of an earlier run.
+def begin_log(folder: Path, *, anew: bool) -> None:
+    """Prepare the log of a run, of which only the first process writes; `anew` deletes the lines of an earlier run."""
+    file = folder / LOG
+    if is_first() and anew:
+        file.unlink(missing_ok=True)
+    elif is_first() and file.exists():
+        _cut_torn_line(file)
 
-    Only the first of several processes writes anything.
-    """
 
-    def __init__(self, folder: Path, *, anew: bool) -> None:
-        self._file = folder / LOG
-        if not is_first():
-            return
-        if anew:
-            self._file.unlink(missing_ok=True)
-        elif self._file.exists():
-            _cut_torn_line(self._file)
-
-    def write(self, step: int, seconds: float, figures: Mapping[str, Any]) -> None:
-        """Append a line; `seconds` is the training time so far."""
-        if not is_first():
-            return
-        line = {"step": step, "seconds": round(seconds, 2), **figures}
-        with writing(self._file), self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+def write_log(run: Running, figures: Mapping[str, Any]) -> None:
+    """Append figures to the log of a run, with its step and its training time so far."""
+    if is_first():
+        file = run.folder / LOG
+        line = {"step": run.step, "seconds": round(run.seconds, 2), **figures}
+        with writing(file), file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line) + "\n")
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:

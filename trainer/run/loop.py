@@ -16,7 +16,7 @@ from cdesearch.errors import InputError, TrainingError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.execution import highest, say
-from trainer.run.folder import Log, stopped
+from trainer.run.folder import begin_log, stopped
 from trainer.run.state import Running, load_state
 
 SAVE_SECONDS = 300.0  # between two states
@@ -70,8 +70,8 @@ def take_steps(
         work.save()
 
 
-def begin(state: Running, n_steps: int, *, resume: bool) -> Log:
-    """The log of a run, which begins, or with `resume` continues where the state on disk ends; raises InputError."""
+def begin(state: Running, n_steps: int, *, resume: bool) -> None:
+    """Begin a run and its log, or with `resume` continue where the state on disk ends; raises InputError."""
     if resume:
         load_state(state)
     done = state.step
@@ -80,7 +80,7 @@ def begin(state: Running, n_steps: int, *, resume: bool) -> Log:
             f"{state.folder} has taken {counted(done, 'step')}, and the recipe has {n_steps:,}.",
             "Raise learning.steps, or set another run.out.",
         )
-    return Log(state.folder, anew=not done)
+    begin_log(state.folder, anew=not done)
 
 
 def diverged(cause: str) -> TrainingError:
