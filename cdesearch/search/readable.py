@@ -61,6 +61,7 @@ _MARKUP = (
 )
 
 
+@lru_cache(maxsize=1000)  # asked for each line of each hit
 def is_marked_up(path: str) -> bool:
     """Whether the text of a file is Markdown, in the file or after its conversion."""
     name = PurePath(path.lower())

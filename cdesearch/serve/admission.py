@@ -27,7 +27,7 @@ class Admission:
         cannot be interrupted, so its thread stays busy until the search ends.
         """
         if self._admitted >= self._limit:
-            raise BusyError("Too many searches are waiting.", "Try again in a second.")
+            raise BusyError("Too many requests are waiting.", "Try again in a second.")
         loop = asyncio.get_running_loop()
         self._admitted += 1
         future = self._executor.submit(search)

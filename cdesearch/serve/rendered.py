@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from cdesearch.search.readable import is_marked_up
 from cdesearch.store.schema import Chunk
@@ -32,7 +33,8 @@ _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # an image that is not in the folder
+_ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # an image or document that is not in the folder
+_PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\]")  # a link to a note by its name, and its label
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
 
@@ -69,9 +71,9 @@ def html_of(markdown: str) -> str:
     import nh3
 
     def kept(_: str, name: str, value: str) -> str | None:
-        """A link to the web, as a path would lead to a page of the server; an image of the folder; a token's class."""
+        """A link to the web or to a document of the folder, an image of the folder, or a token's class."""
         checks: dict[str, Callable[[str], object]]
-        checks = {"href": _WEB.match, "src": _is_of_folder, "class": _TOKEN.fullmatch}
+        checks = {"href": lambda to: _WEB.match(to) or _is_of_folder(to), "src": _is_of_folder, "class": _TOKEN.fullmatch}
         return value if name not in checks or checks[name](value) else None
 
     markdown = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
@@ -121,9 +123,23 @@ def _markdown() -> "MarkdownIt":
         return f'<img src="{source}" alt="{description}">' if _is_of_folder(source) else description
 
     rules["image"] = image
+
+    def page(state: Any, silent: bool) -> bool:
+        """Make `[[name]]` a link to a search for the name, which finds the file of that name first."""
+        found = _PAGE.match(state.src, state.pos)
+        if found is None:
+            return False
+        if not silent:
+            state.push("link_open", "a", 1).attrs = {"href": f"?q={quote(found[1])}"}
+            state.push("text", "", 0).content = found[2] or found[1]
+            state.push("link_close", "a", -1)
+        state.pos = found.end()
+        return True
+
+    parser.inline.ruler.before("link", "page", page)
     return parser
 
 
 def _is_of_folder(source: str) -> bool:
-    """Whether the address of an image is relative to its document; the page loads no image of the web."""
+    """Whether the address of an image or a link is relative to its document; the page loads no image of the web."""
     return not _ELSEWHERE.match(_BLANK.sub("", source))

@@ -29,10 +29,10 @@ export function hideAnswer() {
 /** Asks for the answer to a question, and shows it while it arrives. A new search aborts `signal`. */
 export async function showAnswer(asked, signal) {
   const box = byId("answer");
+  box.replaceChildren(el("p", { class: "note" }, "Reading the passages …"));
+  box.hidden = false; // at once and with the height of a usual answer, so that the hits do not move when it arrives
   await new Promise((resolve) => { setTimeout(resolve, DELAY); });
   if (signal.aborted) return;
-  box.replaceChildren(el("p", { class: "note" }, "Reading the passages …"));
-  box.hidden = false;
   let passages = [];
   let text = "";
   try {

@@ -5,7 +5,7 @@ import { announce, byId, counted, el, number } from "./dom.js";
 import { allIndexes, rootOf } from "./indexes.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
-import { nodesOf, withImages, withMarks } from "./rendered.js";
+import { nodesOf, withFolder, withMarks } from "./rendered.js";
 import { href, inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
 import { wordsOf } from "./words.js";
@@ -120,7 +120,7 @@ function section(chunk, part, trailBefore) {
 }
 
 function body(chunk, { path, index }, words) {
-  if (chunk.html) return withImages(withMarks(el("div", { class: "text prose" }, nodesOf(chunk.html)), words), path, index);
+  if (chunk.html) return withFolder(withMarks(el("div", { class: "text prose" }, nodesOf(chunk.html)), words), path, index);
   const text = chunk.text.replace(/\n+$/, "");
   const lines = text.split("\n").map((line, i) => withMarks(
     el("div", {}, chunk.code ? nodesOf(`<code>${chunk.code[i]}</code>`) : line || " "), words));

@@ -2,8 +2,10 @@
 
 import { loadPicture } from "./api.js";
 import { el } from "./dom.js";
+import { href, inPage } from "./route.js";
 import { spansOf } from "./words.js";
 
+const FOLDER = "http://folder.invalid/"; // stands for the indexed folder, of which no address leads out
 const MOST_IMAGES = 30; // of a document that are loaded; one may have thousands
 
 /** Returns the nodes of sanitised HTML, with descriptions in place of images. Parsed so, it runs and loads nothing. */
@@ -16,17 +18,34 @@ export function nodesOf(html) {
   return [...body.childNodes].map((node) => document.adoptNode(node));
 }
 
-/** Puts the images of the folder in place of their descriptions in the text of the document at `path`. */
-export function withImages(element, path, index) {
+/** Shows the images of the folder in the text of the document at `path`, and lets its links lead to other documents. */
+export function withFolder(element, path, index) {
+  const place = new URL(path.split("/").map(encodeURIComponent).join("/"), FOLDER);
   const descriptions = [...element.querySelectorAll("[data-src]")].slice(0, MOST_IMAGES);
-  for (const description of descriptions) show(description, path, index).catch(() => {});
+  for (const description of descriptions) show(description, place, index).catch(() => {});
+  for (const link of element.querySelectorAll("a[href]")) lead(link, place, index);
   return element;
 }
 
-async function show(description, path, index) {
-  const folder = new URL(path.split("/").map(encodeURIComponent).join("/"), "http://folder.invalid/");
-  const { origin, pathname } = new URL(description.dataset.src, folder);
-  if (origin !== folder.origin) return;
+/** Lets a link that is relative to a document lead to another one, or for `?q=name` to a search. */
+function lead(link, place, index) {
+  let [to, document] = [];
+  try {
+    to = new URL(link.getAttribute("href"), place);
+    document = decodeURIComponent(to.pathname.slice(1));
+  } catch {
+    return; // no address
+  }
+  if (to.origin !== place.origin) return;
+  const q = to.searchParams.get("q");
+  const target = q ? { view: "search", q } : { view: "document", document, chunk: "", of: index };
+  link.href = href(target);
+  link.addEventListener("click", inPage(target));
+}
+
+async function show(description, place, index) {
+  const { origin, pathname } = new URL(description.dataset.src, place);
+  if (origin !== place.origin) return;
   const image = el("img", { alt: description.textContent, width: description.dataset.width });
   await loadPicture(image, `images${pathname}`, { index });
   description.replaceWith(image);

@@ -10,7 +10,7 @@ import { previewFirst } from "./preview.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, onChange, searched, state } from "./route.js";
 
-const DELAY = 30; // milliseconds between the last keystroke and the search
+const DELAY = 30; // milliseconds between a keystroke and the search while another search is running
 const SHOW_PROGRESS = 250; // milliseconds after which the page shows that a search is running
 const PAGE = 10; // hits
 
@@ -25,7 +25,7 @@ const keyOf = () => JSON.stringify(searched());
 export function startSearch() {
   byId("query").addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(submit, DELAY);
+    timer = setTimeout(submit, byId("hits").ariaBusy === "true" ? DELAY : 0);
   });
   byId("search-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -76,8 +76,8 @@ async function search(offset) {
   sequence += 1;
   const own = sequence;
   clearProblem();
-  if (!offset) hideAnswer();
   if (!asked.q.trim()) {
+    hideAnswer();
     setBusy(false);
     clearHits();
     showFilters({});
@@ -96,10 +96,12 @@ async function search(offset) {
     summarise(answer);
     if (!offset) previewFirst();
     const isAsked = !offset && answer.answered && asked.mode === "hybrid" && !(state.type || state.year || state.tag) && isQuestion(asked.q);
+    if (!isAsked && !offset) hideAnswer();
     if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
     clearHits();
+    hideAnswer();
     previewFirst();
     answered = "";
     showProblem(error);

@@ -40,7 +40,7 @@ def test_searches_beyond_the_queue_are_refused_and_the_others_are_answered(held)
         assert held.n_running == 2
         for refused in (one.result() for one in asked if one.done()):
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-            assert "Too many searches are waiting" in refused.json()["detail"]
+            assert "Too many requests are waiting" in refused.json()["detail"]
         held.event.set()
         assert sorted(one.result().status_code for one in asked) == [200] * 5 + [429] * 3
         assert server.get("search?q=cat").status_code == 200
@@ -53,7 +53,7 @@ def test_a_search_that_takes_too_long_fails_and_its_thread_is_free_when_it_ends(
         assert late.status_code == 429
         assert "not finished after 0.2 seconds" in late.json()["detail"]
         # The late search cannot be interrupted, so its thread is still busy.
-        assert "Too many searches are waiting" in server.get("search?q=cat").json()["detail"]
+        assert "Too many requests are waiting" in server.get("search?q=cat").json()["detail"]
         held.event.set()
         wait_until(lambda: server.get("search?q=cat").status_code == 200)
 

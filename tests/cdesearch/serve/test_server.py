@@ -15,6 +15,7 @@ def test_a_socket_in_use_is_an_error_and_one_without_a_listener_is_replaced(tmp_
     path = tmp_path / "s"
     with listening(*LOCAL, [path]) as sockets:
         assert len(sockets) == 2
+        assert sockets[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"), listening(*LOCAL, [path]):
             pass
         assert path.exists()

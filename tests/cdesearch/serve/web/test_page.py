@@ -330,7 +330,9 @@ def serious(browser, axe, rules, view):
 def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tmp_path):
     pages = [[Line(60, 700, "Drain the gearbox oil while it is warm.")], [Line(60, 700, "Bolt the tower.")]]
     image = "![the hull](../hull.png) ![the sail](https://example.org/sail.png)"
-    root = write_pages(tmp_path / "own", {"docs/ship.md": f"# Ship\n\nThe ship has a hull. {image}"})
+    links = "[Its mast](../parts/the%20mast.md#top), [[the mast]], [a shop](https://example.org)."
+    ship = {"docs/ship.md": f"# Ship\n\nThe ship has a hull. {image} {links}", "parts/the mast.md": "# Mast\n\nIt is tall."}
+    root = write_pages(tmp_path / "own", ship)
     (root / "turbine.pdf").write_bytes(pdf_of(pages, title="Turbine"))
     Image.new("RGB", (30, 20), "teal").save(root / "hull.png")
     cdesearch.build(root).close()
@@ -361,6 +363,12 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
             browser.wait(lambda: browser.script(width, "#preview .prose img") == 30)
             assert browser.one("#preview .prose img").accessible_name == "the hull"
             assert "the sail" in browser.text("#preview .prose")
+            browser.every("#preview .prose a")[1].click()  # the name of a note is searched for
+            browser.wait(lambda: "the mast.md" in browser.text(".hit"))
+            browser.driver.back()
+            browser.wait(lambda: browser.every("#preview .prose a"))
+            browser.every("#preview .prose a")[0].click()
+            browser.wait(lambda: "It is tall." in browser.text("#view-document"))
             assert all(url.startswith((f"{server.url}/", f"{own}/", "data:", "blob:")) for url in browser.requests())
         finally:
             browser.url = own
