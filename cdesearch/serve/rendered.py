@@ -33,8 +33,8 @@ _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # an image or document that is not in the folder
-_PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\]")  # a link to a note by its name, and its label
+_ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # what is not in the folder
+_PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\]")  # the name of a note, and a label
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
 
@@ -73,7 +73,7 @@ def html_of(markdown: str) -> str:
     def kept(_: str, name: str, value: str) -> str | None:
         """A link to the web or to a document of the folder, an image of the folder, or a token's class."""
         checks: dict[str, Callable[[str], object]]
-        checks = {"href": lambda to: _WEB.match(to) or _is_of_folder(to), "src": _is_of_folder, "class": _TOKEN.fullmatch}
+        checks = {"href": _leads, "src": _is_of_folder, "class": _TOKEN.fullmatch}
         return value if name not in checks or checks[name](value) else None
 
     markdown = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
@@ -138,6 +138,10 @@ def _markdown() -> "MarkdownIt":
 
     parser.inline.ruler.before("link", "page", page)
     return parser
+
+
+def _leads(target: str) -> bool:
+    return bool(_WEB.match(target)) or _is_of_folder(target)
 
 
 def _is_of_folder(source: str) -> bool:

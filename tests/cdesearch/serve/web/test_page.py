@@ -331,8 +331,8 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
     pages = [[Line(60, 700, "Drain the gearbox oil while it is warm.")], [Line(60, 700, "Bolt the tower.")]]
     image = "![the hull](../hull.png) ![the sail](https://example.org/sail.png)"
     links = "[Its mast](../parts/the%20mast.md#top), [[the mast]], [a shop](https://example.org)."
-    ship = {"docs/ship.md": f"# Ship\n\nThe ship has a hull. {image} {links}", "parts/the mast.md": "# Mast\n\nIt is tall."}
-    root = write_pages(tmp_path / "own", ship)
+    ship = f"# Ship\n\nThe ship has a hull. {image} {links}"
+    root = write_pages(tmp_path / "own", {"docs/ship.md": ship, "parts/the mast.md": "# Mast\n\nIt is tall."})
     (root / "turbine.pdf").write_bytes(pdf_of(pages, title="Turbine"))
     Image.new("RGB", (30, 20), "teal").save(root / "hull.png")
     cdesearch.build(root).close()
