@@ -15,9 +15,12 @@ _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underli
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
-# Lines that are rare in prose. A paragraph is code if at least half of its lines match.
+# Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
+# several plain words follow each other in the paragraph.
+_INDENTED = re.compile(r"(?:\t| {4,})\S")
+_WORDS = re.compile(r"\b[a-z]+,? [a-z]+,? [a-z]+,? [a-z]+\b")
 _CODE = re.compile(
-    r"(?:\t| {4,})\S|.*[{};]\s*$|\s*[)\]}]+[,;:]?\s*$|.*\):\s*$|\s*(?:>>>|\$|@\w)|\s*[\w.\[\]]+ = \S|.*\w\(\S*\)\s*$"
+    r".*[{};]\s*$|\s*[)\]}]+[,;:]?\s*$|.*\):\s*$|\s*(?:>>>|\$|@\w)|\s*[\w.\[\]]+ = \S|.*\w\(\S*\)\s*$"
     r"|\s*(?:import|from|return|def|class|if|for|while|else|elif|func|fn|let|const|var|public|private) ?.*[:;{()]\s*$"
 )
 
@@ -87,7 +90,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
 
 
 def _paragraph(block: list[tuple[int, str]]) -> tuple[int, int, Kind]:
-    n_code = sum(bool(_CODE.match(line)) for _, line in block)
+    is_worded = any(_WORDS.search(line) for _, line in block)
+    n_code = sum(bool(_CODE.match(line) or (_INDENTED.match(line) and not is_worded)) for _, line in block)
     is_item = bool(_ITEM.match(block[0][1]))  # later lines of a list item are indented, which would look like code
     return _whole(block, "code" if n_code * 2 >= len(block) and not is_item else "prose")
 

@@ -29,6 +29,7 @@ MOST_COLOURED = 3_000  # characters
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
+_ROLE = re.compile(r"(?<![\w`]):[A-Za-z][\w.:-]*:(?=`[^`])")  # of reStructuredText, before what it is about
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
@@ -76,6 +77,7 @@ def html_of(markdown: str) -> str:
         checks = {"href": _leads, "src": _is_of_folder, "class": _TOKEN.fullmatch}
         return value if name not in checks or checks[name](value) else None
 
+    markdown = _ROLE.sub("", markdown)
     markdown = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
     return str(nh3.clean(_markdown().render(markdown), set(ELEMENTS), attributes=ATTRIBUTES, attribute_filter=kept))
 

@@ -28,6 +28,11 @@ Call `f(x)` to start. It returns x.
 def g(a, b):
     return a + b
 
+    An indented line of words
+    is prose. So is this.
+
+    pip install --user it
+
 John Doe: Well I think so
 Mary: yes. Indeed it is.
 """
@@ -54,6 +59,9 @@ def test_sentences_respect_structure_and_abbreviations():
         ("prose", "Call `f(x)` to start."),
         ("prose", "It returns x."),
         ("code", "def g(a, b):\n    return a + b"),
+        ("prose", "An indented line of words\n    is prose."),
+        ("prose", "So is this."),
+        ("code", "pip install --user it"),
         ("prose", "John Doe: Well I think so"),
         ("prose", "Mary: yes."),
         ("prose", "Indeed it is."),
