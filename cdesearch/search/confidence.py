@@ -50,6 +50,8 @@ FEW = 3  # hits with a name or phrase, up to which each of them is an answer
 BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1.20)
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
 BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
+# For whitened vectors of a few chunks. Nearly every word is rare among these, so that lexical evidence says little.
+OF_FEW = Weights(bias=-6.00, cosine=12.0, evidence=0.50, share=3.40, rank=-1.20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,14 @@ class CosineScale:
     """The distribution of the cosines between different chunks of a context."""
 
     mean: float
-    spread: float  # the standard deviation
+    spread: float  # the standard deviation; 0 if there are too few chunks to measure it
     is_whitened: bool
 
     @classmethod
     def of(cls, vectors: Floats, *, is_whitened: bool) -> "CosineScale | None":
-        """Measure the scale of (J, d) unit vectors; None if there are too few, or if all are the same."""
+        """Measure the scale of (J, d) unit vectors; None if all are the same, or too few and not whitened."""
         if len(vectors) < MIN_NULL_SIZE:
-            return None
+            return cls(0.0, 0.0, is_whitened) if is_whitened else None
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].astype(np.float64)
         spread = float(cosines.std())
         return cls(float(cosines.mean()), spread, is_whitened) if spread > 1e-6 else None
@@ -146,11 +148,11 @@ def _has(ordered: Sequence[str], word: str) -> bool:
 
 def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float:
     cosine = hit.dense_score
-    if scale is not None and cosine is not None:
+    if scale is not None and scale.spread and cosine is not None:
         weights, evidence = BY_COSINE if scale.is_whitened else BY_DEVIATION, scale.deviation(cosine)
     else:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
-        weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
+        weights, evidence = BY_WORDS if scale is None or cosine is None else OF_FEW, float(np.log(max(ratio, 1.0)))
     share = _share(asked, hit.chunk)
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
     logit += weights.cosine * (cosine or 0.0)

@@ -72,8 +72,15 @@ def test_cosines_are_measured_relative_to_those_between_different_chunks_of_the_
     scale = CosineScale.of(vectors, is_whitened=True)
     assert (scale.mean, scale.spread) == pytest.approx((np.mean(pairs), np.std(pairs)))
     assert scale.deviation(scale.mean + 3 * scale.spread) == pytest.approx(3)
-    few, same = vectors[1:], np.repeat(vectors[:1], 20, 0)
-    assert all(CosineScale.of(one, is_whitened=True) is None for one in (few, same))
+    assert CosineScale.of(np.repeat(vectors[:1], 20, 0), is_whitened=True) is None
+    assert CosineScale.of(vectors[1:], is_whitened=False) is None
+
+
+def test_among_few_chunks_one_common_word_is_no_answer():
+    scale = CosineScale.of(np.eye(3, dtype=np.float32), is_whitened=True)
+    (near,) = with_confidence("does a cat purr?", (hit(cosine=0.3),), scale, 1.0)
+    (far,) = with_confidence("which cat food is best for old dogs?", (hit(cosine=0.0),), scale, 0.2)
+    assert near.confidence > 0.5 and far.confidence < ANSWERABLE
 
 
 def test_question_words_do_not_count_unless_there_are_no_others():
