@@ -51,7 +51,8 @@ BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
 BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
 # For whitened vectors of a few chunks. Nearly every word is rare among these, so that lexical evidence says little.
-OF_FEW = Weights(bias=-6.00, cosine=12.0, evidence=0.50, share=3.40, rank=-1.20)
+OF_FEW = Weights(bias=-7.40, cosine=13.4, evidence=0.57, share=3.10, rank=-1.20)
+SHARE_OF_MEAN = 0.5  # each of J chunks is a J-th of their mean, which is subtracted from vectors and lowers cosines
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,14 @@ class CosineScale:
     """The distribution of the cosines between different chunks of a context."""
 
     mean: float
-    spread: float  # the standard deviation; 0 if there are too few chunks to measure it
+    spread: float  # the standard deviation; 0 if there are too few chunks to measure it, whose mean is then estimated
     is_whitened: bool
 
     @classmethod
     def of(cls, vectors: Floats, *, is_whitened: bool) -> "CosineScale | None":
         """Measure the scale of (J, d) unit vectors; None if all are the same, or too few and not whitened."""
         if len(vectors) < MIN_NULL_SIZE:
-            return cls(0.0, 0.0, is_whitened) if is_whitened else None
+            return cls(-SHARE_OF_MEAN / len(vectors), 0.0, is_whitened) if is_whitened else None
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].astype(np.float64)
         spread = float(cosines.std())
         return cls(float(cosines.mean()), spread, is_whitened) if spread > 1e-6 else None
@@ -152,7 +153,9 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
         weights, evidence = BY_COSINE if scale.is_whitened else BY_DEVIATION, scale.deviation(cosine)
     else:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
-        weights, evidence = BY_WORDS if scale is None or cosine is None else OF_FEW, float(np.log(max(ratio, 1.0)))
+        weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
+        if scale is not None and cosine is not None:
+            weights, cosine = OF_FEW, cosine - scale.mean
     share = _share(asked, hit.chunk)
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
     logit += weights.cosine * (cosine or 0.0)
