@@ -52,6 +52,7 @@ BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-
 BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
 # For whitened vectors of a few chunks. Nearly every word is rare among these, so that lexical evidence says little.
 OF_FEW = Weights(bias=-7.40, cosine=13.4, evidence=0.57, share=3.10, rank=-1.20)
+LEAST_WHITENED = 3  # chunks; the cosines with two say nothing, because their mean is half of each
 SHARE_OF_MEAN = 0.5  # each of J chunks is a J-th of their mean, which is subtracted from vectors and lowers cosines
 
 
@@ -67,7 +68,8 @@ class CosineScale:
     def of(cls, vectors: Floats, *, is_whitened: bool) -> "CosineScale | None":
         """Measure the scale of (J, d) unit vectors; None if all are the same, or too few and not whitened."""
         if len(vectors) < MIN_NULL_SIZE:
-            return cls(-SHARE_OF_MEAN / len(vectors), 0.0, is_whitened) if is_whitened else None
+            is_usable = is_whitened and len(vectors) >= LEAST_WHITENED
+            return cls(-SHARE_OF_MEAN / len(vectors), 0.0, is_whitened=True) if is_usable else None
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].astype(np.float64)
         spread = float(cosines.std())
         return cls(float(cosines.mean()), spread, is_whitened) if spread > 1e-6 else None

@@ -92,7 +92,7 @@ def test_hits_below_a_confidence_are_left_out(indexed):
     assert run.stderr.startswith("No hit has a confidence of at least 50%. The highest is ") and not run.stdout
     assert run.stderr.count("\n") == 1
     assert cdesearch("--min-confidence", "0.3", "dog", "barks", cwd=indexed).stdout.count("%") == 1
-    assert cdesearch("--min-confidence", "10%", "dog", "barks", cwd=indexed).stdout.count("%") == 1
+    assert cdesearch("--min-confidence", "30%", "dog", "barks", cwd=indexed).stdout.count("%") == 1
 
 
 def test_a_confidence_is_a_number_or_a_percentage():

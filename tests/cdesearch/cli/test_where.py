@@ -45,10 +45,10 @@ def test_a_folder_below_that_of_the_index_is_searched_alone(notes):
     owl, guides = "guides/[a] b/owl.md", notes / "guides"
     for below in (guides, guides / "[a] b"):
         assert found("owl", "-k", "3", cwd=below) == ([owl], "")
-    paths, line = found("password", cwd=guides)
+    paths, line = found("reset the password", cwd=guides)
     assert (paths, line) == ([owl], f"Only guides/ was searched. The rest of {notes} has better hits: add --all.\n")
     for whole in (["--all"], ["--path", "*.md"], ["--index", notes]):
-        assert found("password", "-k", "1", *whole, cwd=guides) == (["password.md"], "")
+        assert found("reset the password", "-k", "1", *whole, cwd=guides) == (["password.md"], "")
     assert found("reset path:password.md", "-k", "1", cwd=guides) == (["password.md"], "")
     assert found("reset the password", "-k", "1", cwd=notes) == (["password.md"], "")
 
