@@ -21,7 +21,7 @@ from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, write_files
 from cdesearch.store.folder import write_new
 from cdesearch.store.index import CONTEXT, Index
-from cdesearch.store.layout import CURRENT, rebuild_remedy
+from cdesearch.store.layout import CURRENT, FORMAT, rebuild_remedy
 from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import FIRST_STAGE
@@ -163,6 +163,7 @@ class BuildJob(BuildInputs):
     def _key(self) -> dict[str, Any]:
         """What an unfinished generation must have in common with this build to be continued."""
         key: dict[str, Any] = {
+            "format": FORMAT,
             "model": self.encoder.fingerprint,
             "base": self.base.generation.name if self.base else None,
         }

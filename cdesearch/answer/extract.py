@@ -13,7 +13,7 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.search.passages import OMISSION, Passage
-from cdesearch.search.readable import lines_as_text
+from cdesearch.search.readable import is_marked_up, lines_as_text
 from cdesearch.search.sentences import Kind, Sentence, split_sentences
 from cdesearch.store.vector_format import VectorFormat
 
@@ -62,7 +62,8 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
             following = sentences[position + 1] if position + 1 < len(sentences) else None
             if following and _RULE.fullmatch(passage.text, following.start, following.end):
                 continue  # the head of a table
-            if sentence.kind == "heading" or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
+            is_heading = sentence.kind == "heading" and is_marked_up(passage.path)  # or the comment of a program
+            if is_heading or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
                 continue  # the sentence may be incomplete, because a chunk can end within a sentence

@@ -46,6 +46,7 @@ class Weights:
 
 
 CERTAIN = 0.9  # the confidence of a hit that contains the name or phrase that is asked for
+VERBATIM = 0.5  # that of a hit that contains all words of the query one after the other
 FEW = 3  # hits with a name or phrase, up to which each of them is an answer
 BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1.20)
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
@@ -101,11 +102,20 @@ def _exact_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
         return dict.fromkeys(named, CERTAIN)
     terms = exact_terms(query)
     if not terms or not is_exact(query):
-        return {}
+        return _verbatim_answers(query, hits)
     holders = [hit for hit in hits if all(_contains(term, hit.chunk.text) for term in terms)]
     share = FEW / max(FEW, len(holders))
     defining = [hit.rank for hit in holders if all(term.is_defined_in(hit.chunk.body) for term in terms)]
     return {hit.rank: CERTAIN * share for hit in holders} | dict.fromkeys(defining, CERTAIN)
+
+
+def _verbatim_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
+    """The least confidence of hits that contain all of a query of several words, which few texts do by chance."""
+    if len(_words(query) - QUESTION_WORDS) < 2:
+        return {}
+    phrase = ExactTerm(query.strip().rstrip("?.!"), is_phrase=True)
+    holders = [hit for hit in hits if phrase.count(hit.chunk.text)]
+    return dict.fromkeys((hit.rank for hit in holders), VERBATIM * FEW / max(FEW, len(holders)))
 
 
 def _contains(term: ExactTerm, text: str) -> bool:

@@ -38,7 +38,10 @@ _LITERALS = re.compile(rf"[{chr(_FIRST)}-{chr(_FIRST + _MOST - 1)}]")
 _TARGET = r"\((?:<[^<>]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)"
 _TAGS = "a|abbr|b|big|center|cite|code|del|details|div|em|font|i|ins|kbd|mark|p|q|s|small|span|strong|su[bp]|summary|u"
 _WITHIN = r"[^`\n]*\n(?!\s*\n)[^`\n]*"  # two lines of a paragraph
-_CODE_OVER_LINES = re.compile(rf"(?<!`)(`{{1,2}})(?!`)({_WITHIN})(?<!`)\1(?!`)")
+_CODE_OVER_LINES = re.compile(
+    r"(?<!`)(`{1,2})(?!`)[^`\n]+(?<!`)\1(?!`)"  # within a line: it stays, and its last mark begins nothing
+    rf"|(?<!`)(`{{1,2}})(?!`)(?P<code>{_WITHIN})(?<!`)\2(?!`)"
+)
 _LINK_OVER_LINES = re.compile(rf"!?\[([^\[\]\n]*\n(?!\s*\n)[^\[\]\n]*)\]{_TARGET}")
 _MARKUP = (
     (re.compile(r"<!--(.{0,2000}?)-->|^\s*<!--\s*|^\s*-->\s*$"), r"\1"),
@@ -79,7 +82,8 @@ def lines_as_text(path: str, lines: Sequence[str]) -> list[str]:
     for kind, group in groupby(zip(_kinds(lines), lines, strict=True), key=itemgetter(0)):
         own = [line for _, line in group]
         if kind == "prose":  # marks of code and links may begin in one line and end in the next
-            joined = _LINK_OVER_LINES.sub(r"\1", _CODE_OVER_LINES.sub(r"\2", "\n".join(own)))
+            joined = _CODE_OVER_LINES.sub(lambda found: found["code"] or found[0], "\n".join(own))
+            joined = _LINK_OVER_LINES.sub(r"\1", joined)
             own = [without_markup(line) for line in joined.split("\n")]
         texts += [""] * len(own) if kind == "fence" else own
     return texts

@@ -29,13 +29,13 @@ MOST_COLOURED = 3_000  # characters
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
-_ROLE = re.compile(r"(?<![\w`]):[A-Za-z][\w.:-]*:(?=`[^`])")  # of reStructuredText, before what it is about
+_ROLE = re.compile(r":[A-Za-z][\w.:-]{0,60}:(?=`[^`])")  # of reStructuredText, before what it is about
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # what is not in the folder
-_PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\]")  # the name of a note, and a label
+_PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\](?![(\[])")  # the name of a note, and a label
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
 
@@ -77,7 +77,6 @@ def html_of(markdown: str) -> str:
         checks = {"href": _leads, "src": _is_of_folder, "class": _TOKEN.fullmatch}
         return value if name not in checks or checks[name](value) else None
 
-    markdown = _ROLE.sub("", markdown)
     markdown = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
     return str(nh3.clean(_markdown().render(markdown), set(ELEMENTS), attributes=ATTRIBUTES, attribute_filter=kept))
 
@@ -138,7 +137,14 @@ def _markdown() -> "MarkdownIt":
         state.pos = found.end()
         return True
 
+    def role(state: Any, _: bool) -> bool:
+        found = _ROLE.match(state.src, state.pos)
+        if found is not None:
+            state.pos = found.end()
+        return found is not None
+
     parser.inline.ruler.before("link", "page", page)
+    parser.inline.ruler.before("link", "role", role)
     return parser
 
 

@@ -201,6 +201,11 @@ class Index:
                 f" has changed: embed all texts again with {rebuild_command(self.place)}.",
             )
         self._check_probes(encoder)
+        if self.manifest.dimension != encoder.dimension:
+            raise IndexDamagedError(
+                f"The index {self.place} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
+                rebuild_remedy(self.place),
+            )
 
     def _check_probes(self, encoder: "Encoder") -> None:
         """Raise IndexMismatchError if a server returns other vectors for the probes than when the index was built."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cdesearch.context.vectors import Floats
 from cdesearch.store.damage import damaged
+from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.place import Place
 from cdesearch.store.storage import connect
 from cdesearch.store.vector_format import FIRST_STAGE, TOKENS
@@ -36,7 +37,14 @@ class EmbeddingCache:
         self._place = place
         self._schema = schema
         self._table: Any = self._database.create_table(FIRST_STAGE, schema=self._schema, exist_ok=True)
-        self._rows, self._n_rows = self._numbered()
+        try:
+            self._rows, self._n_rows = self._numbered()
+        except (OSError, RuntimeError, ValueError) as error:
+            if refusal_of(error) is not None:
+                raise
+            self.drop()  # a run was killed while it dropped the table
+            self._table = self._database.create_table(FIRST_STAGE, schema=self._schema)
+            self._rows, self._n_rows = self._numbered()
         self.embedded = 0  # texts that went through the model in this run
 
     def missing(self, keys: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ export function nodesOf(html) {
 
 /** Shows the images of the folder in the text of the document at `path`, and lets its links lead to other documents. */
 export function withFolder(element, path, index) {
-  const place = new URL(path.split("/").map(encodeURIComponent).join("/"), FOLDER);
+  const place = new URL(FOLDER + path.split("/").map(encodeURIComponent).join("/"));
   const descriptions = [...element.querySelectorAll("[data-src]")].slice(0, MOST_IMAGES);
   for (const description of descriptions) show(description, place, index).catch(() => {});
   for (const link of element.querySelectorAll("a[href]")) lead(link, place, index);
@@ -34,10 +34,11 @@ function lead(link, place, index) {
     to = new URL(link.getAttribute("href"), place);
     document = decodeURIComponent(to.pathname.slice(1));
   } catch {
-    return; // no address
+    link.removeAttribute("href"); // no address
+    return;
   }
   if (to.origin !== place.origin) return;
-  const q = to.searchParams.get("q");
+  const q = link.getAttribute("href").startsWith("?") && to.searchParams.get("q");
   const target = q ? { view: "search", q } : { view: "document", document, chunk: "", of: index };
   link.href = href(target);
   link.addEventListener("click", inPage(target));

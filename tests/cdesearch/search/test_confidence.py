@@ -83,6 +83,15 @@ def test_among_few_chunks_one_common_word_is_no_answer():
     assert near.confidence > 0.5 and far.confidence < ANSWERABLE
 
 
+def test_a_query_that_a_text_contains_word_for_word_is_answered_by_it():
+    for query, text in (("expansion vessel", "The *expansion* vessel is new."), ("old hat?", "An old\nhat.")):
+        (found,) = with_confidence(query, (hit(text=text, cosine=0.0),), None, 0.0)
+        assert found.confidence >= 0.5
+    for query, text in (("expansion vessel", "Expansion of a vessel."), ("how is it", "This is how is it.")):
+        (found,) = with_confidence(query, (hit(text=text, cosine=0.0),), CosineScale(0.1, 0.1, True), 0.0)
+        assert found.confidence < 0.5
+
+
 def test_question_words_do_not_count_unless_there_are_no_others():
     assert asked_words("What is the Résumé of cats?") == {"resume", "cats"}
     assert asked_words("what is it?") == {"what", "is", "it"} and asked_words("?!") == frozenset()

@@ -53,7 +53,8 @@ def test_marks_of_code_and_links_over_two_lines_are_left_out():
     lines = [
         "Write `update =",
         "false` below `[query]` in [the",
-        "file](a.md).",
+        "file](a.md). Then `a` and",
+        "`b` follow.",
         "```",
         "x `y",
         "z`",
@@ -63,7 +64,8 @@ def test_marks_of_code_and_links_over_two_lines_are_left_out():
         "one`",
     ]
     assert lines_as_text("a.md", lines) == [
-        "Write update =", "false below [query] in the", "file.", "", "x `y", "z`", "", "An `odd", "", "one`"
+        "Write update =", "false below [query] in the", "file. Then a and", "b follow.", "",
+        "x `y", "z`", "", "An `odd", "", "one`"
     ]  # fmt: skip
 
 

@@ -24,6 +24,8 @@ CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
         ("[a](../b/a.md#c)", 'href="../b/a.md#c"'),
         ("[[a b#c|d]] ![[e]]", '>d</a> !<a href="?q=e"'),
         ("`[[a]]` :ref:`b`", "<code>[[a]]</code> <code>b</code>"),
+        ("[[1]](https://example.org)", 'href="https://example.org"'),
+        ("```\n:ref:`a`\n```", ":ref:`a`"),
         ("![a *photo*](../b/a.png)", '<img src="../b/a.png" alt="a *photo*">'),
         ("![a *photo*](https://example.org/a.png)", "<p>a *photo*</p>"),
         ("<img src='a.png' onload='alert(1)' width=9>", '<img src="a.png" width="9">'),

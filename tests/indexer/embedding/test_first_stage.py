@@ -1,5 +1,6 @@
 """The first-stage vectors that an index keeps, from which an update and a new context compute the vectors of chunks."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -166,3 +167,6 @@ def test_a_table_keeps_its_vectors_through_kills_and_says_what_is_no_number(tmp_
     cache.add({"bad": (np.array([1, np.inf, 0, 0], np.float32), b"")})
     with pytest.raises(IndexDamagedError, match="vectors that are not numbers"):
         cache.of([keys[0], "bad"])
+    (next((tmp_path / "tables" / "first_stage.lance" / "data").iterdir())).unlink()
+    shutil.rmtree(tmp_path / "tables" / "first_stage.lance" / "_versions")
+    assert not EmbeddingCache(tmp_path, schema, tmp_path).holds(keys[0]), "a run was killed while it dropped the table"
