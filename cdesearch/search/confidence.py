@@ -62,18 +62,19 @@ class CosineScale:
     """The distribution of the cosines between different chunks of a context."""
 
     mean: float
-    spread: float  # the standard deviation; 0 if there are too few chunks to measure it, whose mean is then estimated
+    spread: float  # the standard deviation; 0 if there are too few chunks to measure it
     is_whitened: bool
+    lowered: float = 0.0  # what cosines with a query lose because each chunk is a part of the mean
 
     @classmethod
     def of(cls, vectors: Floats, *, is_whitened: bool) -> "CosineScale | None":
         """Measure the scale of (J, d) unit vectors; None if all are the same, or too few and not whitened."""
+        lowered = SHARE_OF_MEAN / len(vectors) if is_whitened and len(vectors) >= LEAST_WHITENED else 0.0
         if len(vectors) < MIN_NULL_SIZE:
-            is_usable = is_whitened and len(vectors) >= LEAST_WHITENED
-            return cls(-SHARE_OF_MEAN / len(vectors), 0.0, is_whitened=True) if is_usable else None
+            return cls(0.0, 0.0, is_whitened, lowered) if lowered else None
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].astype(np.float64)
         spread = float(cosines.std())
-        return cls(float(cosines.mean()), spread, is_whitened) if spread > 1e-6 else None
+        return cls(float(cosines.mean()), spread, is_whitened, lowered) if spread > 1e-6 else None
 
     def deviation(self, cosine: float) -> float:
         """A cosine in standard deviations from the mean."""
@@ -161,17 +162,23 @@ def _has(ordered: Sequence[str], word: str) -> bool:
 
 def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float:
     cosine = hit.dense_score
-    if scale is not None and scale.spread and cosine is not None:
+    if scale is None or cosine is None:
+        weights, evidence = BY_WORDS, _lexical(hit, noise)
+    elif scale.spread:
         weights, evidence = BY_COSINE if scale.is_whitened else BY_DEVIATION, scale.deviation(cosine)
     else:
-        ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
-        weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
-        if scale is not None and cosine is not None:
-            weights, cosine = OF_FEW, cosine - scale.mean
+        weights, evidence = OF_FEW, _lexical(hit, noise)
     share = _share(asked, hit.chunk)
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
-    logit += weights.cosine * (cosine or 0.0)
+    if scale is not None and cosine is not None:
+        logit += weights.cosine * (cosine + scale.lowered)
     return float(1 / (1 + np.exp(-logit)))
+
+
+def _lexical(hit: Hit, noise: float) -> float:
+    """The logarithm of the BM25 score of a hit relative to the noise, at least 0."""
+    ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
+    return float(np.log(max(ratio, 1.0)))
 
 
 def _share(asked: frozenset[str], chunk: Chunk) -> float:
