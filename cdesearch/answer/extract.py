@@ -62,7 +62,8 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
             following = sentences[position + 1] if position + 1 < len(sentences) else None
             if following and _RULE.fullmatch(passage.text, following.start, following.end):
                 continue  # the head of a table
-            is_heading = sentence.kind == "heading" and is_marked_up(passage.path)  # or the comment of a program
+            # In a program, a line such as "# How it works" is a comment, which may answer.
+            is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
             if is_heading or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):

@@ -3,9 +3,11 @@
 A logistic model reads the rank of the hit, the share of the query's words that it contains, and its cosine. Cosines
 depend on the corpus and on the model, so a cosine is also expressed in standard deviations of the cosines between the
 chunks of the context. The context therefore calibrates the model to its corpus, and nothing else has to be stored.
-Whitened vectors of different corpora are distributed alike, so there the cosine itself tells the most.
+Whitened vectors of different corpora are distributed alike, so there the cosine itself tells the most. A context of a
+few chunks has no standard deviation to speak of. Its model reads the cosine and the lexical evidence instead.
 
 A query that is a name or a quoted phrase is answered by the chunks that contain it, whatever their other evidence is.
+So is, with less confidence, a query of several words that a chunk contains word for word.
 """
 
 import re
@@ -16,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cdesearch.context.vectors import Floats
-from cdesearch.search.exact import ExactTerm, exact_terms, is_exact
+from cdesearch.search.exact import MAX_CHARACTERS, ExactTerm, exact_terms, is_exact
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.words.analyzer import path_words, query_words, text_words
@@ -46,15 +48,17 @@ class Weights:
 
 
 CERTAIN = 0.9  # the confidence of a hit that contains the name or phrase that is asked for
-VERBATIM = 0.5  # that of a hit that contains all words of the query one after the other
+VERBATIM = 0.5  # the confidence of a hit that contains a query of several words word for word
 FEW = 3  # hits with a name or phrase, up to which each of them is an answer
 BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1.20)
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
 BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
 # For whitened vectors of a few chunks. Nearly every word is rare among these, so that lexical evidence says little.
 OF_FEW = Weights(bias=-7.40, cosine=13.4, evidence=0.57, share=3.10, rank=-1.20)
-LEAST_WHITENED = 3  # chunks; the cosines with two say nothing, because their mean is half of each
-SHARE_OF_MEAN = 0.5  # each of J chunks is a J-th of their mean, which is subtracted from vectors and lowers cosines
+LEAST_WHITENED = 3  # chunks; with two, each is half of the mean that is subtracted, so that cosines say nothing
+# Each of J chunks is a J-th of the mean that is subtracted from vectors. So their cosines with a query are lower by
+# this value divided by J.
+SHARE_OF_MEAN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class CosineScale:
     mean: float
     spread: float  # the standard deviation; 0 if there are too few chunks to measure it
     is_whitened: bool
-    lowered: float = 0.0  # what cosines with a query lose because each chunk is a part of the mean
+    lowered: float = 0.0  # SHARE_OF_MEAN divided by the number of chunks, for whitened vectors
 
     @classmethod
     def of(cls, vectors: Floats, *, is_whitened: bool) -> "CosineScale | None":
@@ -111,8 +115,8 @@ def _exact_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
 
 
 def _verbatim_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
-    """The least confidence of hits that contain all of a query of several words, which few texts do by chance."""
-    if len(_words(query) - QUESTION_WORDS) < 2:
+    """The least confidence of hits by their ranks: those that contain a query of several words word for word."""
+    if len(query) > MAX_CHARACTERS or len(_words(query) - QUESTION_WORDS) < 2:
         return {}
     phrase = ExactTerm(query.strip().rstrip("?.!"), is_phrase=True)
     holders = [hit for hit in hits if phrase.count(hit.chunk.text)]

@@ -138,6 +138,7 @@ def _markdown() -> "MarkdownIt":
         return True
 
     def role(state: Any, _: bool) -> bool:
+        """Leave out the name of a role of reStructuredText. An inline rule does not see code."""
         found = _ROLE.match(state.src, state.pos)
         if found is not None:
             state.pos = found.end()

@@ -78,8 +78,8 @@ def _bind_port(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         bound = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # asyncio sets it only for sockets that name their protocol. Without it, the body of each further response of a
-        # connection waits for a delayed acknowledgement, which takes 40 ms.
+        # asyncio sets this option only for sockets that name their protocol. Without it, the body of every response
+        # but the first of a connection waits 40 ms for a delayed acknowledgement.
         bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return bound
     except OSError as error:

@@ -29,19 +29,17 @@ export function withFolder(element, path, index) {
 
 /** Lets a link that is relative to a document lead to another one, or for `?q=name` to a search. */
 function lead(link, place, index) {
-  let [to, document] = [];
   try {
-    to = new URL(link.getAttribute("href"), place);
-    document = decodeURIComponent(to.pathname.slice(1));
+    const to = new URL(link.getAttribute("href"), place);
+    if (to.origin !== place.origin) return;
+    const q = link.getAttribute("href").startsWith("?") && to.searchParams.get("q");
+    const document = decodeURIComponent(to.pathname.slice(1));
+    const target = q ? { view: "search", q } : { view: "document", document, chunk: "", of: index };
+    link.href = href(target);
+    link.addEventListener("click", inPage(target));
   } catch {
-    link.removeAttribute("href"); // no address
-    return;
+    link.removeAttribute("href"); // it is no address
   }
-  if (to.origin !== place.origin) return;
-  const q = link.getAttribute("href").startsWith("?") && to.searchParams.get("q");
-  const target = q ? { view: "search", q } : { view: "document", document, chunk: "", of: index };
-  link.href = href(target);
-  link.addEventListener("click", inPage(target));
 }
 
 async function show(description, place, index) {
