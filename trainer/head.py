@@ -5,7 +5,7 @@
 A head has few parameters and needs many contexts: each step draws a corpus from one to three domains, and a context
 from this corpus. First-stage vectors are those of the recipe's start, which CHECKPOINT was trained from. It has not
 learned the pairs, so their queries are as hard as those of a new corpus. The held-out domains choose among the steps.
-The head is written into the config.json of CHECKPOINT.
+The head is written into the config.json of CHECKPOINT, with the mean of its own vectors over the other domains.
 """
 
 import math
@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cdesearch.context.context import ContextSample
 from cdesearch.context.head import Role
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.encode.encoder import Encoder
@@ -38,6 +39,7 @@ from trainer.loss.context_head import TrainedHead
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 
+TYPICAL = 100  # documents of a domain, of which the typical mean is computed
 CORPUS = 1_200  # documents; a drawn corpus has .5 to 1.2 times as many
 MOST_DOMAINS = 3  # of a drawn corpus
 ALSO_RIGHT = 0.92  # cosine of whitened vectors above which another document answers the query as well
@@ -78,17 +80,40 @@ class Quality:
         )
 
 
-def read_corpora(recipe: Recipe, encoder: Encoder, display: Display) -> dict[str, Corpus]:
-    """The first-stage vectors of each domain by name, which are stored for the next run."""
-    data, work = recipe.data, recipe.run.data_folder
+def read_domains(recipe: Recipe, display: Display) -> list[Domain]:
+    """The domains of the recipe, with the same pairs for every seed."""
+    data = recipe.data
     advance = display.stage("Reading pairs", None)
-    domains = prepare(domain_files(data.pairs), work, data.keep_out, data.groups, advance)
+    domains = prepare(domain_files(data.pairs), recipe.run.data_folder, data.keep_out, data.groups, advance)
+    return [domain.at_most(data.cap, 0) for domain in domains]
+
+
+def read_corpora(domains: Sequence[Domain], encoder: Encoder, work: Path, display: Display) -> dict[str, Corpus]:
+    """The first-stage vectors of each domain by name, which are stored for the next run."""
     advance = display.stage("First-stage vectors", len(domains))
     corpora = {}
     for domain in domains:
-        corpora[domain.name] = _corpus(domain.at_most(data.cap, 0), encoder, work)  # the same pairs for every seed
+        corpora[domain.name] = _corpus(domain, encoder, work)
         advance(1)
     return corpora
+
+
+def typical_mean(domains: Sequence[Domain], encoder: Encoder) -> tuple[float, ...]:
+    """The mean (d,) of the first-stage vectors of TYPICAL documents of each domain, rounded to four places.
+
+    A small corpus mixes its own mean with it, because the mean of few texts says little about a corpus.
+    """
+    means = []
+    for domain in domains:
+        texts = list(dict.fromkeys(domain.column("document")))
+        means.append(encoder.encode(texts[:TYPICAL], "document", _sample(texts, encoder)).mean(axis=0))
+    return tuple(np.mean(means, axis=0).round(4).tolist())
+
+
+def _sample(texts: Sequence[str], encoder: Encoder) -> ContextSample:
+    """A sample without a chunk, with the weights of the tokens of `texts`."""
+    nothing = np.zeros((1, encoder.dimension), np.float32)
+    return encoder.make_sample(["0"], ["0"], nothing, encoder.count_tokens(texts), 0)
 
 
 def _corpus(domain: Domain, encoder: Encoder, work: Path) -> Corpus:
@@ -97,8 +122,7 @@ def _corpus(domain: Domain, encoder: Encoder, work: Path) -> Corpus:
     texts: dict[Role, list[str]] = {"document": list(rows), "query": domain.column("query")}
 
     def make() -> Arrays:
-        nothing = np.zeros((1, encoder.dimension), np.float32)
-        sample = encoder.make_sample(["0"], ["0"], nothing, encoder.count_tokens(texts["document"]), 0)
+        sample = _sample(texts["document"], encoder)
         return {role: encoder.encode(texts[role], role, sample) for role in texts}
 
     statistics = str(encoder.config.statistics)
@@ -209,7 +233,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise InputError(f"{recipe.model.start} reads a context itself.", "Name a start whose gates are zero.")
     start.config = replace(start.config, statistics=config.statistics)
     display = PlainLines()
-    corpora = read_corpora(recipe, start, display)
+    domains = read_domains(recipe, display)
+    corpora = read_corpora(domains, start, recipe.run.data_folder, display)
     if unknown := sorted(set(recipe.data.held_out_domains) - corpora.keys()):
         raise InputError(f"data.held_out_domains names {unknown[0]}, which is no pair file.", "Correct the recipe.")
     if not 2 <= len(recipe.data.held_out_domains) < len(corpora):
@@ -217,7 +242,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not recipe.learning.steps:
         raise InputError("The recipe does not say how many steps to train.", "Set learning.steps.")
     head, quality = train(recipe, corpora, config.statistics, display)
-    replace(config, context_head=head).save(options.checkpoint)
+    trained = [domain for domain in domains if domain.name not in recipe.data.held_out_domains]
+    mean = typical_mean(trained, load_encoder(options.checkpoint).truncated_to(recipe.batches.max_tokens))
+    replace(config, context_head=head, typical_mean=mean).save(options.checkpoint)
     print(f"The head is in {options.checkpoint / 'config.json'}: nDCG@10 of held-out domains is {quality}.")
     return 0
 

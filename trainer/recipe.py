@@ -113,6 +113,8 @@ class Objective(Section, frozen=True):
     # With learning.teacher_weight, the soft labels: fused scores of the surrogate, or the `scores` of the pair files,
     # a list with a number for the document and then one for each of the `negatives`.
     teacher: Literal["surrogate", "pairs"] = "surrogate"
+    # Models whose cosines the soft labels of the surrogate add, in standard deviations of each query's cosines.
+    teachers: list[Path] = field(default_factory=list)
     # The documents among which the teacher distributes its probability: all of the batch, or with `local` the query's
     # own and its hard negatives (coCondenser, equations 15 and 16).
     teacher_scope: Literal["batch", "local"] = "batch"

@@ -7,6 +7,9 @@ import numpy as np
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.models.config import StatisticsConfig
 
+# A typical mean counts as so many texts. Without it, the mean of few texts has much of each, and cosines are low.
+TYPICAL_TEXTS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
@@ -30,17 +33,20 @@ class Whitening:
         return to_unit(whitened)
 
 
-def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
-    """The whitening of a corpus, from pooled unit vectors (n, d) of its texts.
+def soft_whitening(pooled: Floats, config: StatisticsConfig, typical_mean: Floats | None = None) -> Whitening:
+    """The whitening of a corpus, from pooled unit vectors (n, d) of its texts and the mean (d,) of many corpora.
 
-    Exactly the identity if there are fewer than two vectors, or if shift and power of the head are zero. With `half_at`
-    it differs from the identity the less, the fewer vectors there are, because few vectors say little about a corpus.
+    Exactly the identity if there are fewer than two vectors, or none beside a typical mean, or if shift and power of
+    the head are zero. With `half_at` it differs from the identity the less, the fewer vectors there are, because few
+    vectors say little about a corpus.
     """
-    if len(pooled) < 2 or config.shift == config.power == 0:
+    if len(pooled) < (2 if typical_mean is None else 1) or config.shift == config.power == 0:
         return Whitening.identity(pooled.shape[1])
     reached = len(pooled) / (len(pooled) + config.half_at)
     points = pooled.astype(np.float64)
     mean = points.mean(axis=0)
+    if typical_mean is not None:
+        mean += (typical_mean - mean) * TYPICAL_TEXTS / (len(points) + TYPICAL_TEXTS)
     eigenvalues, eigenvectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False, bias=True)))
     eigenvalues = np.maximum(eigenvalues, 0)
     scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)

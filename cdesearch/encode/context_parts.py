@@ -10,7 +10,7 @@ from cdesearch.context.context import ContextSample, EncodingContext, FittedCont
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.runtime import Runtime
-from cdesearch.models.config import ModelConfig, StatisticsConfig
+from cdesearch.models.config import ModelConfig
 
 
 def null_context(config: ModelConfig, runtime: Runtime) -> NullContext:
@@ -24,7 +24,7 @@ def null_context(config: ModelConfig, runtime: Runtime) -> NullContext:
 
 
 def fitted_context(
-    sample: ContextSample, content_hashes: Sequence[str], vectors: Floats, statistics: StatisticsConfig
+    sample: ContextSample, content_hashes: Sequence[str], vectors: Floats, config: ModelConfig
 ) -> FittedContext:
     """The sample with the whitening that is fitted to `vectors` (n, d).
 
@@ -32,7 +32,8 @@ def fitted_context(
     each as a document of its own.
     """
     digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
-    whitening = soft_whitening(vectors, statistics)
+    typical_mean = np.array(config.typical_mean) if config.typical_mean else None
+    whitening = soft_whitening(vectors, config.statistics, typical_mean)
     inputs = sample.inputs
     if not inputs.vectors.any():
         rows = {content: row for row, content in enumerate(content_hashes)}

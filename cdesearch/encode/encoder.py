@@ -137,7 +137,7 @@ class Encoder:
 
         `content_hashes` (n) are those of the encoded texts.
         """
-        return fitted_context(sample, content_hashes, vectors, self.config.statistics)
+        return fitted_context(sample, content_hashes, vectors, self.config)
 
     def second_stage(self, pooled: Floats, role: Role, context: EncodingContext) -> Floats:
         """(n, d') unit vectors in a fitted context, from pooled ones (n, d): whitened, and changed by the context head.

@@ -15,7 +15,7 @@ from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 FORMAT = 2
 MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two special tokens and some text
 # Fields that config.json omits at their default, so that files without them keep their meaning and their fingerprint.
-OPTIONAL = ("context_norm_eps", "context_sink", "window_tokens", "context_head")
+OPTIONAL = ("context_norm_eps", "context_sink", "window_tokens", "context_head", "typical_mean")
 
 Width = Annotated[int, Meta(ge=1, le=65_536)]
 Layers = Annotated[int, Meta(ge=1, le=1_000)]
@@ -110,6 +110,8 @@ class ModelConfig:
     query_prefix: str = ""
     document_prefix: str = ""
     context_head: HeadConfig | None = None  # attention behind the networks to the sampled chunks; None: there is none
+    # The mean of the pooled vectors of the texts of many corpora, with which that of a small corpus is mixed.
+    typical_mean: tuple[Gain, ...] = ()
     weights_hash: str = ""
     format: int = FORMAT
 
@@ -160,6 +162,8 @@ class ModelConfig:
             raise ModelError(f"{file} reads more tokens at once than its {positions} positions.", AGAIN)
         if config.window_tokens > positions:
             raise ModelError(f"{file} has windows of {config.window_tokens} tokens, and {positions} positions.", AGAIN)
+        if len(config.typical_mean) not in (0, config.backbone.dimension):
+            raise ModelError(f"{file} has a typical mean of {len(config.typical_mean)} dimensions.", AGAIN)
         return config
 
 

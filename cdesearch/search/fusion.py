@@ -150,7 +150,7 @@ class ZScoreFusion:
         if not known.all():
             total = np.where(known, dense, 0).sum(axis=-1, keepdims=True)
             dense = np.where(known, dense, total / np.maximum(known.sum(axis=-1, keepdims=True), 1))
-        return _z(dense) + _z(np.nan_to_num(candidates.text, nan=0.0))
+        return z_scores(dense) + z_scores(np.nan_to_num(candidates.text, nan=0.0))
 
 
 FUSION = EvidenceFusion()
@@ -211,7 +211,8 @@ def noise_of(text: Scores) -> float:
     return float(min(found[-1], found[0] / MIN_RATIO) * (len(found) / POOL) ** RARITY)
 
 
-def _z(scores: Scores) -> Scores:
+def z_scores(scores: Scores) -> Scores:
+    """Scores (..., n) in standard deviations from the mean of each row."""
     spread = scores.std(axis=-1, keepdims=True)
     z: Scores = (scores - scores.mean(axis=-1, keepdims=True)) / np.maximum(spread, 1e-6)
     return z

@@ -129,9 +129,10 @@ def test_the_program_writes_a_head_that_the_checkpoint_is_loaded_with(recipe, tm
     config = ModelConfig.load(checkpoint)
     assert config.context_head not in (None, before.context_head)
     assert load_encoder(checkpoint).head is not None
-    first = config.context_head
+    assert len(config.typical_mean) == config.backbone.dimension and 0 < np.linalg.norm(config.typical_mean) < 1
     assert main([str(checkpoint), str(recipe)]) == 0  # from the stored vectors
-    assert ModelConfig.load(checkpoint).context_head == first
+    again = ModelConfig.load(checkpoint)
+    assert (again.context_head, again.typical_mean) == (config.context_head, config.typical_mean)
 
 
 @pytest.mark.parametrize(

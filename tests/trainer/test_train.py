@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from cdesearch.encode.embedder import context_of_texts
 from cdesearch.encode.load import load_encoder
-from cdesearch.errors import InputError, TrainingError
+from cdesearch.errors import InputError, ModelError, TrainingError
 from cdesearch.models.config import NO_STATISTICS
 from cdesearch.progress import Silent
 from trainer import train as module
@@ -230,6 +230,16 @@ def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path,
     rows = (json.loads(line) for line in recipe.data.pairs[0].read_text().splitlines())
     own = load_encoder(surrogate).truncated_to(20).encode([row["query"] for row in rows], "query", None)
     np.testing.assert_allclose(np.load(file), own, atol=1e-5)
+
+
+def test_a_recipe_names_further_teachers(recipe_file, tmp_path, closed_checkpoint, joint_checkpoint):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "1", "learning.teacher_weight": "0.5"}
+    teachers = f'["{closed_checkpoint}", "{joint_checkpoint}"]'
+    train(load_recipe(recipe_file, changes | {"objective.teachers": teachers}), Silent())
+    assert len(list((tmp_path / "out" / "data" / "surrogate").glob("pairs-query-*"))) == 3
+    changes |= {"objective.teachers": '["nowhere"]', "run.out": str(tmp_path / "no")}
+    with pytest.raises(ModelError, match="nowhere"):
+        train(load_recipe(recipe_file, changes), Silent())
 
 
 @pytest.mark.parametrize(("context", "size"), [("joint", 5), ("both", 5), ("statistics", TINY.context_size)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainDat
 from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.data.store import Arrays, Integers, Rows, digest_of, random_stream, stored, stored_in_blocks
-from trainer.data.surrogate import Surrogate, WordScores, open_surrogate, surrogate_vectors
+from trainer.data.surrogate import PairVectors, Surrogate, WordScores, open_surrogate, surrogate_vectors
 from trainer.data.training_batch import Batch, token_rows
 from trainer.execution import evaluation_mode
 from trainer.recipe import Recipe
@@ -48,10 +49,11 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     domains = _read_domains(recipe, display)
     _check_scores(recipe, domains)
     with evaluation_mode(model):
-        encoder = _surrogate_encoder(recipe, model, tokenizer)
+        encoder, *teachers = _encoders(recipe, model, tokenizer)
         prefixes = model.config.query_prefix, model.config.document_prefix
         advance = display.stage("Tokens and surrogate vectors", None)
-        data = {name: _domain_data(recipe, one, tokenizer, prefixes, encoder, advance) for name, one in domains.items()}
+        embed = partial(_vectors, recipe, encoder, teachers, advance)
+        data = {name: _domain_data(recipe, one, tokenizer, prefixes, embed) for name, one in domains.items()}
     if recipe.batches.hard_negatives and not any(len(one.negatives) for one in data.values()):
         most = recipe.batches.hard_negatives
         display.note(f"No pair has hard negatives, and batches.hard_negatives is {most}: run `cdesearch mine`.")
@@ -76,6 +78,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     texts = [text for part in parts.values() for text in part.texts("document")]
     digests = {f"pairs of {name}": _digest(recipe, domain) for name, domain in domains.items()}
     digests |= {"surrogate": "" if recipe.run.surrogate is None else encoder.fingerprint}
+    digests |= {f"teacher {number}": teacher.fingerprint for number, teacher in enumerate(teachers, 1)}
     return Material(stream, held_out, texts[:: max(1, len(texts) // SAMPLED_TEXTS)], digests)
 
 
@@ -142,30 +145,51 @@ def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, ContextDoc
     return {name: ContextDocuments(part) for name, part in parts.items()}
 
 
+Columns = Mapping[str, tuple[list[str], Role]]  # the queries, documents and hard negatives of a domain
+
+
 def _domain_data(
-    recipe: Recipe, domain: Domain, tokenizer: Tokenizer, prefixes: tuple[str, str], encoder: Encoder, advance: Advance
+    recipe: Recipe,
+    domain: Domain,
+    tokenizer: Tokenizer,
+    prefixes: tuple[str, str],
+    embed: Callable[[str, Columns], Surrogate],
 ) -> DomainData:
     folder, limit = recipe.run.data_folder, recipe.batches.max_tokens
     negatives, counts = domain.negatives(recipe.batches.hard_negatives)
-    columns: dict[str, tuple[list[str], Role]] = {
+    columns: Columns = {
         "query": (domain.column("query"), "query"),
         "document": (domain.column("document"), "document"),
         "negatives": (negatives, "document"),
     }
-    tokens, vectors = {}, {}
+    tokens = {}
     for kind, (texts, role) in columns.items():
         prefix = prefixes[role == "document"]
         name = folder / "tokens" / f"{domain.name}-{kind}"
         tokens[kind] = stored_tokens(name, texts, tokenizer, prefix, limit)
-        vectors[kind] = np.zeros((len(texts), 1), np.float32)
-        if _needs_vectors(recipe):
-            vectors[kind] = surrogate_vectors(domain.name, texts, role, encoder, folder / "surrogate", advance)
+    ends = Rows.of(counts, counts).ends
+    surrogate = embed(domain.name, columns)
+    return DomainData(domain, ends, tokens["query"], tokens["document"], tokens["negatives"], surrogate)
+
+
+def _vectors(
+    recipe: Recipe, encoder: Encoder, teachers: Sequence[Encoder], advance: Advance, name: str, columns: Columns
+) -> Surrogate:
+    """The vectors of a domain by the surrogate and the teachers, and its BM25 scores, if the recipe needs them."""
+    folder = recipe.run.data_folder
+
+    def of(model: Encoder | None) -> list[Floats]:
+        if model is None:
+            return [np.zeros((len(texts), 1), np.float32) for texts, _ in columns.values()]
+        return [surrogate_vectors(name, *one, model, folder / "surrogate", advance) for one in columns.values()]
+
     lexical = None
     if recipe.batches.filter in ("text", "fused") or _has_surrogate_teacher(recipe):
-        lexical = WordScores.stored(folder / "words" / domain.name, [*columns["document"][0], *negatives])
-    surrogate = Surrogate(vectors["query"], vectors["document"], vectors["negatives"], lexical, encoder.fingerprint)
-    ends = Rows.of(counts, counts).ends
-    return DomainData(domain, ends, tokens["query"], tokens["document"], tokens["negatives"], surrogate)
+        texts = [*columns["document"][0], *columns["negatives"][0]]
+        lexical = WordScores.stored(folder / "words" / name, texts)
+    further = tuple(PairVectors(*of(teacher)) for teacher in teachers)
+    queries, documents, negatives = of(encoder if _needs_vectors(recipe) else None)
+    return Surrogate(queries, documents, negatives, lexical, encoder.fingerprint, further)
 
 
 def stored_tokens(name: Path, texts: Sequence[str], tokenizer: Tokenizer, prefix: str, limit: int) -> Rows:
@@ -203,16 +227,18 @@ def _has_surrogate_teacher(recipe: Recipe) -> bool:
     return bool(recipe.learning.teacher_weight) and recipe.objective.teacher == "surrogate"
 
 
-def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:
-    """The frozen surrogate: any model that `load_encoder` opens, or the start."""
+def _encoders(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> list[Encoder]:
+    """The frozen surrogate, which is any model that `load_encoder` opens or the start, and the further teachers."""
     folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
     device = next(model.parameters()).device
+    named = recipe.objective.teachers if folder is None else [folder, *recipe.objective.teachers]
+    opened = [open_surrogate(one, device).truncated_to(limit) for one in named]
     if folder is not None:
-        return open_surrogate(folder, device).truncated_to(limit)
+        return opened
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     config = replace(frozen.config, max_tokens=limit)
     fingerprint = f"{frozen.weights_hash()} {limit}{config.query_prefix}{config.document_prefix}"
-    return Encoder(config, tokenizer, TorchRuntime(frozen, device), fingerprint)
+    return [Encoder(config, tokenizer, TorchRuntime(frozen, device), fingerprint), *opened]
 
 
 def _clusters(recipe: Recipe, data: DomainData, rows: Integers) -> Clusters:

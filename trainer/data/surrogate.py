@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder, load_tokenizer
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
-from cdesearch.search.fusion import Candidates, ZScoreFusion
+from cdesearch.search.fusion import Candidates, ZScoreFusion, z_scores
 from trainer.data.store import Arrays, Integers, digest_of, spans, stored, stored_in_blocks
 from trainer.recipe import Filter
 
@@ -34,7 +34,7 @@ WORD = re.compile(r"\w+")
 AT_ONCE = 1 << 21  # products that are in memory at the same time, each with some 50 bytes
 NO_NULL = np.empty(0)  # z-scores need no null distribution
 
-BatchScores = Callable[[Filter, slice], Floats]
+BatchScores = Callable[[Filter | Literal["teacher"], slice], Floats]
 
 
 class WordScores:
@@ -138,36 +138,53 @@ def surrogate_vectors(
 
 
 @dataclass(frozen=True, slots=True)
-class Surrogate:
-    """The vectors and BM25 scores of the N pairs of a domain, and of its M hard negatives."""
+class PairVectors:
+    """The unit vectors of the N pairs of a domain by one model, and of its M hard negatives."""
 
-    queries: Floats  # (N, d) unit vectors
+    queries: Floats  # (N, d)
     documents: Floats  # (N, d)
     negatives: Floats  # (M, d), those of all pairs that the recipe uses, in order
+
+    def cosines(self, rows: Integers, negatives: Integers) -> Callable[[slice], Floats]:
+        """A function that returns the cosines of some queries of the pairs at `rows` with their documents."""
+        vectors, asked = np.concatenate([self.documents[rows], self.negatives[negatives]]), self.queries[rows]
+        return lambda some: asked[some] @ vectors.T
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogate(PairVectors):
+    """The vectors of a domain by the surrogate, with BM25 scores and the vectors by further teachers."""
+
     lexical: WordScores | None = None  # of all documents, then the hard negatives; None if not needed
     fingerprint: str = ""  # of the model
+    teachers: tuple[PairVectors, ...] = ()
 
     def view(self, rows: Integers, negatives: Integers, queries: Sequence[str]) -> BatchScores:
         """A function for one batch: the `queries` of the pairs at `rows`, whose documents precede the `negatives`.
 
-        It returns the (R, D) scores of the queries in a slice: cosines, BM25, both fused, or zeros, by the filter.
+        It returns the (R, D) scores of the queries in a slice: cosines, BM25, both fused, or zeros, by the filter. The
+        scores of the teacher are fused with the cosines of further teachers.
         """
-        vectors, asked = np.concatenate([self.documents[rows], self.negatives[negatives]]), self.queries[rows]
+        cosines = self.cosines(rows, negatives)
+        further = [teacher.cosines(rows, negatives) for teacher in self.teachers]
         lexical = self.lexical
         if lexical is not None:
             lexical = lexical.take(np.concatenate([rows, len(self.documents) + negatives]))
 
-        def scores(kind: Filter, some: slice) -> Floats:
+        def scores(kind: Filter | Literal["teacher"], some: slice) -> Floats:
             if kind == "none":
-                return np.zeros((len(queries[some]), len(vectors)), np.float32)
-            dense: Floats = asked[some] @ vectors.T
+                return np.zeros((len(queries[some]), len(rows) + len(negatives)), np.float32)
+            dense = cosines(some)
             if kind == "dense":
                 return dense
             assert lexical is not None
             by_words = lexical.scores(queries[some])
             if kind == "text":
                 return by_words
-            return ZScoreFusion().scores(Candidates(dense, by_words, NO_NULL)).astype(np.float32, copy=False)
+            fused = ZScoreFusion().scores(Candidates(dense, by_words, NO_NULL))
+            if kind == "teacher":
+                fused = sum((z_scores(one(some)) for one in further), fused)
+            return fused.astype(np.float32, copy=False)
 
         return scores
 

@@ -111,8 +111,8 @@ def check_named(recipe: Recipe) -> None:
             f"data.held_out_domains names {', '.join(unknown)}, which data.pairs does not have.",
             f"Name some of: {', '.join(domains)}.",
         )
-    if recipe.run.surrogate is not None:
-        family_of(checkpoint_folder(recipe.run.surrogate))
+    for folder in filter(None, [recipe.run.surrogate, *recipe.objective.teachers]):
+        family_of(checkpoint_folder(folder))
 
 
 def begin_log(folder: Path, *, anew: bool) -> None:

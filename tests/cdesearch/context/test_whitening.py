@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening, soft_whitening
+from cdesearch.context.whitening import TYPICAL_TEXTS, Whitening, soft_whitening
 from cdesearch.models.config import NO_STATISTICS, StatisticsConfig
 
 
@@ -137,6 +137,17 @@ def test_token_weights_are_the_formula_and_special_tokens_take_the_median_of_the
         weights = [median(ordinary) if token in special else weight for token, weight in enumerate(weights)]
     np.testing.assert_allclose(found, weights, rtol=1e-5)
     assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize("n", [1, 4, 300])
+def test_a_typical_mean_counts_as_some_texts_of_the_corpus(n):
+    points, typical = unit_points(n, 6, 1), np.linspace(-0.3, 0.3, 6)
+    config = StatisticsConfig(shift=0.6)
+    fitted = soft_whitening(points, config, typical)
+    mean = (points.sum(axis=0) + TYPICAL_TEXTS * typical) / (n + TYPICAL_TEXTS)
+    np.testing.assert_allclose(fitted.shift, 0.6 * mean, atol=1e-6)
+    projection = soft_whitening(points, config).projection  # the identity for one text
+    np.testing.assert_allclose(fitted.projection, projection, atol=1e-6)
 
 
 def test_vectors_of_one_dimension_are_whitened():

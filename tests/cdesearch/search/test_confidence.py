@@ -11,6 +11,7 @@ from cdesearch.search.confidence import (
     BY_COSINE,
     BY_DEVIATION,
     BY_WORDS,
+    MANY,
     CosineScale,
     asked_words,
     share_of_words,
@@ -47,16 +48,16 @@ def probability(*terms):
     return 1 / (1 + math.exp(-sum(terms)))
 
 
-@pytest.mark.parametrize(("is_whitened", "weights"), [(True, BY_COSINE), (False, BY_DEVIATION)])
-def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank(is_whitened, weights):
-    scale = CosineScale(0.1, 0.2, is_whitened)
+@pytest.mark.parametrize("weights", [BY_COSINE, BY_DEVIATION])
+def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank(weights):
+    scale = CosineScale(0.1, 0.2, weights)
     (first, second) = with_confidence("do cats bark?", (hit(), hit(2)), scale, 1.0)
     terms = (weights.bias, weights.cosine * 0.5, weights.evidence * 2, weights.share / 2)
     assert first.confidence == pytest.approx(probability(*terms))
     assert second.confidence == pytest.approx(probability(*terms, weights.rank * math.log(2)))
 
 
-@pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2, is_whitened=True), None)])
+@pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2, BY_COSINE), None)])
 def test_without_a_scale_or_a_cosine_the_words_alone_decide(scale, cosine):
     (found,) = with_confidence("cats purr", (hit(cosine=cosine),), scale, 2.0)
     assert found.confidence == pytest.approx(
@@ -76,6 +77,17 @@ def test_cosines_are_measured_relative_to_those_between_different_chunks_of_the_
     assert CosineScale.of(vectors[1:], is_whitened=False) is None
 
 
+def test_the_fewer_chunks_there_are_the_more_the_same_cosine_means():
+    points = to_unit(np.random.default_rng(0).standard_normal((MANY + 9, 64)).astype(np.float32))
+    found = [
+        with_confidence("cats", (hit(text="dogs", cosine=0.5),), CosineScale.of(points[:n], is_whitened=True), 0.0)
+        for n in (1, 40, 150, MANY)
+    ]
+    confidences = [one.confidence for (one,) in found]
+    assert confidences == sorted(confidences, reverse=True) and confidences[-1] < 0.8 * confidences[0]
+    assert CosineScale.of(points, is_whitened=True).weights == BY_COSINE
+
+
 def test_among_few_chunks_one_common_word_is_no_answer():
     scale = CosineScale.of(np.eye(3, dtype=np.float32), is_whitened=True)
     (near,) = with_confidence("does a cat purr?", (hit(cosine=0.3),), scale, 1.0)
@@ -88,7 +100,7 @@ def test_a_query_that_a_text_contains_word_for_word_is_answered_by_it():
         (found,) = with_confidence(query, (hit(text=text, cosine=0.0),), None, 0.0)
         assert found.confidence >= 0.5
     for query, text in (("expansion vessel", "Expansion of a vessel."), ("how is it", "This is how is it.")):
-        (found,) = with_confidence(query, (hit(text=text, cosine=0.0),), CosineScale(0.1, 0.1, True), 0.0)
+        (found,) = with_confidence(query, (hit(text=text, cosine=0.0),), CosineScale(0.1, 0.1, BY_COSINE), 0.0)
         assert found.confidence < 0.5
 
 

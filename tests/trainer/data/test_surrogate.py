@@ -8,7 +8,7 @@ import torch
 from conftest import TINY, make_model
 
 from trainer.data import surrogate
-from trainer.data.surrogate import Surrogate, WordScores, open_surrogate, surrogate_vectors
+from trainer.data.surrogate import PairVectors, Surrogate, WordScores, open_surrogate, surrogate_vectors
 from trainer.export import export
 
 
@@ -42,6 +42,19 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     by_words = WordScores.fit(domain).scores(texts)[:, used]
     np.testing.assert_allclose(view("text", slice(None)), by_words, rtol=1e-5)
     np.testing.assert_array_equal(view("fused", slice(1, 3)), view("fused", slice(None))[1:])
+
+
+def test_further_teachers_add_their_cosines_in_standard_deviations():
+    random = np.random.default_rng(0)
+    by = [[random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6)] for _ in range(3)]
+    lexical = WordScores.fit([f"word{n} the" for n in range(11)])
+    known = Surrogate(*by[0], lexical, teachers=(PairVectors(*by[1]), PairVectors(*by[2])))
+    view = known.view(np.array([4, 0]), np.array([3]), ["word4", "the"])
+    expected = view("fused", slice(None))
+    for queries, documents, negatives in by[1:]:
+        cosines = queries[[4, 0]] @ np.concatenate([documents[[4, 0]], negatives[[3]]]).T
+        expected = expected + (cosines - cosines.mean(1, keepdims=True)) / cosines.std(1, keepdims=True)
+    np.testing.assert_allclose(view("teacher", slice(None)), expected, rtol=1e-4)
 
 
 def test_exports_of_one_model_in_two_precisions_have_stored_vectors_of_their_own(tmp_path, tiny_tokenizer):

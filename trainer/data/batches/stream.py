@@ -261,7 +261,8 @@ class BatchStream:
             scores = view(batches.filter, some)
             excluded[some] = false_negatives(scores, queries, documents, batches.eps, first)
             if teacher is not None:
-                fused = scores if batches.filter == "fused" else view("fused", some)
+                is_same = batches.filter == "fused" and not surrogate.teachers
+                fused = scores if is_same else view("teacher", some)
                 teacher[some] = fused * (0.1 / TEACHER_TEMPERATURE)
         if has_teacher and not is_surrogate:
             return excluded, teacher_of_pairs(pairs, TEACHER_TEMPERATURE)
