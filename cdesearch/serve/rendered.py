@@ -39,8 +39,7 @@ _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # what is not in the folder
 _PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\](?![(\[])")  # the name of a note, and a label
-_ROW = re.compile(r"\| .*\|.*\|\s*$|\|(?:--\|)+$")  # of a table, and what is below its head in converted files
-_ROW_RULE = re.compile(r"\|[\s|:-]*-[\s|:-]*")
+_RULE = re.compile(r"\s*:?-+:?\s*")  # a cell of the line below the head of a table
 _CELL = re.compile(r"(?<!\\)\|")
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
@@ -168,19 +167,19 @@ def _markdown() -> "MarkdownIt":
         return found is not None
 
     def rows(state: Any, first: int, end: int, silent: bool) -> bool:
-        """Make rows a table even if its head is in another chunk, or has fewer cells."""
-        lines = (state.src[state.bMarks[n] + state.tShift[n] : state.eMarks[n]] for n in range(first, end))
-        found = [*takewhile(_ROW.match, lines)]
+        """Make rows a table although its head is in another chunk, or has fewer cells."""
+        lines = (state.src[state.bMarks[n] + state.tShift[n] : state.eMarks[n]].rstrip() for n in range(first, end))
+        found = [_CELL.split(line[1:-1]) for line in takewhile(_is_row, lines)]
         if silent or not found:
             return bool(found)
-        heads = 1 if found[1:] and _ROW_RULE.fullmatch(found[1]) else 0
+        has_head = found[1:] and _is_rule(found[1])
+        if has_head and max(map(len, found)) == len(found[0]):
+            return False  # a table as Markdown defines it
         state.push("table_open", "table", 1)
-        for n, line in enumerate(found):
-            if _ROW_RULE.fullmatch(line):
-                continue
-            tag = "th" if n < heads else "td"
+        for cells in (cells for cells in found if not _is_rule(cells)):
+            tag = "th" if has_head and cells is found[0] else "td"
             state.push("tr_open", "tr", 1)
-            for cell in _CELL.split(line.strip()[1:].removesuffix("|")):
+            for cell in cells:
                 state.push("cell_open", tag, 1)
                 inline = state.push("inline", "", 0)
                 inline.content, inline.children = cell.strip(), []
@@ -194,6 +193,15 @@ def _markdown() -> "MarkdownIt":
     parser.inline.ruler.before("link", "page", page)
     parser.inline.ruler.before("link", "role", role)
     return parser
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of a table of two columns or more, or the rule below its head."""
+    return line[:2] in ("| ", "|-", "|:") and line[-1] == "|" and line.count("|") > 2
+
+
+def _is_rule(cells: list[str]) -> bool:
+    return all(_RULE.fullmatch(cell) for cell in cells)
 
 
 def _leads(target: str) -> bool:

@@ -139,6 +139,7 @@ class _Writer:
         self._code_of: int | None = None  # the outermost <pre> that is open
         self._inner: list[str] = []  # pieces of that line, or of the code
         self._mark = ""  # with which that line begins
+        self._n_inner = 0  # characters of that line so far, without white space
         self._cells: list[str] = []
         self._images: list[tuple[int, str, str]] = []  # the number of characters before each, description, address
         self._n_characters = 0  # in `_parts`, without white space
@@ -204,7 +205,7 @@ class _Writer:
                 self._inner.clear()
         elif tag in HEADINGS or (tag == "tr" and node.mem_id not in self._layout):
             self._line_of, self._mark = node.mem_id, "|" if tag == "tr" else "#" * HEADINGS[tag]
-            self._inner, self._cells = [], []
+            self._inner, self._cells, self._n_inner = [], [], len(self._mark)
         elif tag == "pre":
             self._code_of, self._inner = node.mem_id, []
         elif tag == "li":
@@ -234,8 +235,8 @@ class _Writer:
     def _image(self, node: "LexborNode", description: str) -> None:
         source = (node.attributes.get("src") or "").strip().replace(" ", "%20")
         if _IMAGE.fullmatch(source) and self._code_of is None:
-            pending = "" if self._line_of is None else self._mark + "|".join([*self._cells, _cell(self._inner)])
-            self._images.append((self._n_characters + _n_characters(pending), description, source))
+            n_before = self._n_characters + (0 if self._line_of is None else self._n_inner)
+            self._images.append((n_before, description, source))
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
@@ -250,7 +251,8 @@ class _Writer:
                 self._break_code(tag)
         elif self._line_of is not None:
             if tag in ("td", "th") and self._is_own_cell(node):
-                self._cells.append(_cell(self._inner))
+                self._cells.append(_in_a_line("".join(self._inner)).replace("|", "\\|"))
+                self._n_inner += 1
                 self._inner.clear()
             elif node.mem_id == self._line_of:
                 self._end_line(node)
@@ -264,6 +266,7 @@ class _Writer:
     def _text(self, text: str) -> None:
         if self._code_of is not None or self._line_of is not None:
             self._inner.append(text)
+            self._n_inner += _n_characters(text) + text.count("|") * (self._mark == "|")
         else:
             self._put(re.sub(r"\s+", " ", text))
 
@@ -313,10 +316,6 @@ class _Writer:
 
 def _in_a_line(text: str) -> str:
     return " ".join(text.split()).removesuffix("¶").strip()
-
-
-def _cell(pieces: list[str]) -> str:
-    return _in_a_line("".join(pieces)).replace("|", "\\|")
 
 
 def _n_characters(text: str) -> int:

@@ -22,6 +22,7 @@ CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
             "a\n| b | c \\| d |\ne",
             "<p>a</p>\n<table>\n<tbody><tr>\n<td>b</td>\n<td>c | d</td>\n</tr>\n</tbody></table>\n<p>e",
         ),
+        ("| a | b |\n|:-|-:|\n| c", "<td>c</td>"),
         ("|a| and\n|b|", "<p>|a| and\n|b|</p>"),
         ("- a\n    - b", "<li>b</li>"),
         ("- [x] a", "<li>\N{BALLOT BOX WITH CHECK} a</li>"),
