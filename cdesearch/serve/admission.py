@@ -36,7 +36,7 @@ class Admission:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
             raise BusyError(
-                f"The search was not finished after {self._seconds:g} seconds.",
+                f"The request was not finished after {self._seconds:g} seconds.",
                 "Ask for fewer hits, check the network if the index is in a bucket, or try again later.",
             ) from None
 

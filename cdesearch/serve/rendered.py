@@ -6,6 +6,8 @@ Markdown may contain HTML, so what it becomes is sanitised: only the elements an
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from html import escape
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -29,6 +31,7 @@ MOST_COLOURED = 3_000  # characters
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
+_MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
 _ROLE = re.compile(r":[A-Za-z][\w.:-]{0,60}:(?=`[^`])")  # of reStructuredText, before what it is about
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
@@ -36,6 +39,8 @@ _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # what is not in the folder
 _PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\](?![(\[])")  # the name of a note, and a label
+_RULE = re.compile(r"\s*:?-+:?\s*")  # a cell of the line below the head of a table
+_CELL = re.compile(r"(?<!\\)\|")
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
 
@@ -57,12 +62,18 @@ def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
 def rendered(chunk: Chunk, fence: str = "") -> dict[str, Any]:
     """What shows a chunk: `html` of Markdown, or `code`, the HTML of each line; neither for plain text.
 
+    The start of a mail has also a `head`, the names and values of its headers.
     `fence` is that of the block of code within which a chunk of Markdown begins.
     """
     if len(chunk.body) > MOST_CHARACTERS:
         return {}
     if is_marked_up(chunk.path):
-        return {"html": html_of(f"{fence}\n{chunk.body}" if fence else chunk.body)}
+        body = _with_images(chunk)
+        if found := _MAIL.match(body):
+            headers = [line.partition(": ")[::2] for line in found[0].split("\n") if line]
+            subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
+            return {"head": [*headers, *subject[:1]], "html": html_of(body[found.end() :])}
+        return {"html": html_of(f"{fence}\n{body}" if fence else body)}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
 
@@ -98,6 +109,17 @@ def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str
     lines = str(highlight(f"{text}\n", lexer, HtmlFormatter(nowrap=True))).split("\n")  # lexers expect complete lines
     n_lines = text.count("\n") + 1
     return lines[:n_lines] if len(lines) >= n_lines else None
+
+
+def _with_images(chunk: Chunk) -> str:
+    """The text of a chunk with its images, each in the place of its description."""
+    body = chunk.body
+    for start, description, source in reversed(chunk.images):
+        rest = body[start:].removeprefix(description)
+        gap = "\n\n" if not description and body[start - 1 : start] in ("", "\n") else ""
+        image = f'<img src="{escape(source)}" alt="{escape(description)}">'.replace("|", "&#124;")
+        body = f"{body[:start]}{image}{gap}{rest}"
+    return body
 
 
 @cache
@@ -144,9 +166,42 @@ def _markdown() -> "MarkdownIt":
             state.pos = found.end()
         return found is not None
 
+    def rows(state: Any, first: int, end: int, silent: bool) -> bool:
+        """Make rows a table although its head is in another chunk, or has fewer cells."""
+        lines = (state.src[state.bMarks[n] + state.tShift[n] : state.eMarks[n]].rstrip() for n in range(first, end))
+        found = [_CELL.split(line[1:-1]) for line in takewhile(_is_row, lines)]
+        if silent or not found:
+            return bool(found)
+        has_head = found[1:] and _is_rule(found[1])
+        if has_head and max(map(len, found)) == len(found[0]):
+            return False  # a table as Markdown defines it
+        state.push("table_open", "table", 1)
+        for cells in (cells for cells in found if not _is_rule(cells)):
+            tag = "th" if has_head and cells is found[0] else "td"
+            state.push("tr_open", "tr", 1)
+            for cell in cells:
+                state.push("cell_open", tag, 1)
+                inline = state.push("inline", "", 0)
+                inline.content, inline.children = cell.strip(), []
+                state.push("cell_close", tag, -1)
+            state.push("tr_close", "tr", -1)
+        state.push("table_close", "table", -1)
+        state.line = first + len(found)
+        return True
+
+    parser.block.ruler.before("table", "rows", rows, {"alt": ["paragraph"]})
     parser.inline.ruler.before("link", "page", page)
     parser.inline.ruler.before("link", "role", role)
     return parser
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of a table of two columns or more, or the rule below its head."""
+    return line[:2] in ("| ", "|-", "|:") and line[-1] == "|" and line.count("|") > 2
+
+
+def _is_rule(cells: list[str]) -> bool:
+    return all(_RULE.fullmatch(cell) for cell in cells)
 
 
 def _leads(target: str) -> bool:

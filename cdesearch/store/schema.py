@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cdesearch.store.vector_format import VectorFormat
+
+
+class Image(NamedTuple):
+    """An image in a text, which the text itself does not name."""
+
+    offset: Number  # of its description in the text, or without one of what follows it, in characters
+    description: str
+    source: str  # its address, relative to the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class Chunk:
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
     indent: str = ""  # of its first line of code; `text` begins with the first visible character
     places: LinePlaces = NO_PLACES  # of its other lines, as far as they differ
+    images: tuple[Image, ...] = ()  # of a page in HTML
     fields: tuple[tuple[str, str], ...] = ()  # of its document or record, such as ("status", "open"); names may repeat
     # The line, counted from 0, of `location`: in the Python API, that of a hit with most words of the query.
     row: int = field(default=0, compare=False)
@@ -136,6 +145,7 @@ class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     anchor: str | None = None
     indent: Annotated[str, msgspec.Meta(pattern="^[ \t]{0,1000}$")] = ""
     places: LinePlaces = NO_PLACES
+    images: tuple[Image, ...] = ()
 
 
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place", "fields"]

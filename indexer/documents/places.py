@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 
-from cdesearch.store.line_places import Changes, Entries, LinePlaces, numbered
+from cdesearch.store.line_places import MAX_ENTRIES, Changes, Entries, LinePlaces, numbered
+from cdesearch.store.schema import Image
 from indexer.formats.format import Document
 
 
@@ -90,6 +91,8 @@ class Places:
         # The line of a record, whose own lines are not those of its file
         self.of_record = () if document.has_lines else tuple((0, number) for number in document.line_numbers)
         self._pages = document.pages
+        self._images, self._length = document.images, len(document.text)
+        self._image_offsets = [image.offset for image in document.images]
         self._anchors = document.anchors
         self._anchor_offsets = [anchor.offset for anchor in document.anchors]
 
@@ -106,6 +109,14 @@ class Places:
             self._anchors_within(offset, body),
             self.of_record if self._lines is None else self._lines.within(offset, body),
         )
+
+    def images(self, offset: int, body: str) -> tuple[Image, ...]:
+        """The images of a piece, with their offsets in it. An image below all words belongs to the last piece."""
+        end = offset + len(body)
+        first = bisect_left(self._image_offsets, offset)
+        last = bisect_left(self._image_offsets, end + (end == self._length))
+        own = self._images[first : min(last, first + MAX_ENTRIES)]
+        return tuple(one._replace(offset=one.offset - offset) for one in own)
 
     def page(self, offset: int) -> int | None:
         """The page that contains the character at `offset`, from 1; None if the document has no pages."""

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
+from cdesearch.store.schema import Image
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document
@@ -47,6 +48,7 @@ MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check a
 # Their ids do not replace that of the block around them.
 _INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 _NAMES = re.compile(r"\s[-\u2013\u2014|·•»:/]+\s|:\s")  # between the name of a page and that of its site
+_IMAGE = re.compile(r"(?!\w+:|//)[^\s<>]{1,500}\.(?:png|jpe?g|gif|webp|avif|svg)", re.IGNORECASE)  # of the same folder
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 
 
@@ -57,7 +59,7 @@ class Html(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         page = to_markdown(decode(file.stream.read(), is_markup=True))
-        yield converted_document(file.path, page.title, page.text, page.anchors)
+        yield replace(converted_document(file.path, page.title, page.text, page.anchors), images=page.images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Page:
     title: str
     text: str
     anchors: tuple[Anchor, ...]
+    images: tuple[Image, ...] = ()
 
 
 def to_markdown(markup: str) -> Page:
@@ -95,7 +98,8 @@ def to_markdown(markup: str) -> Page:
     text = writer.text()
     heading = writer.heading
     has_heading = {*_NAMES.split(heading.casefold())} <= {*_NAMES.split(title.casefold())}  # beside that of the site
-    return Page(heading if not title or (heading and has_heading) else title, text, writer.anchors(text))
+    shown = heading if not title or (heading and has_heading) else title
+    return Page(shown, text, writer.anchors(text), writer.images(text))
 
 
 def _above(node: "LexborNode") -> "Iterator[LexborNode]":
@@ -134,7 +138,10 @@ class _Writer:
         self._line_of: int | None = None  # the heading or row that is written in one line
         self._code_of: int | None = None  # the outermost <pre> that is open
         self._inner: list[str] = []  # pieces of that line, or of the code
+        self._mark = ""  # with which that line begins
+        self._n_inner = 0  # characters of that line so far, without white space
         self._cells: list[str] = []
+        self._images: list[tuple[int, str, str]] = []  # the number of characters before each, description, address
         self._n_characters = 0  # in `_parts`, without white space
         self._anchors: dict[int, str] = {}  # by the number of characters before each
         self._meanings = set[str]()  # of abbreviations, each of which is written once
@@ -147,15 +154,13 @@ class _Writer:
 
     def anchors(self, text: str) -> tuple[Anchor, ...]:
         """The ids of elements and their offsets in `text`, whose white space differs from that of the parts."""
-        wanted = iter(self._anchors.items())
-        n_before, name = next(wanted, (-1, ""))
-        found, n_characters = [], 0
-        for match in re.finditer(r"\S+", text):
-            while n_characters <= n_before < n_characters + len(match[0]):
-                found.append(Anchor(match.start() + n_before - n_characters, name))
-                n_before, name = next(wanted, (-1, ""))
-            n_characters += len(match[0])
-        return tuple(found)
+        found = zip(_offsets(text, self._anchors), self._anchors.values(), strict=True)
+        return tuple(Anchor(offset, name) for offset, name in found if offset < len(text))
+
+    def images(self, text: str) -> tuple[Image, ...]:
+        """The images in the order of `text`."""
+        offsets = _offsets(text, [n for n, _, _ in self._images])
+        return tuple(sorted(Image(at, *image) for at, (_, *image) in zip(offsets, self._images, strict=True)))
 
     def write(self, body: "LexborNode", content: set[int]) -> None:
         """Append the text of the outermost of the `content` nodes, or of the whole body if there are none."""
@@ -199,8 +204,8 @@ class _Writer:
             if tag in ("td", "th") and self._is_own_cell(node):
                 self._inner.clear()
         elif tag in HEADINGS or (tag == "tr" and node.mem_id not in self._layout):
-            self._line_of = node.mem_id
-            self._inner, self._cells = [], []
+            self._line_of, self._mark = node.mem_id, "|" if tag == "tr" else "#" * HEADINGS[tag]
+            self._inner, self._cells, self._n_inner = [], [], len(self._mark)
         elif tag == "pre":
             self._code_of, self._inner = node.mem_id, []
         elif tag == "li":
@@ -216,7 +221,9 @@ class _Writer:
             self._text(" ")
         if tag in ("img", "figure", "area"):
             says = dict.fromkeys(node.attributes.get(name) for name in ("alt", "title"))
-            self._text("".join(f" {text} " for text in says if text))
+            description = " ".join(" ".join(filter(None, says)).split())
+            self._image(node, description)
+            self._text(f" {description} " if description else "")
 
     def _anchor(self, name: str, *, is_inner: bool) -> None:
         if len(name) <= MAX_TITLE and name.isprintable() and " " not in name:
@@ -224,6 +231,12 @@ class _Writer:
                 self._anchors.setdefault(self._n_characters, name)
             else:
                 self._anchors[self._n_characters] = name
+
+    def _image(self, node: "LexborNode", description: str) -> None:
+        source = (node.attributes.get("src") or "").strip().replace(" ", "%20")
+        if _IMAGE.fullmatch(source) and self._code_of is None:
+            n_before = self._n_characters + (0 if self._line_of is None else self._n_inner)
+            self._images.append((n_before, description, source))
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
@@ -238,10 +251,11 @@ class _Writer:
                 self._break_code(tag)
         elif self._line_of is not None:
             if tag in ("td", "th") and self._is_own_cell(node):
-                self._cells.append(_in_a_line("".join(self._inner)))
+                self._cells.append(_in_a_line("".join(self._inner)).replace("|", "\\|"))
+                self._n_inner += 1
                 self._inner.clear()
             elif node.mem_id == self._line_of:
-                self._end_line(tag)
+                self._end_line(node)
             elif tag in SPACED:
                 self._inner.append(" ")
         elif tag == "li":
@@ -252,6 +266,7 @@ class _Writer:
     def _text(self, text: str) -> None:
         if self._code_of is not None or self._line_of is not None:
             self._inner.append(text)
+            self._n_inner += _n_characters(text) + text.count("|") * (self._mark == "|")
         else:
             self._put(re.sub(r"\s+", " ", text))
 
@@ -261,19 +276,22 @@ class _Writer:
             text = text.lstrip()  # a line begins without blanks, and one blank is enough
         if text:
             self._parts.append(text)
-            self._n_characters += sum(map(len, text.split()))
+            self._n_characters += _n_characters(text)
 
     def _is_own_cell(self, node: "LexborNode") -> bool:
         return node.parent is not None and node.parent.mem_id == self._line_of
 
-    def _end_line(self, tag: str) -> None:
-        if tag == "tr":
-            self._put("\n" + " | ".join(self._cells))
+    def _end_line(self, node: "LexborNode") -> None:
+        if node.tag == "tr":
+            is_first = bool(self._parts) and self._parts[-1].endswith("\n\n")
+            is_head = is_first and all(cell.tag == "th" for cell in node.iter())
+            row = f"| {' | '.join(self._cells)} |" if len(self._cells) > 1 else "".join(self._cells)
+            self._put(f"\n{row}" + f"\n|{'--|' * len(self._cells)}" * (is_head and len(self._cells) > 1))
         else:
             title = _in_a_line("".join(self._inner))
-            if tag == "h1" and not self.heading:
+            if node.tag == "h1" and not self.heading:
                 self.heading = title
-            self._put(f"\n\n{'#' * HEADINGS[tag]} {title}\n\n")
+            self._put(f"\n\n{self._mark} {title}\n\n")
         self._line_of = None
 
     def _break_code(self, tag: str) -> None:
@@ -298,3 +316,18 @@ class _Writer:
 
 def _in_a_line(text: str) -> str:
     return " ".join(text.split()).removesuffix("¶").strip()
+
+
+def _n_characters(text: str) -> int:
+    return sum(map(len, text.split()))
+
+
+def _offsets(text: str, numbers: Iterable[int]) -> Iterator[int]:
+    """Yield where in `text` as many characters precede, without white space, as each of ascending numbers says."""
+    words, n_characters = re.finditer(r"\S+", text), 0
+    word = next(words, None)
+    for number in numbers:
+        while word is not None and number >= n_characters + len(word[0]):
+            n_characters += len(word[0])
+            word = next(words, None)
+        yield len(text) if word is None else word.start() + max(0, number - n_characters)

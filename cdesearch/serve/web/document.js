@@ -8,7 +8,7 @@ import { showProblem } from "./problem.js";
 import { nodesOf, withFolder, withMarks } from "./rendered.js";
 import { href, inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
-import { wordsOf } from "./words.js";
+import { joined, wordsOf } from "./words.js";
 
 const AROUND = 3;
 const STEP = 10;
@@ -72,7 +72,7 @@ function page(part, root) {
       el("a", { class: "back", href: href({ view: "search" }), onclick: inPage({ view: "search" }) }, "← Hits"),
       el("h2", { id: "document-title", tabindex: "-1" }, pathOf(part.path)),
       part.title && part.title !== part.path.split("/").pop() ? el("p", { class: "trail" }, part.title) : null,
-      fieldsOf(hit),
+      chunks.some(({ head }) => head) ? null : fieldsOf(hit),
       el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
         el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`))),
     withPage(part, hit, el("div", {},
@@ -88,12 +88,12 @@ function page(part, root) {
   ];
 }
 
-/** Returns the fields of a chunk, such as those of front matter or of the head of a mail. */
-function fieldsOf({ fields }) {
-  const shown = Object.entries(fields).filter(([name]) => name !== "title").slice(0, MOST_FIELDS);
-  return shown.length ? el("dl", { class: "fields" },
-    shown.map(([name, values]) => el("div", {}, el("dt", {}, name), el("dd", {}, values.join(", "))))) : null;
-}
+/** Returns the fields of a chunk, such as those of front matter. */
+const fieldsOf = ({ fields }) => fieldList(
+  Object.entries(fields).filter(([name]) => name !== "title").slice(0, MOST_FIELDS).map(([name, values]) => [name, values.join(", ")]));
+
+const fieldList = (fields) => (fields.length ? el("dl", { class: "fields" },
+  fields.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))) : null);
 
 function more(text, count, isShown, onclick) {
   if (!isShown) return "";
@@ -120,8 +120,11 @@ function section(chunk, part, trailBefore) {
 }
 
 function body(chunk, { path, index }, words) {
-  if (chunk.html) return withFolder(withMarks(el("div", { class: "text prose" }, nodesOf(chunk.html)), words), path, index);
-  const text = chunk.text.replace(/\n+$/, "");
+  if (chunk.html) {
+    const prose = el("div", { class: "text prose" }, fieldList(chunk.head ?? []), nodesOf(chunk.html));
+    return withFolder(withMarks(prose, words), path, index);
+  }
+  const text = joined(path, chunk.text.replace(/\n+$/, ""), chunk.text);
   const lines = text.split("\n").map((line, i) => withMarks(
     el("div", {}, chunk.code ? nodesOf(`<code>${chunk.code[i]}</code>`) : line || " "), words));
   const isNumbered = numberOf(chunk, 0) !== null && lines.length <= chunk.line_end - chunk.line_start + 1;

@@ -4,7 +4,7 @@ import { byId, el, fixed } from "./dom.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
 import { href, inPage } from "./route.js";
 import { whyButton } from "./why.js";
-import { excerpt, marked, wordsOf } from "./words.js";
+import { excerpt, joined, marked, wordsOf } from "./words.js";
 
 const LIKELY = 0.5;
 const POSSIBLE = 0.1; // below it a query counts as not answered, see ANSWERABLE in result.py
@@ -34,6 +34,7 @@ export function addHits(hits, asked, page, rootOf) {
 }
 
 const targetOf = (hit) => ({ view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" });
+const passageOf = (hit, words) => joined(hit.path, excerpt(hit.passage.text, words), hit.text);
 const trailOf = (hit) => hit.headings.filter((part) => part !== hit.path.split("/").pop());
 
 function hitItem(hit, asked, page, root) {
@@ -51,7 +52,7 @@ function hitItem(hit, asked, page, root) {
           extent && el("span", { class: "extent" }, `, ${extent}`))),
       el("div", { class: "marks" }, hit.date && el("time", { datetime: hit.date }, dateOf(hit)), scoreOf(hit))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
-    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(excerpt(hit.passage.text, words), words)),
+    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passageOf(hit, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("ul", { class: "also" }),
     el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
@@ -62,7 +63,7 @@ function hitItem(hit, asked, page, root) {
 function furtherPassage(hit, asked) {
   const words = wordsOf(asked.q);
   const extent = extentOf({ ...placeOfPassage(hit, hit.passage.row), anchor: null });
-  const line = excerpt(hit.passage.text, words).split("\n").find((one) => one.trim()) ?? "";
+  const line = passageOf(hit, words).split("\n").find((one) => one.trim()) ?? "";
   return el("li", {},
     el("a", { href: href(targetOf(hit)), onclick: inPage(targetOf(hit)), class: "open" }, extent || trailOf(hit).at(-1) || "another passage"),
     " ", el("span", { class: isCode(hit.path) ? "code" : null }, marked(line.trim(), words)));

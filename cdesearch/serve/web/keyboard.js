@@ -3,6 +3,7 @@
 import { byId } from "./dom.js";
 import { go, state } from "./route.js";
 
+let awaited = null; // the query in which Enter was pressed
 let opened = ""; // the link of the hit that was opened last
 
 export function startKeyboard() {
@@ -73,10 +74,17 @@ function move(step, event) {
   return true;
 }
 
-/** Opens the first hit on Enter in the query, if the hits of this query are already shown. */
+/** Opens the first hit on Enter in the query, if the hits of this query are already shown, and else when they are. */
 function enter(event) {
-  if (event.target !== byId("query") || state.view !== "search" || byId("query").value !== state.q) return false;
-  if (byId("hits").ariaBusy === "true" || !links().length) return false;
-  links()[0].click();
-  return true;
+  if (event.target !== byId("query") || state.view !== "search") return false;
+  awaited = byId("query").value;
+  return awaited === state.q && byId("hits").ariaBusy !== "true" && openAwaited();
+}
+
+/** Opens the first hit if Enter was pressed in the query before its hits were shown. Call it when they are. */
+export function openAwaited() {
+  const [first] = awaited === byId("query").value && state.view === "search" ? links() : [];
+  awaited = null;
+  first?.click();
+  return first !== undefined;
 }

@@ -6,6 +6,7 @@ import { byId, counted, el, withCode } from "./dom.js";
 import { filtersInWords, showFilters, showTabs, startFilters } from "./filters.js";
 import { addHits } from "./hit.js";
 import { allIndexes, rootOf } from "./indexes.js";
+import { openAwaited } from "./keyboard.js";
 import { previewFirst } from "./preview.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, onChange, searched, state } from "./route.js";
@@ -98,6 +99,7 @@ async function search(offset) {
     const isAsked = !offset && answer.answered && asked.mode === "hybrid" && !(state.type || state.year || state.tag) && isQuestion(asked.q);
     if (!isAsked && !offset) hideAnswer();
     if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
+    if (!offset) openAwaited();
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
     clearHits();

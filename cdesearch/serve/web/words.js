@@ -3,6 +3,7 @@
 const WORD = /[\p{L}\p{N}]+/gu;
 const STEM = 4; // the minimum number of letters that two forms of a word share; the same rule is in word_forms.py
 const MAX_LINE = 260; // characters
+const MIN_FULL = 40; // characters of a line that fills a column
 const IGNORED = new Set( // these words are too common to be marked, and full text ignores nearly all of them
   ("a about after again all am an and any are as at be because been before being between both but by can could did do"
     + " does doing for from had has have having he her here him his how i if in into is it its just me more most my no"
@@ -105,4 +106,12 @@ function cropped(line, words) {
   const first = Math.max(0, Math.min((match?.[0] ?? 0) - 80, line.length - MAX_LINE));
   const start = first && line.indexOf(" ", first) + 1 || first;
   return `${first ? "… " : ""}${line.slice(start, start + MAX_LINE)}${start + MAX_LINE < line.length ? " …" : ""}`;
+}
+
+/** Returns a text of the file at `path`, for a PDF with joined lines: a full line of `whole` goes on in the next one. */
+export function joined(path, text, whole) {
+  if (!/\.pdf$/i.test(path)) return text;
+  const longest = Math.max(MIN_FULL, ...whole.split("\n").map(({ length }) => length));
+  return text.replace(/^([^\t\n]+)\n(?!.*\t|\s*(?:[•▪◦*–-]|\d+[.)])\s|\s*$)/gm, (found, line) => (
+    line.length > longest * (/[.:;!?]$/.test(line) ? 0.9 : 0.7) ? `${line} ` : found));
 }

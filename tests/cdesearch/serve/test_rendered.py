@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cdesearch.serve.rendered import coloured_lines, html_of, open_fences, rendered
-from cdesearch.store.schema import Chunk
+from cdesearch.store.schema import Chunk, Image
 
 CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
 
@@ -17,6 +17,13 @@ CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
         ("# A *b*", "<h4>A <em>b</em></h4>"),
         ("### C", "<h6>C</h6>"),
         ("| a |\n|---|\n| b |", "<td>b</td>"),
+        ("| a | b |\n|--|--|\n| c |  | d |", "<th>b</th>\n</tr>\n<tr>\n<td>c</td>\n<td></td>\n<td>d</td>"),
+        (
+            "a\n| b | c \\| d |\ne",
+            "<p>a</p>\n<table>\n<tbody><tr>\n<td>b</td>\n<td>c | d</td>\n</tr>\n</tbody></table>\n<p>e",
+        ),
+        ("| a | b |\n|:-|-:|\n| c", "<td>c</td>"),
+        ("|a| and\n|b|", "<p>|a| and\n|b|</p>"),
         ("- a\n    - b", "<li>b</li>"),
         ("- [x] a", "<li>\N{BALLOT BOX WITH CHECK} a</li>"),
         ("~~a~~ <kbd>b</kbd>", "<s>a</s> <kbd>b</kbd>"),
@@ -81,3 +88,20 @@ def test_a_block_of_code_continues_in_the_next_chunks():
     assert list(open_fences(chunks)) == ["", "````", "````", "", "", ""]
     assert rendered(chunks[1], "````")["html"] == "<pre><code>c\n```\n~~~</code></pre>\n"
     assert rendered(replace(CHUNK, path="a.txt")) == {} == rendered(replace(CHUNK, text="a" * 100_000))
+
+
+def test_an_image_of_a_page_is_shown_in_the_place_of_its_description():
+    sources = ("", "a.png"), ("", "b.png"), ('d"<', "c.png"), ("e", "//example.org/d.png")
+    images = tuple(Image(offset, *source) for offset, source in zip((0, 4, 11, 17), sources, strict=True))
+    html = rendered(replace(CHUNK, path="a.html", text='a c b\n\n| x d"< | e f |', images=images))["html"]
+    shown = re.sub(r"\n|</?(?:table|tbody|tr)>", "", html)
+    assert shown == (
+        '<img src="a.png" alt=""><p>a c <img src="b.png" alt="">b</p>'
+        '<td>x <img src="c.png" alt="d&quot;&lt;"></td><td><img alt="e"> f</td>'
+    )
+
+
+def test_the_headers_of_a_mail_are_apart_from_its_text():
+    chunk = replace(CHUNK, path="a.eml", text="From: A <a@b.org>\nDate: 1: 2\n\nTo: all", fields=(("subject", "c"),))
+    head = [("From", "A <a@b.org>"), ("Date", "1: 2"), ("Subject", "c")]
+    assert rendered(chunk) == {"head": head, "html": "<p>To: all</p>\n"}

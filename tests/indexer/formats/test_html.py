@@ -1,5 +1,7 @@
 """Typical pages: the content is kept, and the navigation is left out."""
 
+from dataclasses import replace
+
 import pytest
 from conftest import make_tokenizer
 
@@ -46,7 +48,13 @@ DOCBOOK = """<html><body><div class="navheader"><table><tr><td>Prev</td></tr></t
 PAGES = {
     "Sphinx": (
         SPHINX,
-        ["# Cats\n", "They purr.", "Not all do.", "Name | Says\nTom | Miau and purr", "def purr():\n    pass"],
+        [
+            "# Cats\n",
+            "They purr.",
+            "Not all do.",
+            "| Name | Says |\n|--|--|\n| Tom | Miau and purr |",
+            "def purr():\n    pass",
+        ],
         ["index", "Contents", "Copyright", "¶"],
     ),
     "MkDocs": (
@@ -62,7 +70,7 @@ PAGES = {
     ),
     "an encyclopedia": (
         WIKI,
-        ["Family | Felidae Felinae", "Range map | in ner", "The cat[1] is a Hunter."],
+        ["| Family | Felidae Felinae |", "| Range map | in ner |", "The cat[1] is a Hunter."],
         ["See also"],
     ),
     "content with a class of navigation": (
@@ -91,7 +99,7 @@ def test_the_content_of_a_page_is_kept_and_its_navigation_is_left_out(page, kept
     ],
 )
 def test_blocks_in_a_cell_are_separated_and_inline_markup_is_not(cell, text):
-    assert to_markdown(f"<table><tr><td>{cell}</td><td>x</td></tr></table>").text == f"{text} | x"
+    assert to_markdown(f"<table><tr><td>{cell}</td><td>x</td></tr></table>").text == f"| {text} | x |"
 
 
 def test_a_header_belongs_to_the_page_unless_it_is_inside_a_part():
@@ -141,6 +149,21 @@ def test_what_a_picture_and_a_figure_say_is_read_once():
         '<figcaption>asleep</figcaption></figure><p aria-label="hint">foot</p>'
     )
     assert to_markdown(page).text == "# Den\n\nbefore a bear end\n\nWinter\n\nasleep\n\nfoot"
+
+
+def test_an_image_has_the_place_of_its_description_or_of_what_follows_it():
+    page = to_markdown(
+        '<h1><img alt="Den" src="den.png"></h1><p>a <img src="i 1.svg">bear</p><table><tr><td>b|c <img alt="Q | r" '
+        'src="q.png">d</td><td><img src="r.gif"></td></tr></table><pre>e <img src="p.png"></pre><img src="end.png">'
+        '<img src="https://example.org/x.png"><img src="//example.org/x.png"><img src="data:image/png,AA.png">'
+    )
+    assert page.text == "# Den\n\na bear\n\n| b\\|c Q \\| r d |  |\n\n```\ne\n```"
+    found = [(one.source, page.text[one.offset :].split()[:1]) for one in page.images]
+    assert found == [("den.png", ["Den"]), ("i%201.svg", ["bear"]), ("q.png", ["Q"]), ("r.gif", ["|"]), ("end.png", [])]
+    chunks = list(
+        Chunker(make_tokenizer(), 8).split(replace(converted_document("a.html", "", page.text), images=page.images))
+    )
+    assert [one.source for chunk in chunks for one in chunk.images] == [source for source, _ in found]
 
 
 @pytest.mark.parametrize("name", ["two words", "", "a" * 501, "a\x1bb"])

@@ -86,7 +86,7 @@ def test_a_message_of_outlook_has_its_headers_attachments_and_inner_messages():
 def test_a_document_of_another_format_is_read_as_what_it_is():
     assert texts("a.doc", RICH_TEXT) == texts("a.rtf", RICH_TEXT)
     assert texts("a.xls", zipped(prices())) == texts("a.xlsx", zipped(prices()))
-    assert texts("a.xls", b"<table><tr><td>a</td><td>b</td></tr></table>") == ["a | b"]
+    assert texts("a.xls", b"<table><tr><td>a</td><td>b</td></tr></table>") == ["| a | b |"]
     assert texts("a.msg", b"string name # of a robot\n") == ["string name # of a robot\n"]
 
 

@@ -102,6 +102,15 @@ def test_further_typing_discards_responses_to_earlier_queries(browser):
     assert browser.one("#query").get_attribute("value") == "bread or apples"
 
 
+def test_enter_opens_the_first_hit_when_it_arrives(browser):
+    browser.open()
+    browser.script(LATE.replace("arguments_late", "'bread'"))
+    browser.type("bread")
+    browser.press(Keys.ENTER)
+    assert not browser.script("return window.late")
+    browser.wait(lambda: browser.text("#document-title") == "kitchen/bread.md")
+
+
 def test_the_page_can_be_used_with_the_keyboard_alone(browser):
     browser.open("/?q=roses")
     browser.one(".hit")
@@ -328,7 +337,8 @@ def serious(browser, axe, rules, view):
 
 @pytest.mark.slow
 def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tmp_path):
-    pages = [[Line(60, 700, "Drain the gearbox oil while it is warm.")], [Line(60, 700, "Bolt the tower.")]]
+    oil = [Line(60, 700, "Drain the gearbox oil while it is warm, and catch it"), Line(60, 686, "in a can.")]
+    pages = [oil, [Line(60, 700, "Bolt the tower.")]]
     image = "![the hull](../hull.png) ![the sail](https://example.org/sail.png)"
     links = "[Its mast](../parts/the%20mast.md#top), [[the mast]], [a shop](https://example.org)."
     ship = f"# Ship\n\nThe ship has a hull. {image} {links}"
@@ -353,7 +363,7 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
             browser.one("#view-document [aria-label='Next page']").click()
             browser.wait(lambda: browser.text("#view-document .pages .note") == "Page 2 of 2")
             browser.every("#view-document .pages button")[-1].click()
-            assert "gearbox" in browser.text("#view-document .is-hit") and not browser.every(picture)
+            assert "catch it in a can." in browser.text("#view-document .is-hit") and not browser.every(picture)
             browser.every("#view-document .pages button")[-1].click()
             (root / "turbine.pdf").write_bytes(pdf_of(pages[:1]))
             browser.driver.refresh()
@@ -370,6 +380,33 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
             browser.every("#preview .prose a")[0].click()
             browser.wait(lambda: "It is tall." in browser.text("#view-document"))
             assert all(url.startswith((f"{server.url}/", f"{own}/", "data:", "blob:")) for url in browser.requests())
+        finally:
+            browser.url = own
+            browser.open()
+
+
+def test_tables_and_images_of_html_and_the_headers_of_a_mail_are_shown(browser, tmp_path):
+    crew = "<table><tr><th>Cook<th>Bosun</tr><tr><td>Ann <img src=../ann.png><td>Bo</tr></table>"
+    head = {"From": "Ann <ann@example.org>", "To": "Bo", "Date": "Mon, 2 Mar 2026 15:00:00 +0100", "Subject": "Tea"}
+    mail = "".join(f"{name}: {value}\n" for name, value in head.items()) + "\nThe kettle leaks."
+    root = write_pages(tmp_path / "own", {"docs/crew.html": crew, "tea.eml": mail})
+    Image.new("RGB", (30, 20), "teal").save(root / "ann.png")
+    cdesearch.build(root).close()
+    own = browser.url
+    with running_server([root]) as server:
+        try:
+            browser.url = server.url
+            browser.appear((1440, 900))
+            browser.open("/?q=cook+and+bosun")
+            width = "return document.querySelector('#preview td img')?.naturalWidth"
+            browser.wait(lambda: browser.script(width) == 30)
+            assert [cell.text for cell in browser.every("#preview :is(th, td)")] == ["Cook", "Bosun", "Ann", "Bo"]
+            browser.open("/?q=leaking+kettle+of+Ann")
+            browser.wait(lambda: browser.every("#preview .fields"))
+            fields = [field.text for field in browser.every("#preview .fields > div")]
+            assert fields == [f"{name}\n{value}" for name, value in head.items()]
+            assert [mark.text for mark in browser.every("#preview p mark")] == ["kettle", "leaks"]
+            browser.requests()  # the last test must not see them
         finally:
             browser.url = own
             browser.open()
