@@ -19,7 +19,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.place import BucketAddress
 from cdesearch.store.trust import unconfirmed
 from cdesearch.terminal import print_json, print_rows, printable
-from cdesearch.words.detection import described
+from cdesearch.words.detection import described, percentage
 
 PREFIXES = ("query_prefix", "document_prefix")
 
@@ -104,7 +104,11 @@ def show_status(report: dict[str, Any]) -> None:
 
 def _languages(index: Index) -> dict[str, str]:
     """The languages of the chunks, and what the model or full text cannot do with them; empty if unknown."""
-    facts = {"languages": described(index.manifest.languages), "unread": unread_languages(index, index.place)}
+    shares = index.manifest.languages
+    shown, rest = described(shares), 1 - sum(shares.values())
+    if shown and rest > 0.005:
+        shown += f" ({percentage(rest)} of the chunks are too short to tell)"
+    facts = {"languages": shown, "unread": unread_languages(index, index.place)}
     return {name: text for name, text in facts.items() if text}
 
 
