@@ -40,6 +40,7 @@ from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 
 TYPICAL = 100  # documents of a domain, of which the typical mean is computed
+HALF_AT = 10.0  # texts of a corpus; see `StatisticsConfig.half_at`
 CORPUS = 1_200  # documents; a drawn corpus has .5 to 1.2 times as many
 MOST_DOMAINS = 3  # of a drawn corpus
 ALSO_RIGHT = 0.92  # cosine of whitened vectors above which another document answers the query as well
@@ -101,7 +102,7 @@ def read_corpora(domains: Sequence[Domain], encoder: Encoder, work: Path, displa
 def typical_mean(domains: Sequence[Domain], encoder: Encoder) -> tuple[float, ...]:
     """The mean (d,) of the first-stage vectors of TYPICAL documents of each domain, rounded to four places.
 
-    A small corpus mixes its own mean with it, because the mean of few texts says little about a corpus.
+    It stands for a typical corpus, of which HALF_AT texts are added to each corpus.
     """
     means = []
     for domain in domains:
@@ -231,7 +232,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = load_encoder(recipe.model.start).truncated_to(recipe.batches.max_tokens)
     if start.reads_context:
         raise InputError(f"{recipe.model.start} reads a context itself.", "Name a start whose gates are zero.")
-    start.config = replace(start.config, statistics=config.statistics)
+    statistics = replace(config.statistics, half_at=0.0)  # the corpora of training are large
+    start.config = replace(start.config, statistics=statistics)
     display = PlainLines()
     domains = read_domains(recipe, display)
     corpora = read_corpora(domains, start, recipe.run.data_folder, display)
@@ -241,10 +243,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise InputError("data.held_out_domains must name two or more domains.", "Train on at least one other.")
     if not recipe.learning.steps:
         raise InputError("The recipe does not say how many steps to train.", "Set learning.steps.")
-    head, quality = train(recipe, corpora, config.statistics, display)
+    head, quality = train(recipe, corpora, statistics, display)
     trained = [domain for domain in domains if domain.name not in recipe.data.held_out_domains]
     mean = typical_mean(trained, load_encoder(options.checkpoint).truncated_to(recipe.batches.max_tokens))
-    replace(config, context_head=head, typical_mean=mean).save(options.checkpoint)
+    statistics = replace(statistics, half_at=HALF_AT)
+    replace(config, statistics=statistics, context_head=head, typical_mean=mean).save(options.checkpoint)
     print(f"The head is in {options.checkpoint / 'config.json'}: nDCG@10 of held-out domains is {quality}.")
     return 0
 

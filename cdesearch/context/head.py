@@ -19,6 +19,7 @@ Role = Literal["query", "document"]
 SAME = 0.9999  # a text does not attend to itself: rounding keeps the cosine of equal texts above this
 NEAREST = 10  # context vectors whose mean cosine is a feature of the gates
 SINK_COSINE = 0.3  # of a text and the sink, before training
+ENOUGH = 64  # context vectors; with fewer, the gates are smaller in proportion, since a head is trained with hundreds
 MEAN_SCALE = 10.0  # of the mean cosine among the features, which would be small beside the others
 BATCH = 8_192  # texts whose cosines (BATCH, J) are in memory at the same time
 
@@ -63,7 +64,8 @@ class ContextHead:
         raised = np.exp(logits - highest)
         weights = raised / (raised.sum(axis=1, keepdims=True) + np.exp(side.sink - highest))
         hidden = _gelu(_features(cosines, weights) @ side.hidden[:, :-1].T + side.hidden[:, -1])
-        return Attention(weights, hidden @ side.gates[:, :-1].T + side.gates[:, -1])
+        gates = hidden @ side.gates[:, :-1].T + side.gates[:, -1]
+        return Attention(weights, gates * np.float32(min(1.0, len(context) / ENOUGH)))
 
     def apply(self, vectors: Floats, context: Floats, role: Role) -> Floats:
         """(n, d) unit vectors in the context (J, d) of a corpus, from whitened unit vectors (n, d)."""

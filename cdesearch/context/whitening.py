@@ -7,9 +7,6 @@ import numpy as np
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.models.config import StatisticsConfig
 
-# A typical mean counts as so many texts. Without it, the mean of few texts has much of each, and cosines are low.
-TYPICAL_TEXTS = 10
-
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
@@ -37,21 +34,18 @@ def soft_whitening(pooled: Floats, config: StatisticsConfig, typical_mean: Float
     """The whitening of a corpus, from pooled unit vectors (n, d) of its texts and the mean (d,) of many corpora.
 
     Exactly the identity if there are fewer than two vectors, or none beside a typical mean, or if shift and power of
-    the head are zero. With `half_at` it differs from the identity the less, the fewer vectors there are, because few
-    vectors say little about a corpus.
+    the head are zero. Few vectors say little about a corpus, and their mean and covariance have much of each of them.
+    So `half_at` texts of a typical corpus, which has a typical mean, or else zero, and no directions in which its
+    texts differ more, count as texts of this one.
     """
     if len(pooled) < (2 if typical_mean is None else 1) or config.shift == config.power == 0:
         return Whitening.identity(pooled.shape[1])
     reached = len(pooled) / (len(pooled) + config.half_at)
     points = pooled.astype(np.float64)
-    mean = points.mean(axis=0)
-    if typical_mean is not None:
-        mean += (typical_mean - mean) * TYPICAL_TEXTS / (len(points) + TYPICAL_TEXTS)
+    mean = reached * points.mean(axis=0) + (1 - reached) * (0 if typical_mean is None else typical_mean)
     eigenvalues, eigenvectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False, bias=True)))
     eigenvalues = np.maximum(eigenvalues, 0)
     scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
     projection = eigenvectors * (scale / scale.mean()) ** (-config.power * reached)
     # Rotated back, so that the result does not depend on the sign or order of the eigenvectors.
-    return Whitening(
-        (config.shift * reached * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32)
-    )
+    return Whitening((config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32))

@@ -48,7 +48,7 @@ class StatisticsConfig:
     ridge: Large = 20.0
     power: Power = 0.5
     idf_exponent: Power = 0.5
-    # Texts with which shift and power have half of their values; 0: the whole values for any number.
+    # So many texts of a typical corpus are added to each corpus. If it has as many, its own statistics count half.
     half_at: Large = 0.0
 
 
@@ -110,7 +110,7 @@ class ModelConfig:
     query_prefix: str = ""
     document_prefix: str = ""
     context_head: HeadConfig | None = None  # attention behind the networks to the sampled chunks; None: there is none
-    # The mean of the pooled vectors of the texts of many corpora, with which that of a small corpus is mixed.
+    # The mean of the pooled vectors of the texts of many corpora, for `statistics.half_at`; empty: zero.
     typical_mean: tuple[Gain, ...] = ()
     weights_hash: str = ""
     format: int = FORMAT

@@ -59,9 +59,9 @@ FEW = 3  # hits with a name or phrase, up to which each of them is an answer
 BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1.20)
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
 BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
-# The limit of BY_COSINE for few chunks. The bias is lower than the fitted one, so that 8 of 100 own questions are declined
-# instead of 5, and 60 instead of 43 of those that only resemble the texts.
-OF_FEW = Weights(bias=-5.50, cosine=9.94, evidence=0.0, share=2.70, rank=-2.46)
+# The limit of BY_COSINE for few chunks, with its weight of the rank. The questions to which it is fitted have one
+# answer each, so their own weight of the rank is too low for others.
+OF_FEW = Weights(bias=-5.60, cosine=10.7, evidence=0.0, share=2.94, rank=-1.20)
 MANY = 512  # chunks of a context from which on BY_COSINE holds
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.context.head import MEAN_SCALE, NEAREST, SAME, SINK_COSINE, Role
+from cdesearch.context.head import ENOUGH, MEAN_SCALE, NEAREST, SAME, SINK_COSINE, Role
 from cdesearch.models.config import HeadConfig, HeadSideConfig
 
 DIGITS = 6  # of the parameters in config.json
@@ -39,6 +39,7 @@ class _Side(nn.Module):
         nearest = seen.topk(min(NEAREST, seen.shape[1]), dim=1).values
         features = [nearest[:, 0], nearest.mean(dim=1), weights.sum(dim=1), MEAN_SCALE * seen.mean(dim=1)]
         gates = self.gates(functional.gelu(self.hidden(torch.stack(features, dim=1)), approximate="tanh"))
+        gates = gates * min(1.0, len(context) / ENOUGH)
         changed = vectors + gates[:, :1] * (weights @ context) + gates[:, 1:] * context.mean(dim=0)
         return functional.normalize(changed, dim=1)
 

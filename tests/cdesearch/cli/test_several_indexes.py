@@ -130,8 +130,8 @@ def test_a_command_for_one_index_refuses_two(folder, command):
 
 
 def test_the_word_index_in_a_question_is_not_the_option(folder):
-    once = ("ask", "--index", "pets", "--json", "--", "moon", "--index", "space")
-    assert json.loads(cdesearch(*once, cwd=folder, code=1).stdout)["question"] == "moon --index space"
+    once = ("ask", "--index", "pets", "--json", "--", "volcano", "--index", "space")
+    assert json.loads(cdesearch(*once, cwd=folder, code=1).stdout)["question"] == "volcano --index space"
 
 
 def test_a_file_may_set_several_indexes(folder, tmp_path, monkeypatch):

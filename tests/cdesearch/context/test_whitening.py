@@ -1,6 +1,7 @@
 """The statistics head compared with its formula, written with loops, and with its purpose: whitened points."""
 
 import math
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import TYPICAL_TEXTS, Whitening, soft_whitening
+from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.models.config import NO_STATISTICS, StatisticsConfig
 
 
@@ -140,14 +141,13 @@ def test_token_weights_are_the_formula_and_special_tokens_take_the_median_of_the
 
 
 @pytest.mark.parametrize("n", [1, 4, 300])
-def test_a_typical_mean_counts_as_some_texts_of_the_corpus(n):
+def test_some_texts_with_a_typical_mean_count_as_texts_of_the_corpus(n):
     points, typical = unit_points(n, 6, 1), np.linspace(-0.3, 0.3, 6)
-    config = StatisticsConfig(shift=0.6)
+    config = StatisticsConfig(shift=0.6, power=0.5, half_at=10)
     fitted = soft_whitening(points, config, typical)
-    mean = (points.sum(axis=0) + TYPICAL_TEXTS * typical) / (n + TYPICAL_TEXTS)
-    np.testing.assert_allclose(fitted.shift, 0.6 * mean, atol=1e-6)
-    projection = soft_whitening(points, config).projection  # the identity for one text
-    np.testing.assert_allclose(fitted.projection, projection, atol=1e-6)
+    np.testing.assert_allclose(fitted.shift, 0.6 * (points.sum(axis=0) + 10 * typical) / (n + 10), atol=1e-6)
+    weaker = replace(config, power=0.5 * n / (n + 10), half_at=0)  # the identity for one text
+    np.testing.assert_allclose(fitted.projection, soft_whitening(points, weaker).projection, atol=1e-6)
 
 
 def test_vectors_of_one_dimension_are_whitened():
