@@ -102,13 +102,13 @@ def read_corpora(domains: Sequence[Domain], encoder: Encoder, work: Path, displa
 def typical_mean(domains: Sequence[Domain], encoder: Encoder) -> tuple[float, ...]:
     """The mean (d,) of the first-stage vectors of TYPICAL documents of each domain, rounded to four places.
 
-    It stands for a typical corpus, of which HALF_AT texts are added to each corpus.
+    The mean of a corpus of HALF_AT texts is mixed with it in equal parts.
     """
     means = []
     for domain in domains:
         texts = list(dict.fromkeys(domain.column("document")))
         means.append(encoder.encode(texts[:TYPICAL], "document", _sample(texts, encoder)).mean(axis=0))
-    return tuple(np.mean(means, axis=0).round(4).tolist())
+    return tuple(np.array(means, np.float64).mean(axis=0).round(4).tolist())
 
 
 def _sample(texts: Sequence[str], encoder: Encoder) -> ContextSample:

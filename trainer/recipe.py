@@ -259,4 +259,9 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         raise InputError(
             f"{file}: model.window_tokens and joint attention exclude each other.", "Leave one of the two out."
         )
+    if recipe.objective.teachers and not (recipe.learning.teacher_weight and recipe.objective.teacher == "surrogate"):
+        raise InputError(
+            f"{file}: objective.teachers adds to the soft labels of the surrogate, and the recipe has none.",
+            'Set learning.teacher_weight, and objective.teacher to "surrogate".',
+        )
     return recipe

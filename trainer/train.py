@@ -39,7 +39,10 @@ from trainer.step.optimizer import clip_by_group, linear, make_optimizer, parame
 GATE_RATE = 1e-2  # of the gates, which must change by about 1 from their start at 0
 HEAD_RATE = 1e-3  # of the four numbers of the whitening
 # Settings that may differ on resume: how long the run takes, and where its folders are. Digests decide on contents.
-MAY_CHANGE = ("learning.steps", "learning.epochs", "run.out", "run.work", "run.surrogate", "data.", "model.start")
+MAY_CHANGE = (
+    *("learning.steps", "learning.epochs", "run.out", "run.work"),
+    *("run.surrogate", "objective.teachers", "data.", "model.start"),
+)
 
 
 @torch.no_grad()

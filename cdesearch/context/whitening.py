@@ -35,8 +35,8 @@ def soft_whitening(pooled: Floats, config: StatisticsConfig, typical_mean: Float
 
     Exactly the identity if there are fewer than two vectors, or none beside a typical mean, or if shift and power of
     the head are zero. Few vectors say little about a corpus, and their mean and covariance have much of each of them.
-    So `half_at` texts of a typical corpus, which has a typical mean, or else zero, and no directions in which its
-    texts differ more, count as texts of this one.
+    So the mean is that of the n vectors and of `half_at` more, whose mean is the typical one, or zero. The power is
+    multiplied by n / (n + `half_at`).
     """
     if len(pooled) < (2 if typical_mean is None else 1) or config.shift == config.power == 0:
         return Whitening.identity(pooled.shape[1])
@@ -45,7 +45,7 @@ def soft_whitening(pooled: Floats, config: StatisticsConfig, typical_mean: Float
     mean = reached * points.mean(axis=0) + (1 - reached) * (0 if typical_mean is None else typical_mean)
     eigenvalues, eigenvectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False, bias=True)))
     eigenvalues = np.maximum(eigenvalues, 0)
-    scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
+    scale = eigenvalues + max(config.ridge, 1e-9) * max(float(eigenvalues.mean()), 1e-12)
     projection = eigenvectors * (scale / scale.mean()) ** (-config.power * reached)
     # Rotated back, so that the result does not depend on the sign or order of the eigenvectors.
     return Whitening((config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32))

@@ -48,7 +48,7 @@ class StatisticsConfig:
     ridge: Large = 20.0
     power: Power = 0.5
     idf_exponent: Power = 0.5
-    # So many texts of a typical corpus are added to each corpus. If it has as many, its own statistics count half.
+    # The number of texts of a corpus with which its own mean, and the power, count half.
     half_at: Large = 0.0
 
 

@@ -60,14 +60,14 @@ BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
 BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
 # The limit of BY_COSINE for few chunks, with its weight of the rank. The questions to which it is fitted have one
-# answer each, so their own weight of the rank is too low for others.
+# answer each, so a fitted weight of the rank would hide second answers.
 OF_FEW = Weights(bias=-5.60, cosine=10.7, evidence=0.0, share=2.94, rank=-1.20)
 MANY = 512  # chunks of a context from which on BY_COSINE holds
 
 
 @dataclass(frozen=True, slots=True)
 class CosineScale:
-    """The distribution of the cosines between different chunks of a context."""
+    """The distribution of the cosines between different chunks of a context; 0 and 1 if there are too few chunks."""
 
     mean: float
     spread: float  # the standard deviation

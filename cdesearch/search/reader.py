@@ -19,7 +19,7 @@ from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.facets import COUNTED, Facts
 from cdesearch.search.file_filter import FileConditions, all_of
-from cdesearch.search.fusion import FUSION, Candidates, Scores, noise_of
+from cdesearch.search.fusion import FUSION, MIN_NULL_SIZE, Candidates, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
@@ -119,11 +119,18 @@ class GenerationReader:
 
     @cached_property
     def scale(self) -> CosineScale | None:
-        """The scale of cosines in this corpus; None for a corpus of a few chunks, or without vectors."""
-        if self.index.manifest.n_vectors == 0:
+        """The scale of cosines in this corpus; None without vectors.
+
+        Also None for few chunks and a model whose cosines among these are not known, which is every published one.
+        """
+        manifest = self.index.manifest
+        if manifest.n_vectors == 0:
             return None
         context = self.index.context
-        return CosineScale.of(context.sample_vectors, is_whitened=bool(context.whitening.shift.any()))
+        vectors = context.sample_vectors
+        if len(vectors) < MIN_NULL_SIZE and manifest.added_context:
+            return None
+        return CosineScale.of(vectors, is_whitened=bool(context.whitening.shift.any()))
 
     def condition(self, query: SearchRequest) -> str | None:
         """The SQL condition for the chunks that may be hits; None if all may. Raises QueryError."""

@@ -240,6 +240,8 @@ def test_a_recipe_names_further_teachers(recipe_file, tmp_path, closed_checkpoin
     changes |= {"objective.teachers": '["nowhere"]', "run.out": str(tmp_path / "no")}
     with pytest.raises(ModelError, match="nowhere"):
         train(load_recipe(recipe_file, changes), Silent())
+    with pytest.raises(InputError, match="adds to the soft labels"):
+        load_recipe(recipe_file, changes | {"learning.teacher_weight": "0"})
 
 
 @pytest.mark.parametrize(("context", "size"), [("joint", 5), ("both", 5), ("statistics", TINY.context_size)])

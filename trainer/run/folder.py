@@ -103,7 +103,7 @@ def locked(folder: Path, setting: str) -> Iterator[None]:
 
 
 def check_named(recipe: Recipe) -> None:
-    """Raise InputError for a domain that no pair file has, ModelError for another surrogate."""
+    """Raise InputError for a domain that no pair file has, ModelError for a surrogate or teacher that is none."""
     files = domain_files(recipe.data.pairs)
     domains = list(map(domain_name, files))
     if unknown := sorted(set(recipe.data.held_out_domains) - set(domains)):

@@ -184,7 +184,7 @@ def test_filters_are_stored_in_the_address(browser):
     browser.wait(lambda: names(browser.every("#hits a.open")) == ["kitchen/bread.md"])
     assert browser.one("#folder").get_attribute("value") == "/kitchen"
     browser.driver.back()
-    browser.wait(lambda: "mode" not in browser.driver.current_url and len(browser.every("#hits a.open")) == 2)
+    browser.wait(lambda: "mode" not in browser.driver.current_url and len(browser.every("#hits a.open")) == 1)
     assert browser.script("return document.querySelector('[name=mode]:checked').value") == "hybrid"
 
 
