@@ -31,6 +31,7 @@ MOST_COLOURED = 3_000  # characters
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
+_MAIL_FILE = re.compile(r"\.(?:emlx?|mht|mhtml|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
 _ROLE = re.compile(r":[A-Za-z][\w.:-]{0,60}:(?=`[^`])")  # of reStructuredText, before what it is about
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
@@ -69,7 +70,8 @@ def rendered(chunk: Chunk, fence: str = "") -> dict[str, Any]:
         return {}
     if is_marked_up(chunk.path):
         body = _with_images(chunk)
-        if found := _MAIL.match(body):
+        begins_mail = not fence and chunk.ordinal == 0 and _MAIL_FILE.search(chunk.path)
+        if begins_mail and (found := _MAIL.match(body)):
             headers = [line.partition(": ")[::2] for line in found[0].split("\n") if line]
             subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
             return {"head": [*headers, *subject[:1]], "html": html_of(body[found.end() :])}
@@ -112,14 +114,16 @@ def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str
 
 
 def _with_images(chunk: Chunk) -> str:
-    """The text of a chunk with its images, each in the place of its description."""
+    """The text of a chunk with its images, each in the place of its description; without them if that is too long."""
     body = chunk.body
     for start, description, source in reversed(chunk.images):
         rest = body[start:].removeprefix(description)
         gap = "\n\n" if not description and body[start - 1 : start] in ("", "\n") else ""
-        image = f'<img src="{escape(source)}" alt="{escape(description)}">'.replace("|", "&#124;")
-        body = f"{body[:start]}{image}{gap}{rest}"
-    return body
+        before = "\n\n" if start == len(chunk.body) else ""  # the text may end with a block of code or a table
+        shown = description.replace("\\|", "|")  # in a cell of a table
+        image = f'<img src="{escape(source)}" alt="{escape(shown)}">'.replace("|", "&#124;")
+        body = f"{body[:start]}{before}{image}{gap}{rest}"
+    return body if len(body) <= MOST_CHARACTERS else chunk.body
 
 
 @cache

@@ -20,7 +20,7 @@ class Image(NamedTuple):
     """An image in a text, which the text itself does not name."""
 
     offset: Number  # of its description in the text, or without one of what follows it, in characters
-    description: str
+    description: str  # as the text has it, or its first words
     source: str  # its address, relative to the document
 
 

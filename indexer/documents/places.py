@@ -6,6 +6,8 @@ from cdesearch.store.line_places import MAX_ENTRIES, Changes, Entries, LinePlace
 from cdesearch.store.schema import Image
 from indexer.formats.format import Document
 
+MAX_DESCRIPTION = 300  # characters of an image's description that are shown as such; the others stay in the text
+
 
 class Trails:
     """The headings above an offset in a document; the time to find them does not grow with their number."""
@@ -116,7 +118,12 @@ class Places:
         first = bisect_left(self._image_offsets, offset)
         last = bisect_left(self._image_offsets, end + (end == self._length))
         own = self._images[first : min(last, first + MAX_ENTRIES)]
-        return tuple(one._replace(offset=one.offset - offset) for one in own)
+        return tuple(
+            Image(
+                one.offset - offset, one.description[: min(MAX_DESCRIPTION, end - one.offset)].rstrip("\\"), one.source
+            )
+            for one in own
+        )
 
     def page(self, offset: int) -> int | None:
         """The page that contains the character at `offset`, from 1; None if the document has no pages."""

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from cdesearch.store.schema import Image
@@ -159,8 +160,9 @@ class _Writer:
 
     def images(self, text: str) -> tuple[Image, ...]:
         """The images in the order of `text`."""
-        offsets = _offsets(text, [n for n, _, _ in self._images])
-        return tuple(sorted(Image(at, *image) for at, (_, *image) in zip(offsets, self._images, strict=True)))
+        images = sorted(self._images, key=itemgetter(0))  # a "¶" that ends a heading is counted, but not written
+        offsets = _offsets(text, [n for n, _, _ in images])
+        return tuple(Image(at, *image) for at, (_, *image) in zip(offsets, images, strict=True))
 
     def write(self, body: "LexborNode", content: set[int]) -> None:
         """Append the text of the outermost of the `content` nodes, or of the whole body if there are none."""
@@ -204,7 +206,7 @@ class _Writer:
             if tag in ("td", "th") and self._is_own_cell(node):
                 self._inner.clear()
         elif tag in HEADINGS or (tag == "tr" and node.mem_id not in self._layout):
-            self._line_of, self._mark = node.mem_id, "|" if tag == "tr" else "#" * HEADINGS[tag]
+            self._line_of, self._mark = node.mem_id, self._mark_of_row(node) if tag == "tr" else "#" * HEADINGS[tag]
             self._inner, self._cells, self._n_inner = [], [], len(self._mark)
         elif tag == "pre":
             self._code_of, self._inner = node.mem_id, []
@@ -236,7 +238,7 @@ class _Writer:
         source = (node.attributes.get("src") or "").strip().replace(" ", "%20")
         if _IMAGE.fullmatch(source) and self._code_of is None:
             n_before = self._n_characters + (0 if self._line_of is None else self._n_inner)
-            self._images.append((n_before, description, source))
+            self._images.append((n_before, self._escaped(description), source))
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
@@ -251,7 +253,7 @@ class _Writer:
                 self._break_code(tag)
         elif self._line_of is not None:
             if tag in ("td", "th") and self._is_own_cell(node):
-                self._cells.append(_in_a_line("".join(self._inner)).replace("|", "\\|"))
+                self._cells.append(self._escaped(_in_a_line("".join(self._inner))))
                 self._n_inner += 1
                 self._inner.clear()
             elif node.mem_id == self._line_of:
@@ -266,7 +268,7 @@ class _Writer:
     def _text(self, text: str) -> None:
         if self._code_of is not None or self._line_of is not None:
             self._inner.append(text)
-            self._n_inner += _n_characters(text) + text.count("|") * (self._mark == "|")
+            self._n_inner += _n_characters(self._escaped(text))
         else:
             self._put(re.sub(r"\s+", " ", text))
 
@@ -281,12 +283,20 @@ class _Writer:
     def _is_own_cell(self, node: "LexborNode") -> bool:
         return node.parent is not None and node.parent.mem_id == self._line_of
 
+    def _mark_of_row(self, row: "LexborNode") -> str:
+        """The mark between the cells of a row; a row of one cell is written as a line without marks."""
+        cells = (cell for cell in row.iter() if cell.tag in ("td", "th") and cell.mem_id not in self._left_out)
+        return "|" * (len([*islice(cells, 2)]) > 1)
+
+    def _escaped(self, text: str) -> str:
+        return text.replace("|", "\\|") if self._line_of is not None and self._mark == "|" else text
+
     def _end_line(self, node: "LexborNode") -> None:
         if node.tag == "tr":
             is_first = bool(self._parts) and self._parts[-1].endswith("\n\n")
             is_head = is_first and all(cell.tag == "th" for cell in node.iter())
-            row = f"| {' | '.join(self._cells)} |" if len(self._cells) > 1 else "".join(self._cells)
-            self._put(f"\n{row}" + f"\n|{'--|' * len(self._cells)}" * (is_head and len(self._cells) > 1))
+            row = f"| {' | '.join(self._cells)} |" if self._mark else "".join(self._cells)
+            self._put(f"\n{row}" + f"\n|{'--|' * len(self._cells)}" * (is_head and bool(self._mark)))
         else:
             title = _in_a_line("".join(self._inner))
             if node.tag == "h1" and not self.heading:

@@ -72,7 +72,7 @@ function page(part, root) {
       el("a", { class: "back", href: href({ view: "search" }), onclick: inPage({ view: "search" }) }, "← Hits"),
       el("h2", { id: "document-title", tabindex: "-1" }, pathOf(part.path)),
       part.title && part.title !== part.path.split("/").pop() ? el("p", { class: "trail" }, part.title) : null,
-      chunks.some(({ head }) => head) ? null : fieldsOf(hit),
+      chunks.some(({ head, record }) => head && record === hit.record) ? null : fieldsOf(hit),
       el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
         el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`))),
     withPage(part, hit, el("div", {},
@@ -120,7 +120,7 @@ function section(chunk, part, trailBefore) {
 }
 
 function body(chunk, { path, index }, words) {
-  if (chunk.html) {
+  if (chunk.html !== undefined) {
     const prose = el("div", { class: "text prose" }, fieldList(chunk.head ?? []), nodesOf(chunk.html));
     return withFolder(withMarks(prose, words), path, index);
   }

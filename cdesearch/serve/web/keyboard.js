@@ -14,6 +14,7 @@ export function startKeyboard() {
     }[event.key]?.(event);
     if (handled) event.preventDefault();
   });
+  byId("query").addEventListener("input", () => { awaited = null; });
   byId("hits").addEventListener("click", (event) => {
     const link = event.target.closest("a.open");
     if (link) opened = link.getAttribute("href");
@@ -37,6 +38,7 @@ function slash(event) {
 }
 
 function escape(event) {
+  awaited = null;
   if (state.view === "document") {
     go({ view: "search" });
     return true;
@@ -81,7 +83,7 @@ function enter(event) {
   return awaited === state.q && byId("hits").ariaBusy !== "true" && openAwaited();
 }
 
-/** Opens the first hit if Enter was pressed in the query before its hits were shown. Call it when they are. */
+/** Opens the first hit if Enter was pressed in the query that is shown. Call it when a search ends. */
 export function openAwaited() {
   const [first] = awaited === byId("query").value && state.view === "search" ? links() : [];
   awaited = null;

@@ -103,6 +103,7 @@ async function search(offset) {
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
     clearHits();
+    openAwaited(); // without hits, Enter no longer waits for them
     hideAnswer();
     previewFirst();
     answered = "";

@@ -112,6 +112,6 @@ function cropped(line, words) {
 export function joined(path, text, whole) {
   if (!/\.pdf$/i.test(path)) return text;
   const longest = Math.max(MIN_FULL, ...whole.split("\n").map(({ length }) => length));
-  return text.replace(/^([^\t\n]+)\n(?!.*\t|\s*(?:[•▪◦*–-]|\d+[.)])\s|\s*$)/gm, (found, line) => (
+  return text.replace(/^([^\t\n]+)\n(?!.*\t|[^\S\n]*(?:[•▪◦*–-]|\d+[.)])\s|[^\S\n]*$)/gm, (found, line) => (
     line.length > longest * (/[.:;!?]$/.test(line) ? 0.9 : 0.7) ? `${line} ` : found));
 }

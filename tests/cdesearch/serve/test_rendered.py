@@ -101,7 +101,25 @@ def test_an_image_of_a_page_is_shown_in_the_place_of_its_description():
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "images", "html"),
+    [
+        (
+            "```\na\n```",
+            [Image(9, "", "b.png"), Image(9, "", "c.png")],
+            '<pre><code>a\n</code></pre>\n<img src="b.png" alt="">\n<img src="c.png" alt="">',
+        ),
+        ("| a | b\\|c d |", [Image(6, "b\\|c", "d.png")], '<td><img src="d.png" alt="b|c"> d</td>'),
+        ("a b", [Image(2, "b", "&" * 400)] * 20, "<p>a b</p>\n"),
+    ],
+)
+def test_images_neither_break_the_text_nor_repeat_it_nor_make_it_too_long(text, images, html):
+    assert html in rendered(replace(CHUNK, path="a.html", text=text, images=tuple(images)))["html"]
+
+
 def test_the_headers_of_a_mail_are_apart_from_its_text():
     chunk = replace(CHUNK, path="a.eml", text="From: A <a@b.org>\nDate: 1: 2\n\nTo: all", fields=(("subject", "c"),))
     head = [("From", "A <a@b.org>"), ("Date", "1: 2"), ("Subject", "c")]
     assert rendered(chunk) == {"head": head, "html": "<p>To: all</p>\n"}
+    others = (replace(chunk, path="a.md"), ""), (replace(chunk, ordinal=1), ""), (chunk, "```")
+    assert not any("head" in rendered(*other) for other in others)

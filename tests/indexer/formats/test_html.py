@@ -154,16 +154,23 @@ def test_what_a_picture_and_a_figure_say_is_read_once():
 def test_an_image_has_the_place_of_its_description_or_of_what_follows_it():
     page = to_markdown(
         '<h1><img alt="Den" src="den.png"></h1><p>a <img src="i 1.svg">bear</p><table><tr><td>b|c <img alt="Q | r" '
-        'src="q.png">d</td><td><img src="r.gif"></td></tr></table><pre>e <img src="p.png"></pre><img src="end.png">'
+        'src="q.png">d</td><td><img src="r.gif"></td></tr></table>'
+        '<table><tr><td>s|<img src="s.png" alt="S | t">u</td></tr></table>'
+        '<pre>e <img src="p.png"></pre><img src="end.png">'
         '<img src="https://example.org/x.png"><img src="//example.org/x.png"><img src="data:image/png,AA.png">'
     )
-    assert page.text == "# Den\n\na bear\n\n| b\\|c Q \\| r d |  |\n\n```\ne\n```"
+    assert page.text == "# Den\n\na bear\n\n| b\\|c Q \\| r d |  |\n\ns| S | t u\n\n```\ne\n```"
     found = [(one.source, page.text[one.offset :].split()[:1]) for one in page.images]
-    assert found == [("den.png", ["Den"]), ("i%201.svg", ["bear"]), ("q.png", ["Q"]), ("r.gif", ["|"]), ("end.png", [])]
+    assert found == [
+        ("den.png", ["Den"]), ("i%201.svg", ["bear"]), ("q.png", ["Q"]), ("r.gif", ["|"]), ("s.png", ["S"]),
+        ("end.png", []),
+    ]  # fmt: skip
     chunks = list(
         Chunker(make_tokenizer(), 8).split(replace(converted_document("a.html", "", page.text), images=page.images))
     )
     assert [one.source for chunk in chunks for one in chunk.images] == [source for source, _ in found]
+    assert all(chunk.body.startswith(one.description, one.offset) for chunk in chunks for one in chunk.images)
+    assert page.images[2].description == "Q \\| r"
 
 
 @pytest.mark.parametrize("name", ["two words", "", "a" * 501, "a\x1bb"])
