@@ -5,7 +5,8 @@
 A head has few parameters and needs many contexts: each step draws a corpus from one to three domains, and a context
 from this corpus. First-stage vectors are those of the recipe's start, which CHECKPOINT was trained from. It has not
 learned the pairs, so their queries are as hard as those of a new corpus. The held-out domains choose among the steps.
-The head is written into the config.json of CHECKPOINT, with the mean of its own vectors over the other domains.
+The head is written into the config.json of CHECKPOINT, together with the mean of CHECKPOINT's own vectors over the
+other domains.
 """
 
 import math

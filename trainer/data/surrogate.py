@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ WORD = re.compile(r"\w+")
 AT_ONCE = 1 << 21  # products that are in memory at the same time, each with some 50 bytes
 NO_NULL = np.empty(0)  # z-scores need no null distribution
 
-BatchScores = Callable[[Filter | Literal["teacher"], slice], Floats]
+BatchScores = Callable[[Filter, slice], Floats]
 
 
 class WordScores:
@@ -162,16 +162,14 @@ class Surrogate(PairVectors):
     def view(self, rows: Integers, negatives: Integers, queries: Sequence[str]) -> BatchScores:
         """A function for one batch: the `queries` of the pairs at `rows`, whose documents precede the `negatives`.
 
-        It returns the (R, D) scores of the queries in a slice: cosines, BM25, both fused, or zeros, by the filter. The
-        scores of the teacher are fused with the cosines of further teachers.
+        It returns the (R, D) scores of the queries in a slice: cosines, BM25, both fused, or zeros, by the filter.
         """
         cosines = self.cosines(rows, negatives)
-        further = [teacher.cosines(rows, negatives) for teacher in self.teachers]
         lexical = self.lexical
         if lexical is not None:
             lexical = lexical.take(np.concatenate([rows, len(self.documents) + negatives]))
 
-        def scores(kind: Filter | Literal["teacher"], some: slice) -> Floats:
+        def scores(kind: Filter, some: slice) -> Floats:
             if kind == "none":
                 return np.zeros((len(queries[some]), len(rows) + len(negatives)), np.float32)
             dense = cosines(some)
@@ -181,12 +179,22 @@ class Surrogate(PairVectors):
             by_words = lexical.scores(queries[some])
             if kind == "text":
                 return by_words
-            fused = ZScoreFusion().scores(Candidates(dense, by_words, NO_NULL))
-            if kind == "teacher":
-                fused = sum((z_scores(one(some)) for one in further), fused)
-            return fused.astype(np.float32, copy=False)
+            return ZScoreFusion().scores(Candidates(dense, by_words, NO_NULL)).astype(np.float32, copy=False)
 
         return scores
+
+    def taught(self, rows: Integers, negatives: Integers) -> Callable[[Floats, slice], Floats]:
+        """A function that adds the cosines of the further teachers to the fused scores (R, D) of some queries.
+
+        A teacher's cosines are added in standard deviations of those of each query.
+        """
+        further = [teacher.cosines(rows, negatives) for teacher in self.teachers]
+
+        def added(fused: Floats, some: slice) -> Floats:
+            total: Floats = sum((z_scores(cosines(some)) for cosines in further), fused)
+            return total
+
+        return added
 
 
 def open_surrogate(folder: Path, device: "torch.device") -> Encoder:

@@ -252,7 +252,7 @@ class BatchStream:
         """The mask of false negatives, and the teacher's logits if the recipe has a teacher; computed in blocks."""
         batches, has_teacher = self._recipe.batches, self._recipe.learning.teacher_weight > 0
         queries = [pair.query for pair in pairs]
-        view = surrogate.view(rows, negatives, queries)
+        view, taught = surrogate.view(rows, negatives, queries), surrogate.taught(rows, negatives)
         excluded = np.empty((len(queries), len(documents)), np.bool_)
         is_surrogate = has_teacher and self._recipe.objective.teacher == "surrogate"
         teacher = np.empty(excluded.shape, np.float32) if is_surrogate else None
@@ -261,9 +261,8 @@ class BatchStream:
             scores = view(batches.filter, some)
             excluded[some] = false_negatives(scores, queries, documents, batches.eps, first)
             if teacher is not None:
-                is_same = batches.filter == "fused" and not surrogate.teachers
-                fused = scores if is_same else view("teacher", some)
-                teacher[some] = fused * (0.1 / TEACHER_TEMPERATURE)
+                fused = scores if batches.filter == "fused" else view("fused", some)
+                teacher[some] = taught(fused, some) * (0.1 / TEACHER_TEMPERATURE)
         if has_teacher and not is_surrogate:
             return excluded, teacher_of_pairs(pairs, TEACHER_TEMPERATURE)
         return excluded, None if teacher is None else torch.from_numpy(teacher)
