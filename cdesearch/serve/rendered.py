@@ -63,8 +63,8 @@ def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
 def rendered(chunk: Chunk, fence: str = "") -> dict[str, Any]:
     """What shows a chunk: `html` of Markdown, or `code`, the HTML of each line; neither for plain text.
 
-    The start of a mail has also a `head`, the names and values of its headers.
-    `fence` is that of the block of code within which a chunk of Markdown begins.
+    The start of a mail also has a `head`, the names and values of its headers. `fence` is that of the block of code
+    within which a chunk of Markdown begins.
     """
     if len(chunk.body) > MOST_CHARACTERS:
         return {}
@@ -151,52 +151,55 @@ def _markdown() -> "MarkdownIt":
 
     rules["image"] = image
 
-    def page(state: Any, silent: bool) -> bool:
-        """Make `[[name]]` a link to a search for the name, which finds the file of that name first."""
-        found = _PAGE.match(state.src, state.pos)
-        if found is None:
-            return False
-        if not silent:
-            state.push("link_open", "a", 1).attrs = {"href": f"?q={quote(found[1])}"}
-            state.push("text", "", 0).content = found[2] or found[1]
-            state.push("link_close", "a", -1)
-        state.pos = found.end()
-        return True
-
-    def role(state: Any, _: bool) -> bool:
-        """Leave out the name of a role of reStructuredText. An inline rule does not see code."""
-        found = _ROLE.match(state.src, state.pos)
-        if found is not None:
-            state.pos = found.end()
-        return found is not None
-
-    def rows(state: Any, first: int, end: int, silent: bool) -> bool:
-        """Make rows a table although its head is in another chunk, or has fewer cells."""
-        lines = (state.src[state.bMarks[n] + state.tShift[n] : state.eMarks[n]].rstrip() for n in range(first, end))
-        found = [_CELL.split(line[1:-1]) for line in takewhile(_is_row, lines)]
-        if silent or not found:
-            return bool(found)
-        has_head = found[1:] and _is_rule(found[1])
-        if has_head and max(map(len, found)) == len(found[0]):
-            return False  # a table as Markdown defines it
-        state.push("table_open", "table", 1)
-        for cells in (cells for cells in found if not _is_rule(cells)):
-            tag = "th" if has_head and cells is found[0] else "td"
-            state.push("tr_open", "tr", 1)
-            for cell in cells:
-                state.push("cell_open", tag, 1)
-                inline = state.push("inline", "", 0)
-                inline.content, inline.children = cell.strip(), []
-                state.push("cell_close", tag, -1)
-            state.push("tr_close", "tr", -1)
-        state.push("table_close", "table", -1)
-        state.line = first + len(found)
-        return True
-
-    parser.block.ruler.before("table", "rows", rows, {"alt": ["paragraph"]})
-    parser.inline.ruler.before("link", "page", page)
-    parser.inline.ruler.before("link", "role", role)
+    parser.block.ruler.before("table", "rows", _rows, {"alt": ["paragraph"]})
+    parser.inline.ruler.before("link", "page", _page)
+    parser.inline.ruler.before("link", "role", _role)
     return parser
+
+
+def _page(state: Any, silent: bool) -> bool:
+    """Make `[[name]]` a link to a search for the name, which finds the file of that name first."""
+    found = _PAGE.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        state.push("link_open", "a", 1).attrs = {"href": f"?q={quote(found[1])}"}
+        state.push("text", "", 0).content = found[2] or found[1]
+        state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
+
+
+def _role(state: Any, _: bool) -> bool:
+    """Leave out the name of a role of reStructuredText. An inline rule does not see code."""
+    found = _ROLE.match(state.src, state.pos)
+    if found is not None:
+        state.pos = found.end()
+    return found is not None
+
+
+def _rows(state: Any, first: int, end: int, silent: bool) -> bool:
+    """Make rows a table although its head is in another chunk, or has fewer cells."""
+    lines = (state.src[state.bMarks[n] + state.tShift[n] : state.eMarks[n]].rstrip() for n in range(first, end))
+    found = [_CELL.split(line[1:-1]) for line in takewhile(_is_row, lines)]
+    if silent or not found:
+        return bool(found)
+    has_head = found[1:] and _is_rule(found[1])
+    if has_head and max(map(len, found)) == len(found[0]):
+        return False  # a table as Markdown defines it
+    state.push("table_open", "table", 1)
+    for cells in (cells for cells in found if not _is_rule(cells)):
+        tag = "th" if has_head and cells is found[0] else "td"
+        state.push("tr_open", "tr", 1)
+        for cell in cells:
+            state.push("cell_open", tag, 1)
+            inline = state.push("inline", "", 0)
+            inline.content, inline.children = cell.strip(), []
+            state.push("cell_close", tag, -1)
+        state.push("tr_close", "tr", -1)
+    state.push("table_close", "table", -1)
+    state.line = first + len(found)
+    return True
 
 
 def _is_row(line: str) -> bool:
