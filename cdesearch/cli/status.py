@@ -107,7 +107,7 @@ def _languages(index: Index) -> dict[str, str]:
     shares = index.manifest.languages
     shown, rest = described(shares), 1 - sum(shares.values())
     if shown and rest > 0.005:
-        shown += f" (that of {percentage(rest)} of the chunks is unknown)"
+        shown += f" (the language of {percentage(rest)} of the chunks is unknown)"
     facts = {"languages": shown, "unread": unread_languages(index, index.place)}
     return {name: text for name, text in facts.items() if text}
 

@@ -4,8 +4,8 @@ A logistic model reads the rank of the hit, the share of the query's words that 
 depend on the corpus and on the model, so a cosine is also expressed in standard deviations of the cosines between the
 chunks of the context. The context therefore calibrates the model to its corpus, and nothing else has to be stored.
 Whitened vectors of different corpora are distributed alike, so there the cosine itself tells the most. Among few chunks
-there are few that only resemble an answer, so the same cosine means more there. The model of a small corpus is a mean
-of two.
+there are few that only resemble an answer, so the same cosine means more there. The weights for a small corpus are
+therefore a mean of those for few chunks and those for many.
 
 A query that is a name or a quoted phrase is answered by the chunks that contain it, whatever their other evidence is.
 So is, with less confidence, a query of several words that a chunk contains word for word.
@@ -67,7 +67,10 @@ MANY = 512  # chunks of a context from which on BY_COSINE holds
 
 @dataclass(frozen=True, slots=True)
 class CosineScale:
-    """The distribution of the cosines between different chunks of a context; 0 and 1 if there are too few chunks."""
+    """The distribution of the cosines between different chunks of a context.
+
+    If there are too few chunks to measure it, the mean is 0 and the spread 1, and the weights do not read it.
+    """
 
     mean: float
     spread: float  # the standard deviation

@@ -119,9 +119,9 @@ class GenerationReader:
 
     @cached_property
     def scale(self) -> CosineScale | None:
-        """The scale of cosines in this corpus; None without vectors.
+        """The scale of cosines in this corpus; None without vectors, and for few chunks if it was not measured.
 
-        Also None for few chunks and a model whose cosines among these are not known, which is every published one.
+        It was measured for few chunks with a typical mean, which published models do not have.
         """
         manifest = self.index.manifest
         if manifest.n_vectors == 0:

@@ -232,7 +232,7 @@ def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
 def nothing_found(query: str) -> str:
     """The line that is shown instead of hits."""
     if _is_quoted(query):
-        return "No hits: no searched passage contains the words in quotation marks. Without them, similar ones count."
+        return "No hits: no searched passage has the quoted words. Leave out the quotation marks to find similar ones."
     return "No hits."
 
 
