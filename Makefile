@@ -33,7 +33,7 @@ fix: .venv/dev ## correct what ruff can correct by itself
 	$(BIN)/ruff format .
 
 docs: .venv/docs ## build the documentation as a web site, in the folder site; broken links are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 lock: .venv/run ## pin what pyproject.toml asks for, with hashes; make lock UPGRADE=1 for the newest versions
 	$(INSTALL) uv==0.13.9

@@ -114,12 +114,17 @@ def is_panic(error: BaseException) -> bool:
     return type(error).__name__ in ("RustPanic", "PanicException")
 
 
+def extra_remedy(name: str) -> str:
+    """The remedy for missing libraries of an extra."""
+    return f"Run `pip install 'cdesearch[{name}]'`; with pipx or uv, install cdesearch again with the extra {name}."
+
+
 def extra_with_torch(name: str) -> str:
     """The remedy for missing libraries of an extra that contains torch.
 
     On Linux, pip installs the torch for CUDA unless one is there, which brings NVIDIA's libraries.
     """
-    remedy = f"Run `pip install 'cdesearch[{name}]'`."
+    remedy = extra_remedy(name)
     if sys.platform != "linux" or find_spec("torch") is not None:
         return remedy
     cpu = "`pip install torch --index-url https://download.pytorch.org/whl/cpu`"

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cdesearch.encode.load import Device
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, extra_remedy
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.store.index import Index
 from cdesearch.store.layout import rebuild_command
@@ -179,7 +179,7 @@ def _check_values(options: Options, *, has_ocr: bool) -> None:
     if has_ocr and not is_installed():
         raise InputError(
             "The recognition of text in scanned pages and images is not installed.",
-            'Run `pip install "cdesearch[ocr]"`, or switch it off with --no-ocr.',
+            f"{extra_remedy('ocr')} Or switch it off with --no-ocr.",
         )
     if options.vectors is not None and options.vectors not in KINDS:
         raise InputError(f"Vectors cannot be stored as {options.vectors}.", f"Choose one of {', '.join(KINDS)}.")

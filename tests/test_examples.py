@@ -49,7 +49,7 @@ def test_an_example_without_its_library_names_the_extra(name, library, extra, ar
     code = "import runpy, sys\nrunpy.run_path(sys.argv.pop(1), run_name='__main__')\n"
     run = run_code_without(library, code, EXAMPLES / f"{name}.py", *arguments, cwd=tmp_path)
     assert run.returncode == 1 and run.stderr.count("\n") == 1
-    assert f"is not installed. Run `pip install 'cdesearch[{extra}]'`." in run.stderr
+    assert f"is not installed. Run `pip install 'cdesearch[{extra}]'`" in run.stderr
 
 
 @pytest.fixture

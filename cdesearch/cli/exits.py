@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from cdesearch.errors import CdesearchError
+from cdesearch.errors import CdesearchError, extra_remedy
 from cdesearch.store.filesystem import refusal, refusal_of
 from cdesearch.terminal import printable
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # the disk is full or read-only
 OF_THE_SYSTEM = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # reading or writing, of any file
 SHOWN = 80  # characters of a path that is too long
-DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
+DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, CLOSED_PIPE, TERMINATED = 0, 1, 2, 70, 130, 141, 143
 OWN_PACKAGES = ("cdesearch", "indexer", "trainer")  # a module of these that is missing is a defect
 OF_SCALE = ("boto3", "botocore", "obstore", "ray")  # libraries of the extra `scale`
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
@@ -62,8 +62,8 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """Run `command`, which returns an exit code or None, and end the process.
 
     The exit code is that of the command, or 2 for invalid input, an unusable index, or a disk that cannot be written;
-    70 for a defect of this program; 130 for Ctrl-C; and 143 for SIGTERM in a command that handles it. It is not an
-    error if the reader of a pipe closes the pipe early.
+    70 for a defect of this program; 130 for Ctrl-C; 141, as in other programs, if the reader of a pipe has closed it
+    before the command was done; and 143 for SIGTERM in a command that handles it.
     """
     try:
         code = command() or DONE
@@ -83,7 +83,7 @@ def report(error: BaseException) -> int:
     """Print at most one line on stderr about an error that a command has raised, and return the exit code."""
     if isinstance(error, SystemExit):
         # Typer and rich exit with code 1 if the pipe is closed.
-        return DONE if isinstance(error.__context__, BrokenPipeError) else int(error.code or DONE)
+        return CLOSED_PIPE if isinstance(error.__context__, BrokenPipeError) else int(error.code or DONE)
     code = _signal_code()
     if code is not None:
         return code
@@ -92,7 +92,7 @@ def report(error: BaseException) -> int:
     if isinstance(error, CdesearchError):
         return print_error(str(error), error.exit_code)
     if isinstance(error, BrokenPipeError):
-        return DONE
+        return CLOSED_PIPE
     return _report_defect(error)
 
 
@@ -124,7 +124,7 @@ def _report_defect(error: BaseException) -> int:
         raise error
     library = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if library and library not in OWN_PACKAGES:
-        again = "Run `pip install 'cdesearch[scale]'`." if library in OF_SCALE else "Install cdesearch with pip again."
+        again = extra_remedy("scale") if library in OF_SCALE else "Install cdesearch with pip again."
         return print_error(f"The library {library} is not installed, or incomplete. {again}", BAD_INPUT)
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
         what = error.filename or "The output"

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import sys
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TextIO
 
 from cdesearch.builders import BUILDER, Survey
 from cdesearch.child_process import NO_CONFIG, python_module, same_modules, start_detached
+from cdesearch.cli.exits import raise_on_signal
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.store.filesystem import is_mount, is_own
 from cdesearch.store.finding import indexes_below
@@ -28,8 +30,9 @@ HINT = "Next: "  # the start of the line in which `index` advises a query
 def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
     """Index the working directory, and return as soon as its words can be searched; the rest goes on by itself.
 
-    The build is shown on stderr, and ends with this process if Ctrl-C stops it. Raises `missing` if the folder is not
-    one to be indexed by itself, or the user declines; SystemExit with the exit code of a build that has failed.
+    The build is shown on stderr, and ends with this process if Ctrl-C or SIGTERM stops it. Raises `missing` if the
+    folder is not one to be indexed by itself, or the user declines; SystemExit with the exit code of a build that has
+    failed.
     """
     folder = Path.cwd()
     if reason := _unsuitable(folder):
@@ -49,6 +52,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
     if NO_CONFIG not in os.environ:  # a first build has the settings that the user has for builds
         del environment[NO_CONFIG]
     process = start_detached(python_module("cdesearch", "index", "."), log, environment)
+    before = raise_on_signal(signal.SIGTERM)
     with log.open(encoding="utf-8", errors="replace") as output:
         try:
             while process.poll() is None and not current.exists():
@@ -60,6 +64,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
             raise
         finally:
             _relay(output)
+            signal.signal(signal.SIGTERM, before)
     if process.returncode:
         raise SystemExit(process.returncode)
     if current.exists() and Index(current.parent).manifest.is_complete:

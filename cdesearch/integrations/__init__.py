@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cdesearch.errors import extra_remedy
+
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
@@ -10,5 +12,4 @@ def extra(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        remedy = f"Run `pip install 'cdesearch[{name}]'`."
-        raise ModuleNotFoundError(f"{error.name} is not installed. {remedy}", name=error.name) from None
+        raise ModuleNotFoundError(f"{error.name} is not installed. {extra_remedy(name)}", name=error.name) from None

@@ -4,7 +4,7 @@ import importlib.util
 import re
 from dataclasses import dataclass, field
 
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, extra_remedy
 
 API = "/api/v1"  # the start of the path of every resource
 DEFAULT_PORT = 7878
@@ -48,4 +48,4 @@ def require_libraries() -> None:
     """Raise InputError if the extra `serve` is not installed."""
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
-        raise InputError(f"{missing[0]} is not installed.", "Run `pip install 'cdesearch[serve]'`.")
+        raise InputError(f"{missing[0]} is not installed.", extra_remedy("serve"))

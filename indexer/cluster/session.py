@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any, TextIO, cast
 
-from cdesearch.errors import ClusterError, InputError
+from cdesearch.errors import ClusterError, InputError, extra_remedy
 from cdesearch.slim_imports import allow_pandas
 
 ADDRESS = re.compile(r"([\w-][\w.-]{0,252}|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?", re.ASCII)
@@ -29,7 +29,7 @@ HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTING
 def check_cluster(address: str | None, n_workers: int | None) -> None:
     """Raise InputError if a cluster cannot be used for a reason that shows without a connection, else ClusterError."""
     if find_spec("ray") is None:
-        raise InputError("The engine ray is not installed.", "Run `pip install 'cdesearch[scale]'`.")
+        raise InputError("The engine ray is not installed.", extra_remedy("scale"))
     if n_workers is not None and n_workers < 1:
         raise InputError(f"{n_workers} workers cannot build an index.", "Choose --workers 1 or more.")
     if address in (None, "auto"):

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cdesearch.errors import BucketError, InputError
+from cdesearch.errors import BucketError, InputError, extra_remedy
 from cdesearch.store.place import BucketAddress
 
 MAX_RETRIES = 8  # with back-off from 0.1 s; without a server, the attempts end after a few seconds
@@ -42,7 +42,7 @@ def open_store(address: BucketAddress) -> Any:
     except ModuleNotFoundError:
         raise InputError(
             f"{address} is in a bucket, and the library for buckets is not installed.",
-            "Run `pip install 'cdesearch[scale]'`.",
+            extra_remedy("scale"),
         ) from None
     _check_variables(address)
     retries: Any = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)}

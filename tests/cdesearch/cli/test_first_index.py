@@ -34,6 +34,17 @@ def test_a_small_folder_is_indexed_in_a_pipe_with_the_settings_of_the_project(fo
     assert not cdesearch("the moon", "-k", "1", "--mode", "text", cwd=folder, code=1).stdout
 
 
+def test_a_stopped_query_stops_the_build_that_it_began(folder):
+    command = [sys.executable, "-m", "cdesearch", "the moon"]
+    query = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert "Indexing 6 files" in query.stderr.readline()
+    assert query.stderr.readline() == "Looking for files\n"  # the build has begun
+    query.terminate()
+    assert (query.wait(), query.stderr.read().partition(".")[0]) == (143, "Stopped")
+    query.stderr.close()
+    assert "Another run" not in cdesearch("index", ".", cwd=folder).stderr
+
+
 @pytest.mark.slow
 def test_a_large_folder_is_answered_by_words_while_the_vectors_are_added(folder):
     (folder / "many.jsonl").write_text("".join(f'{{"text": "number {n}"}}\n' for n in range(stages.STAGED_FROM)))

@@ -1,6 +1,8 @@
 import pytest
 from hidden_libraries import run_code_without, run_module_without
 
+from cdesearch.errors import extra_remedy
+
 
 @pytest.mark.parametrize(
     ("module", "library", "extra"),
@@ -15,7 +17,7 @@ def test_an_integration_without_its_library_names_the_extra(module, library, ext
     assert run.returncode == 1
     error = run.stderr.splitlines()[-1]
     assert error.startswith(f"ModuleNotFoundError: {library}")
-    assert error.endswith(f"is not installed. Run `pip install 'cdesearch[{extra}]'`.")
+    assert error.endswith(f"is not installed. {extra_remedy(extra)}")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from command import cdesearch
 from hidden_libraries import run_module_without
 from running_server import wait_until
 
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, extra_remedy
 from cdesearch.serve.command import serve
 
 
@@ -110,4 +110,4 @@ def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
 def test_without_the_extra_the_command_names_it(library, tmp_path):
     run = run_module_without(library, "cdesearch", "serve", cwd=tmp_path)
     assert run.returncode == 2
-    assert run.stderr == f"error: {library} is not installed. Run `pip install 'cdesearch[serve]'`.\n"
+    assert run.stderr == f"error: {library} is not installed. {extra_remedy('serve')}\n"

@@ -86,4 +86,4 @@ def test_an_index_keeps_the_choice_of_text_recognition(tmp_path, tiny_checkpoint
 def test_text_recognition_that_is_not_installed_is_refused_in_one_line(tmp_path):
     (tmp_path / "note.md").write_text("the cat")
     run = run_module_without("rapidocr", "cdesearch", "index", ".", "--ocr", cwd=tmp_path)
-    assert run.returncode == 2 and 'pip install "cdesearch[ocr]"' in run.stderr.splitlines()[-1]
+    assert run.returncode == 2 and "pip install 'cdesearch[ocr]'" in run.stderr.splitlines()[-1]
