@@ -24,7 +24,7 @@ from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.layout import CURRENT, FORMAT, rebuild_remedy
 from cdesearch.store.manifest import Manifest, ServedModel
 from cdesearch.store.schema import chunk_schema
-from cdesearch.store.vector_format import FIRST_STAGE
+from cdesearch.store.vector_format import FIRST_STAGE, FirstStageFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabulary
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import Shares, main_language
@@ -102,7 +102,7 @@ class BuildJob(BuildInputs):
         languages = corpus_languages(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
         tables = Tables(building, self.vectors)
         with self.base.checks.reading_tables() if self.base else nullcontext():
-            cache = EmbeddingCache(building, self.vectors.first_stage_schema(self.encoder.dimension), self.folder)
+            cache = EmbeddingCache(building, self.encoder.dimension, self.folder)
         if self._may_borrow(building, n_chunks) and (lent := borrow(spool, cache, self.encoder, self.folder)):
             place, context, count = lent
             self.progress.note(f"{count:,} texts have vectors in {place}, which are used here as well.")
@@ -138,7 +138,7 @@ class BuildJob(BuildInputs):
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
-        first_stage = self.vectors.first_stage_schema(self.encoder.dimension)
+        first_stage = FirstStageFormat(self.encoder.dimension).schema
         columns = {"chunks": chunk_schema(self.vectors), FIRST_STAGE: first_stage}
         base, parts = (self.kept_base, WHOLE) if self.kept_base else (self.refreshed_base, ONLY_FIRST_STAGE)
         building = open_building(self.folder, base.generation if base else None, self._key(), columns, parts)

@@ -141,12 +141,11 @@ def is_kept(index: Index, encoder: "Encoder") -> bool:
 def first_stage_of(index: Index, hashes: Iterable[str] | None = None) -> dict[str, Floats]:
     """The vectors (d,) of the texts with these hashes that are stored, or of all texts; raises IndexDamagedError."""
     with index.checks.reading_tables():
-        search = index.first_stage.search().select(["key", "vector"])
+        search = index.first_stage.search().select(["key", "codes", "scale"])
         if hashes is not None:
             search = search.where(f"key IN ({', '.join(map(quoted, hashes))})")
         found = search.limit(index.first_stage.count_rows()).to_arrow()
-        flat = found["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        vectors = flat.reshape(found.num_rows, -1).astype(np.float32)
+        vectors = index.first_stage_format.decode(found)
     return dict(zip(found["key"].to_pylist(), vectors, strict=True))
 
 

@@ -21,7 +21,7 @@ from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.storage import storage_at
 from cdesearch.store.trust import TrustRequest, check_confirmed, check_found, outside, real
-from cdesearch.store.vector_format import FIRST_STAGE, VectorFormat
+from cdesearch.store.vector_format import FIRST_STAGE, FirstStageFormat, VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
 
 if TYPE_CHECKING:
@@ -178,11 +178,15 @@ class Index:
         """The LanceDB table of documents."""
         return self._live.table("documents", document_schema())
 
+    @property
+    def first_stage_format(self) -> FirstStageFormat:
+        """How first-stage vectors are stored."""
+        return FirstStageFormat(len(self.context.whitening.shift))
+
     @cached_property
     def first_stage(self) -> Any:
         """The LanceDB table of first-stage vectors, if `vectors.keeps_first_stage`."""
-        schema = self.vectors.first_stage_schema(len(self.context.whitening.shift))
-        return self._live.table(FIRST_STAGE, schema)
+        return self._live.table(FIRST_STAGE, self.first_stage_format.schema)
 
     def unfinished(self) -> IndexStateError:
         """The error for what needs vectors that a stage of an unfinished build does not have yet."""

@@ -82,21 +82,6 @@ class VectorFormat:
         codes = pa.field("codes", pa.list_(pa.int8(), self.dimension), nullable=False)
         return [codes, pa.field("scale", pa.float32(), nullable=False), bits]
 
-    def first_stage_schema(self, dimension: int) -> "pa.Schema":
-        """Columns of the `first_stage` table.
-
-        `key` is the content hash of a text, or names the window that a chunk was read in. `vector` is the pooled unit
-        vector before the whitening. Unless the networks read the context, it depends on the corpus only by the weights
-        of tokens. It is not rounded in a table that only an unfinished build has.
-        """
-        import pyarrow as pa
-
-        numbers = pa.float16() if self.keeps_first_stage else pa.float32()
-        vector = pa.field("vector", pa.list_(numbers, dimension), nullable=False)
-        return pa.schema(
-            [pa.field("key", pa.string(), nullable=False), vector, pa.field(TOKENS, pa.binary(), nullable=False)]
-        )
-
     def arrays(self, vectors: "Floats", tokens: Sequence[bytes]) -> "list[pa.Array]":
         """Encode vectors (n, d) and the tokens of n texts as the columns `fields`."""
         import pyarrow as pa
@@ -156,6 +141,40 @@ class VectorFormat:
         from cdesearch.context.rounding import to_bits
 
         return to_bits(vector[None])[0] if self.has_bits else vector
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStageFormat:
+    """The columns of the table `first_stage`.
+
+    `key` is the content hash of a text, or names the window that a chunk was read in. The codes and their scale are
+    the pooled unit vector before the whitening, rounded. Unless the networks read the context, it depends on the corpus
+    only by the weights of tokens.
+    """
+
+    dimension: int
+
+    @property
+    def schema(self) -> "pa.Schema":
+        import pyarrow as pa
+
+        key, tokens = (pa.field(*of, nullable=False) for of in (("key", pa.string()), (TOKENS, pa.binary())))
+        return pa.schema([key, *self._codes.fields()[:2], tokens])
+
+    def rows(self, keys: Sequence[str], vectors: "Floats", tokens: Sequence[bytes]) -> "pa.Table":
+        """The rows of n keys, with their vectors (n, d) and tokens."""
+        import pyarrow as pa
+
+        columns = [pa.array(keys, pa.string()), *self._codes.arrays(vectors, ())[:2], pa.array(tokens, pa.binary())]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+    def decode(self, rows: Any) -> "Floats":
+        """The vectors (n, d) of a table with the columns of codes and scales."""
+        return self._codes.decode(rows)
+
+    @property
+    def _codes(self) -> VectorFormat:
+        return VectorFormat("int8", self.dimension)
 
 
 def _joined(column: Any) -> Any:

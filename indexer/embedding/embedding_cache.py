@@ -16,7 +16,7 @@ from cdesearch.store.damage import damaged
 from cdesearch.store.filesystem import refusal_of
 from cdesearch.store.place import Place
 from cdesearch.store.storage import connect
-from cdesearch.store.vector_format import FIRST_STAGE, TOKENS
+from cdesearch.store.vector_format import FIRST_STAGE, TOKENS, FirstStageFormat
 from indexer.generations.tables import sql_lists
 
 Embedded = tuple[Floats, bytes]  # a unit vector (d,), and the tokens of the text for late interaction
@@ -31,19 +31,19 @@ class EmbeddingCache:
     give the same vectors.
     """
 
-    def __init__(self, building: Path, schema: pa.Schema, place: Place) -> None:
-        """`schema` is that of the table, and `place` is that of the index."""
+    def __init__(self, building: Path, dimension: int, place: Place) -> None:
+        """`dimension` is that of the vectors, and `place` is that of the index."""
         self._database = connect(building)
         self._place = place
-        self._schema = schema
-        self._table: Any = self._database.create_table(FIRST_STAGE, schema=self._schema, exist_ok=True)
+        self._format = FirstStageFormat(dimension)
+        self._table: Any = self._database.create_table(FIRST_STAGE, schema=self._format.schema, exist_ok=True)
         try:
             self._rows, self._n_rows = self._numbered()
         except (OSError, RuntimeError, ValueError) as error:
             if refusal_of(error) is not None:
                 raise
             self.drop()  # a run was killed while it dropped the table
-            self._table = self._database.create_table(FIRST_STAGE, schema=self._schema)
+            self._table = self._database.create_table(FIRST_STAGE, schema=self._format.schema)
             self._rows, self._n_rows = self._numbered()
         self.embedded = 0  # texts that went through the model in this run
 
@@ -59,19 +59,15 @@ class EmbeddingCache:
         """Store what the model has made of texts, by key, in one commit."""
         if not made:
             return
-        kind = self._schema.field("vector").type
         vectors, tokens = zip(*made.values(), strict=True)
-        numbers = np.stack(vectors).astype(kind.value_type.to_pandas_dtype())
-        column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), kind.list_size)
-        columns = [pa.array(list(made), pa.string()), column, pa.array(tokens, pa.binary())]
-        self._table.add(pa.Table.from_arrays(columns, schema=self._schema))
+        self._table.add(self._format.rows(list(made), np.stack(vectors), tokens))
         self._rows |= {key: row for row, key in enumerate(made, start=self._n_rows)}
         self._n_rows += len(made)
         self.embedded += len(made)
 
     def take(self, rows: pa.Table) -> None:
         """Store rows of the table of another index, none of which this one has."""
-        self._table.add(rows.select(self._schema.names).cast(self._schema))
+        self._table.add(rows.select(self._format.schema.names).cast(self._format.schema))
         self._rows |= {key: row for row, key in enumerate(rows["key"].to_pylist(), start=self._n_rows)}
         self._n_rows += rows.num_rows
 
@@ -87,8 +83,7 @@ class EmbeddingCache:
         found = self._table.take_offsets(rows).to_arrow().combine_chunks()
         place_of = {key: place for place, key in enumerate(found["key"].to_pylist())}
         places = [place_of[key] for key in keys]
-        flat = found["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        vectors: Floats = flat.reshape(len(rows), -1)[places].astype(np.float32)
+        vectors: Floats = self._format.decode(found)[places]
         if not np.isfinite(vectors).all():
             raise damaged(self._place, "it holds vectors that are not numbers")
         return vectors, found[TOKENS].take(places).to_pylist()

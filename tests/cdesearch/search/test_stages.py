@@ -64,7 +64,7 @@ def test_an_explanation_has_what_the_query_attends_to(searcher, server):
         explained = server.json("explain", q=QUERY, k=20, chunk=hit.chunk.id)
         found, dense = explained["context"], explained["dense"]
         own = context.whitening.apply(encoder.encode([hit.chunk.text], "document", context.sample))
-        assert dense["own_cosine"] == pytest.approx(float(asked[0] @ own[0]), abs=1e-3)
+        assert dense["own_cosine"] == pytest.approx(float(asked[0] @ own[0]), abs=1e-2)
         assert abs(dense["cosine"] - dense["own_cosine"]) > 1e-2
         assert found["reads"] == 9 and found["sink"] == pytest.approx(1 - weights.sum(), abs=1e-6)
         assert [(one["chunk"], one["path"]) for one in found["attended"]] == [
