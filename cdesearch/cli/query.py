@@ -11,7 +11,6 @@ from cdesearch.cli.hits.grouping import UNLIKELY, HitGroup, group_hits, search_f
 from cdesearch.cli.hits.render import (
     Shown,
     as_percentage,
-    hit_as_json,
     nothing_found,
     result_as_json,
     show_grep_lines,
@@ -152,8 +151,8 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
         several = {"indexes": roots} if len(roots) > 1 else {}
         print_json(result_as_json(text, options.request.mode, result, shown.root_of) | several)
     elif options.format == "jsonl":
-        for hit in result.hits:
-            print_json(hit_as_json(hit, text, shown.root_of))
+        for hit in result_as_json(text, options.request.mode, result, shown.root_of)["hits"]:
+            print_json(hit)
     elif options.format == "llm" and result.hits:
         _show_passages(text, result, service)
     elif options.format == "grep":

@@ -97,18 +97,21 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,
         "answered": result.seems_answered,
-        "hits": [hit_as_json(hit, query, root_of) for hit in result.hits],
+        "hits": [hit_as_json(hit, _best(hit, query), root_of) for hit in result.hits],
     }
 
 
-def hit_as_json(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
+def _best(hit: Hit, query: str) -> Line:
+    words = query_words(query)
+    return best_line(shown_lines(hit, words, full=False), words)
+
+
+def hit_as_json(hit: Hit, best: Line, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
     """A JSON object with the scores, the place and the text of a hit, and the URL of a file in a bucket.
 
-    `copies` has the places of the same text in other files. In a search of several indexes, the hit and each of these
-    have the name of their index.
+    `best` is the line with most words of the query in the passage that is shown. `copies` has the places of the same
+    text in other files. In a search of several indexes, the hit and each of these have the name of their index.
     """
-    passage = shown_lines(hit, query_words(query), full=False)
-    best = best_line(passage, query_words(query))
     copies = [
         _index_as_json(copy)
         | {"path": copy.chunk.path, "location": copy.chunk.location}

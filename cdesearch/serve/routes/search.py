@@ -1,13 +1,15 @@
 """`GET /api/v1/search` returns the hits of a query, `/explain` the evidence of one, `/related` passages like one."""
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from cdesearch.cli.hits.render import hit_as_json, result_as_json
+from cdesearch.cli.hits.render import hit_as_json
 from cdesearch.search.facets import facets_of
 from cdesearch.search.passage_lines import best_line, query_words, shown_lines
 from cdesearch.search.readable import headings_as_text
@@ -83,10 +85,9 @@ async def explain(
 
 def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: SearchResult) -> dict[str, Any]:
     query, root = asked.text, partial(root_of, chosen.service)
-    values = result_as_json(query, asked.mode, result, root)
-    for shown, hit in zip(values["hits"], result.hits, strict=True):
-        shown.update(_places(hit, query))
-        shown["copies"] = [hit_as_json(copy, query, root) | _places(copy, query) for copy in hit.copies]
+    hits = [_hit(hit, query, root) for hit in result.hits]
+    for shown, hit in zip(hits, result.hits, strict=True):
+        shown["copies"] = [_hit(copy, query, root) for copy in hit.copies]
         if facts := result.documents.get((hit.index, hit.chunk.document_id)):
             shown["date"] = facts.day
     facets = {
@@ -100,26 +101,26 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
         "index": chosen.name,
         "generation": result.generation,
         "stage": result.stage,
-        "milliseconds": values["milliseconds"],
+        "milliseconds": round(1000 * result.seconds, 2),
         "truncated_to": result.truncated_to,
         "offset": offset,
         "more": len(result.hits) == offset + asked.k < most,
         "answered": result.confident(asked.min_confidence).seems_answered,
         **({"facets": facets} if asked.facets else {}),
-        "hits": [hit for hit in values["hits"][offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
+        "hits": [hit for hit in hits[offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
     }
 
 
-def _places(hit: Hit, query: str) -> dict[str, Any]:
-    """The id of a hit, its passage and the place of it, and what clients need to find the places of other lines."""
+def _hit(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
+    """What the command prints of a hit, its passage, and what clients need to find the places of other lines."""
     words = query_words(query)
     lines = shown_lines(hit, words, full=False)
-    row = best_line(lines, words).row
-    return {
+    best = best_line(lines, words)
+    return hit_as_json(hit, best, root_of) | {
         "chunk": hit.chunk.id,
-        "passage": {"text": "\n".join(line.text for line in lines), "row": row},
-        "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *hit.chunk.trail_at(row))),
-        "location": hit.chunk.location_at(row),
+        "passage": {"text": "\n".join(line.text for line in lines), "row": best.row},
+        "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *hit.chunk.trail_at(best.row))),
+        "location": hit.chunk.location_at(best.row),
         "places": places_as_json(hit.chunk),
         "matches": list(hit.matches),
     }

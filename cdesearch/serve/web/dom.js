@@ -32,7 +32,8 @@ export function announce(text) {
   byId("announcer").textContent = text;
 }
 
-export const number = (value) => value.toLocaleString("en");
+const NUMBERS = new Intl.NumberFormat("en"); // toLocaleString would make one for each number
+export const number = (value) => NUMBERS.format(value);
 export const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Formats a number with a fixed number of decimal places and a typographic minus sign. */

@@ -69,7 +69,8 @@ function furtherPassage(hit, asked) {
     " ", el("span", { class: isCode(hit.path) ? "code" : null }, marked(line.trim(), words)));
 }
 
-const dateOf = ({ date }) => new Date(`${date}T00:00`).toLocaleDateString("en", { dateStyle: "medium" });
+const DATES = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
+const dateOf = ({ date }) => DATES.format(new Date(`${date}T00:00`));
 const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
 
 /** Returns a word for the confidence; the numbers are its title. */

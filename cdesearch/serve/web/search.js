@@ -61,14 +61,15 @@ function changed(changes) {
 }
 
 function update() {
+  if (answered !== keyOf()) { // first of all, so that the server searches while the page changes
+    answered = keyOf();
+    search(0);
+  }
   if (document.activeElement !== byId("query")) byId("query").value = state.q;
   for (const radio of document.querySelectorAll("[name=mode]")) radio.checked = radio.value === state.mode;
   showFilters();
   showTabs().catch(() => {}); // the search reports the error
   document.title = state.q.trim() ? `${state.q.trim().slice(0, 60)} – cdesearch` : "cdesearch";
-  if (answered === keyOf()) return;
-  answered = keyOf();
-  search(0);
 }
 
 async function search(offset) {
