@@ -88,7 +88,8 @@ def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
 
     Raises IndexNotFoundError with the limit if it is not small.
     """
-    amount = f"{counted(found.n_files, 'file')} ({found.n_bytes / 1e6:,.1f} MB)"
+    size = f"{found.n_bytes / 1e6:,.1f} MB" if found.n_bytes >= 1e6 else f"{found.n_bytes / 1e3:,.1f} kB"
+    amount = f"{counted(found.n_files, 'file')} ({size})"
     work = f"{amount} in {printable(str(folder))}"
     if sys.stdin.isatty() and sys.stderr.isatty():
         from cdesearch.cli.usage import agrees  # imports typer
