@@ -26,10 +26,10 @@ def commands() -> "typer.Typer":
     from benchmarks.folders.agents import agents
     from benchmarks.folders.answers import answers
     from benchmarks.folders.command import folders
-    from benchmarks.folders.tools import tools
     from benchmarks.quality.beir import beir
     from benchmarks.quality.code import code
     from benchmarks.quality.confidence import confidence
+    from benchmarks.quality.tools import tools
     from benchmarks.speed.command import speed
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)

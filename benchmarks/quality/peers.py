@@ -209,13 +209,13 @@ class HaikuRag:
 
 
 class Semble:
-    """semble for documents, with the static model that $SEMBLE_MODEL_NAME names."""
+    """semble for code and documents, with the static model that $SEMBLE_MODEL_NAME names."""
 
     def index(self, files: Path, work: Path) -> None:
         from semble import ContentType, SembleIndex
 
         with suppress(ValueError):  # it reads none of the files
-            SembleIndex.from_path(files, content=ContentType.DOCS).save(work / "index")
+            SembleIndex.from_path(files, content=(ContentType.CODE, ContentType.DOCS)).save(work / "index")
 
     def opened(self, _: Path, work: Path) -> Find:
         from semble import SembleIndex

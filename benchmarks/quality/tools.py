@@ -18,13 +18,15 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.folders import peers
 from benchmarks.folders.archives import rebuilt
 from benchmarks.folders.command import DATA
-from benchmarks.folders.peers import DEPTH, TOOLS
 from benchmarks.folders.questions import QUESTIONS, Question, read_questions
 from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.quality import peers
+from benchmarks.quality.code import Repository, read_annotations
+from benchmarks.quality.peers import DEPTH, TOOLS
 from benchmarks.systems.biencoder import installed_minilm
+from cdesearch.evaluation.questions import Answer
 from trainer.replacing import make_folder
 
 PROGRAMS = {"Recoll": "recollq", "ripgrep": "rg"}
@@ -50,13 +52,23 @@ def tools(
     environments: Annotated[
         Path, typer.Option(help="Folder with virtual environments named txtai, haiku.rag and semble.")
     ] = DATA.parent / "environments",
+    annotations: Annotated[
+        Path | None, typer.Option(help="Folder with the queries of the command `code`, to search code as well.")
+    ] = None,
+    repositories: Annotated[
+        Path, typer.Option(help="Folder with the code; repositories that it lacks are left out.")
+    ] = Path(),
     data: Annotated[Path, typer.Option(help="Folder for the files, which later runs use again.")] = DATA,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Compare named tools by the files that they find in folders, and by what they cost."""
-    names = only.split(",") if only else [file.stem for file in sorted(QUESTIONS.glob("*.jsonl"))]
+    every = [file.stem for file in sorted(QUESTIONS.glob("*.jsonl"))]
+    names = every if not only else [name for name in every if name in only.split(",")]
     make_folder(data)
     folders = {name: (rebuilt(name, data), read_questions(QUESTIONS / f"{name}.jsonl")) for name in names}
+    for one in read_annotations(annotations) if annotations else ():
+        if (repositories / one.name).is_dir():
+            folders[one.name] = (repositories / one.name, _questions(one))
     pythons = {tool: python for tool in TOOLS if (python := python_of(tool, environments))}
 
     def of_all() -> list[Measurement]:
@@ -66,7 +78,13 @@ def tools(
             for one in _measured(tool, {name: used(tool, python, *folder) for name, folder in folders.items()})
         ]
 
-    measure("tools", {"folders": of_all}, {"folders": names, "tools": list(pythons)}, out)
+    measure("tools", {"folders": of_all}, {"folders": list(folders), "tools": list(pythons)}, out)
+
+
+def _questions(repository: Repository) -> list[Question]:
+    """The queries of a repository, of which only the files of the answers are known."""
+    asked = zip(repository.queries, repository.files, strict=True)
+    return [Question(query, "where", tuple(Answer(path, "") for path in sorted(files))) for query, files in asked]
 
 
 def python_of(tool: str, environments: Path) -> Path | None:

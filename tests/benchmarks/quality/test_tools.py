@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.folders.peers import TOOLS
 from benchmarks.folders.questions import Question
-from benchmarks.folders.tools import WITH_MINILM, python_of, used
+from benchmarks.quality.peers import TOOLS
+from benchmarks.quality.tools import WITH_MINILM, python_of, used
 from cdesearch.evaluation.questions import Answer
 
 TEXTS = {
