@@ -99,7 +99,7 @@ def index(
     vectors: Annotated[
         VectorKind | None,
         typer.Option(
-            help="How vectors are stored; default: float16. Compared with float32, an index is about a quarter smaller"
+            help="How vectors are stored; default: float16. Compared with float32, an index is about a fifth smaller"
             " with float16, two thirds with int8 and three quarters with binary. float16 and int8 have almost the hits"
             " of float32; binary finds less. Kept until --rebuild PATH."
         ),

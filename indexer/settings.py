@@ -179,7 +179,7 @@ def _check_values(options: Options, *, has_ocr: bool) -> None:
     if has_ocr and not is_installed():
         raise InputError(
             "The recognition of text in scanned pages and images is not installed.",
-            f"{extra_remedy('ocr')} Or switch it off with --no-ocr.",
+            f"{extra_remedy('ocr')} You can also switch it off with --no-ocr.",
         )
     if options.vectors is not None and options.vectors not in KINDS:
         raise InputError(f"Vectors cannot be stored as {options.vectors}.", f"Choose one of {', '.join(KINDS)}.")

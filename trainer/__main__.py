@@ -6,7 +6,8 @@ With --resume, a run that has not begun begins. The same command can therefore b
 for instance with `timeout --signal=INT 9m` before it, on a machine that is available for ten minutes at a time. Under
 torchrun, `torchrun --nproc-per-node N -m trainer RECIPE ...`, each of N processes has its own batches.
 
-Exit codes: 0 when the run is complete, 2 for bad input, 70 for a defect, 130 for Ctrl-C and 143 for SIGTERM.
+Exit codes: 0 when the run is complete, 2 for bad input, 70 for a defect, 130 for Ctrl-C, 141 for a
+closed pipe and 143 for SIGTERM.
 """
 
 import os

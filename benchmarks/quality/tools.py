@@ -26,6 +26,7 @@ from benchmarks.quality import peers
 from benchmarks.quality.code import Repository, read_annotations
 from benchmarks.quality.peers import DEPTH, TOOLS
 from benchmarks.systems.biencoder import installed_minilm
+from cdesearch.errors import InputError
 from cdesearch.evaluation.questions import Answer
 from trainer.replacing import make_folder
 
@@ -48,27 +49,31 @@ class Used:
 
 
 def tools(
-    only: Annotated[str, typer.Option(help="Names of folders, separated by commas. Default: all.")] = "",
+    only: Annotated[
+        str, typer.Option(help="Names of folders, separated by commas. Default: all, or none with --annotations.")
+    ] = "",
     environments: Annotated[
         Path, typer.Option(help="Folder with virtual environments named txtai, haiku.rag and semble.")
     ] = DATA.parent / "environments",
     annotations: Annotated[
         Path | None, typer.Option(help="Folder with the queries of the command `code`, to search code as well.")
     ] = None,
-    repositories: Annotated[
-        Path, typer.Option(help="Folder with the code; repositories that it lacks are left out.")
-    ] = Path(),
+    repositories: Annotated[Path, typer.Option(help="Folder with the code. What it lacks is left out.")] = Path(),
     data: Annotated[Path, typer.Option(help="Folder for the files, which later runs use again.")] = DATA,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Compare named tools by the files that they find in folders, and by what they cost."""
     every = [file.stem for file in sorted(QUESTIONS.glob("*.jsonl"))]
-    names = every if not only else [name for name in every if name in only.split(",")]
+    names = only.split(",") if only else [] if annotations else every
+    if unknown := sorted({*names} - {*every}):
+        raise InputError(f"There is no folder {unknown[0]}.", f"Choose from {', '.join(every)}.")
     make_folder(data)
     folders = {name: (rebuilt(name, data), read_questions(QUESTIONS / f"{name}.jsonl")) for name in names}
     for one in read_annotations(annotations) if annotations else ():
         if (repositories / one.name).is_dir():
             folders[one.name] = (repositories / one.name, _questions(one))
+    if not folders:
+        raise InputError(f"{repositories} has none of the repositories.", "Name the folder with --repositories.")
     pythons = {tool: python for tool in TOOLS if (python := python_of(tool, environments))}
 
     def of_all() -> list[Measurement]:

@@ -44,16 +44,24 @@ def exit_when_stopped(remedy: str) -> Iterator[None]:
 
     Only the main thread can receive signals, so this has no effect in other threads.
     """
+    with interrupted_by_sigterm():
+        try:
+            yield
+        except KeyboardInterrupt:
+            with suppress(OSError):
+                print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (a message for the user)
+            raise SystemExit(_signal_code() or INTERRUPTED) from None
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt within the block. This has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = raise_on_signal(signal.SIGTERM)
     try:
         yield
-    except KeyboardInterrupt:
-        with suppress(OSError):
-            print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (a message for the user)
-        raise SystemExit(_signal_code() or INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

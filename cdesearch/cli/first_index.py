@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import signal
 import sys
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TextIO
 
 from cdesearch.builders import BUILDER, Survey
 from cdesearch.child_process import NO_CONFIG, python_module, same_modules, start_detached
-from cdesearch.cli.exits import raise_on_signal
+from cdesearch.cli.exits import interrupted_by_sigterm
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.store.filesystem import is_mount, is_own
 from cdesearch.store.finding import indexes_below
@@ -51,20 +50,19 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
     environment = same_modules()
     if NO_CONFIG not in os.environ:  # a first build has the settings that the user has for builds
         del environment[NO_CONFIG]
-    process = start_detached(python_module("cdesearch", "index", "."), log, environment)
-    before = raise_on_signal(signal.SIGTERM)
-    with log.open(encoding="utf-8", errors="replace") as output:
-        try:
-            while process.poll() is None and not current.exists():
+    with interrupted_by_sigterm():
+        process = start_detached(python_module("cdesearch", "index", "."), log, environment)
+        with log.open(encoding="utf-8", errors="replace") as output:
+            try:
+                while process.poll() is None and not current.exists():
+                    _relay(output)
+                    time.sleep(POLL_SECONDS)
+            except KeyboardInterrupt:
+                process.terminate()
+                process.wait()
+                raise
+            finally:
                 _relay(output)
-                time.sleep(POLL_SECONDS)
-        except KeyboardInterrupt:
-            process.terminate()
-            process.wait()
-            raise
-        finally:
-            _relay(output)
-            signal.signal(signal.SIGTERM, before)
     if process.returncode:
         raise SystemExit(process.returncode)
     if current.exists() and Index(current.parent).manifest.is_complete:
@@ -88,7 +86,7 @@ def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
 
     Raises IndexNotFoundError with the limit if it is not small.
     """
-    size = f"{found.n_bytes / 1e6:,.1f} MB" if found.n_bytes >= 1e6 else f"{found.n_bytes / 1e3:,.1f} kB"
+    size = f"{found.n_bytes / 1e6:,.1f} MB" if found.n_bytes >= 1e6 else f"{max(found.n_bytes, 100) / 1e3:,.1f} kB"
     amount = f"{counted(found.n_files, 'file')} ({size})"
     work = f"{amount} in {printable(str(folder))}"
     if sys.stdin.isatty() and sys.stderr.isatty():

@@ -33,7 +33,7 @@ def run(docs, closed_checkpoint):
 
 def assert_equal(one, other):
     assert one[0].equals(other[0])
-    np.testing.assert_allclose(one[1], other[1], atol=1e-6)  # products of several rows are rounded otherwise
+    np.testing.assert_allclose(one[1], other[1], atol=1e-6)  # products of several rows are rounded differently
 
 
 @pytest.mark.parametrize("kind", [FLOATS[1], pytest.param(FLOATS[0], marks=pytest.mark.slow)])
