@@ -13,8 +13,10 @@ from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
 from cdesearch.store.copies import address_of_copies
+from cdesearch.store.folder import is_older
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
+from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import Place, for_kind
 from cdesearch.terminal import counted
 from indexer.chosen_model import check_model_fits, complete_model, offering_default
@@ -41,6 +43,8 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: W
     started, begun = time.time(), time.monotonic()
     _check_engine(options)
     place = index_place(places, options.index)
+    if not places and isinstance(place, Path) and place.name == FOLDER and is_older(place):
+        places = [place.parent]  # the sources that it names cannot be read
     paths = [local_source(one, progress) for one in places]
     opened = for_kind(place, open_target, "indexer.publishing:published")
     with opened(progress, has_paths=bool(paths), rebuild=options.rebuild, wait=options.wait) as target:

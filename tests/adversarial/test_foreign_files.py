@@ -90,11 +90,11 @@ def test_an_index_of_an_older_format_is_built_again_with_one_line(docs, tiny_che
     for manifest in index.rglob("manifest.json"):
         manifest.write_text("{}")
     before = picture(docs)
-    for arguments in (["index"], ["query", "x", "--index", index], ["doctor"], ["doctor", "--repair"]):
+    for arguments in (["query", "x", "--index", index], ["doctor"], ["doctor", "--repair"]):
         output = cdesearch(*arguments, cwd=docs, code=2).stderr
         assert f"has index format {FORMAT - 1}" in output and f"`cdesearch index {docs} --index {index}`" in output
     assert {name: before[name] for name in before if "lock" not in name}.items() <= picture(docs).items()
-    renewed = cdesearch("index", docs, "--model", tiny_checkpoint, cwd=docs.parent).stderr
+    renewed = cdesearch("index", "--model", tiny_checkpoint, cwd=docs).stderr
     assert f"The index in {index} has an older format, and is built again." in renewed
     assert len(list((index / "generations").iterdir())) == 1 and Index.open(docs).chunks.count_rows()
     (index / MARKER).write_text(f"cdesearch index\nformat {FORMAT - 1}\n")
