@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from command import run_here
 from random_biencoder import biencoder_folder, keep_on_torch
-from small_corpus import CORPUS, HALF, TEXTS, assert_finds_what_it_holds
+from small_corpus import CORPUS, ROUNDED, TEXTS, assert_finds_what_it_holds
 
 import cdesearch
 from cdesearch.context.document import add_document_context
@@ -62,7 +62,7 @@ def test_the_chunks_of_an_index_have_document_context_and_the_null_of_the_fusion
     for name in set(names):
         here = names == name
         np.testing.assert_allclose(
-            np.stack(rows["vector"])[here], add_document_context(own[here], ADDED_DOCUMENT_WEIGHT), atol=HALF
+            np.stack(rows["vector"])[here], add_document_context(own[here], ADDED_DOCUMENT_WEIGHT), atol=ROUNDED
         )
     stored = dict(zip(rows["id"], rows["vector"], strict=True))
     sampled = np.stack([stored[chunk] for chunk in opened.context.sampled.chunk_ids])
@@ -75,7 +75,7 @@ def test_a_plain_index_holds_the_published_vectors(bert, documents):
     assert opened.index.manifest.added_context is False
     rows = opened.index.chunks.to_arrow().to_pydict()
     published = load_encoder(bert, plain=True).encode(rows["text"], "document", None)
-    np.testing.assert_allclose(np.stack(rows["vector"]), published, atol=HALF)
+    np.testing.assert_allclose(np.stack(rows["vector"]), published, atol=ROUNDED)
     assert_finds_what_it_holds(opened)
 
 

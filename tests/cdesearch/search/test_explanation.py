@@ -85,7 +85,7 @@ def test_the_own_cosine_is_that_of_the_chunk_encoded_alone(diary):
         for text, kind in (("the bread of moons", "query"), (hit.chunk.text, "document"))
     )
     dense = diary.explain(hit.chunk.id, "the bread of moons", 1).dense
-    assert dense.own_cosine == pytest.approx(float(to_unit(own[None])[0] @ query), abs=1e-4)
+    assert dense.own_cosine == pytest.approx(float(to_unit(own[None])[0] @ query), abs=5e-3)
     assert not np.isclose(dense.own_cosine, dense.cosine, atol=1e-3)
 
 

@@ -147,7 +147,7 @@ def test_a_folder_is_indexed_and_searched_with_a_biencoder(library, tmp_path, do
     assert_finds_what_it_holds(found)
     hit = found.search("bread 2", mode="dense", k=1)[0]
     cosine = theirs.similarity(theirs.encode_query(["bread 2"]), theirs.encode_document([hit.chunk.text])).item()
-    assert hit.dense_score == pytest.approx(cosine, abs=1e-5)
+    assert hit.dense_score == pytest.approx(cosine, abs=5e-3)  # the index has rounded vectors
 
 
 def test_minilm_has_the_vectors_of_sentence_transformers(library):
