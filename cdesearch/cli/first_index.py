@@ -1,5 +1,6 @@
 """Make the index of the working directory when a query finds none: after a question, or without one if it is small."""
 
+import math
 import os
 import shlex
 import sys
@@ -86,7 +87,7 @@ def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
 
     Raises IndexNotFoundError with the limit if it is not small.
     """
-    size = f"{found.n_bytes / 1e6:,.1f} MB" if found.n_bytes >= 1e6 else f"{max(found.n_bytes, 100) / 1e3:,.1f} kB"
+    size = f"{found.n_bytes / 1e6:,.1f} MB" if found.n_bytes >= 1e6 else f"{math.ceil(found.n_bytes / 1e3)} kB"
     amount = f"{counted(found.n_files, 'file')} ({size})"
     work = f"{amount} in {printable(str(folder))}"
     if sys.stdin.isatty() and sys.stderr.isatty():

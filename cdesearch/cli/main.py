@@ -38,7 +38,7 @@ from cdesearch.terminal import print_json, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
-    " 70 a defect of cdesearch, 130 stopped by Ctrl-C, 141 the reader of a pipe has closed it, 143 stopped by SIGTERM."
+    " 70 a defect of cdesearch, 130 stopped by Ctrl-C, 141 the output pipe is closed, 143 stopped by SIGTERM."
 )
 WORDS = (
     'What to search for: words, "quoted phrases", -word and -"a phrase" (in no hit), path:GLOB and type:NAME (also with'

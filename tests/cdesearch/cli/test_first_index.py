@@ -27,7 +27,7 @@ def test_a_small_folder_is_indexed_in_a_pipe_with_the_settings_of_the_project(fo
     run = cdesearch_process("when do kittens sleep", "-k", "1", cwd=folder)
     assert "pets/cats.md:7" in run.stdout and "Embedding" not in run.stdout
     first, *progress = run.stderr.splitlines()
-    assert first.startswith("This folder has no index yet. Indexing 6 files (4.0 kB) in ")
+    assert first.startswith("This folder has no index yet. Indexing 6 files (5 kB) in ")
     assert first.endswith(" takes about 5 seconds.")
     assert progress[0] == "Looking for files" and not any("Next" in line for line in progress)
     assert Index(folder / ".cdesearch").manifest.globs.exclude == ("space/",)
@@ -60,7 +60,7 @@ def test_more_than_the_limit_is_indexed_only_if_the_user_says_so(folder, monkeyp
     monkeypatch.setattr(first_index, "MOST_FILES", 5)
     run = cdesearch("the moon", *arguments, "--mode", "text", cwd=folder, code=0 if made else 2)
     assert (folder / ".cdesearch").exists() is made
-    limit = "A query indexes at most 5 files and 5 MB without a question; there are 6 files (4.0 kB)."
+    limit = "A query indexes at most 5 files and 5 MB without a question; there are 6 files (5 kB)."
     assert made or f"Run `cdesearch index {folder}` first. {limit}\n" in run.stderr
 
 
@@ -90,7 +90,7 @@ def test_a_terminal_is_asked_once(folder, typed, code):
     shown = b""
     while b"[Y/n]:" not in shown:
         shown += os.read(ours, 4096)
-    assert b"no index yet, and one takes about 5 seconds. Index 6 files (4.0 kB) in " in shown
+    assert b"no index yet, and one takes about 5 seconds. Index 6 files (5 kB) in " in shown
     os.write(ours, typed)
     while run.poll() is None:  # a terminal that nobody reads would block the process
         try:
