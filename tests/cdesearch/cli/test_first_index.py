@@ -37,12 +37,11 @@ def test_a_small_folder_is_indexed_in_a_pipe_with_the_settings_of_the_project(fo
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot ask a process to end")
 def test_a_stopped_query_stops_the_build_that_it_began(folder):
     command = [sys.executable, "-m", "cdesearch", "the moon"]
-    query = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert "Indexing 6 files" in query.stderr.readline()
-    assert query.stderr.readline() == "Looking for files\n"  # the build has begun
-    query.terminate()
-    assert (query.wait(), query.stderr.read().partition(".")[0]) == (143, "Stopped")
-    query.stderr.close()
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as query:
+        assert "Indexing 6 files" in query.stderr.readline()
+        assert query.stderr.readline() == "Looking for files\n"  # the build has begun
+        query.terminate()
+        assert query.wait() == 143
     assert "Another run" not in cdesearch("index", ".", cwd=folder).stderr
 
 
