@@ -29,7 +29,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 from cdesearch.words.characters import alike, unescaped
 from cdesearch.words.known import ENGLISH
@@ -102,10 +102,11 @@ Weighted = tuple[tuple[str, float], ...]
 
 def text_words(text: str, language: str) -> str:
     """The words of a text in a language, separated by spaces."""
-    words = [word for run in runs_of(text) for word, _ in _words(run, language, is_query=False)]
-    return " ".join([*words, *(word for date in named_dates(text) for word in (date, date[:7]))])
+    dates = [word for date in named_dates(text) for word in (date, date[:7])]
+    return " ".join(filter(None, [*map(_run_words, runs_of(text), repeat(language)), *dates]))
 
 
+@lru_cache(maxsize=1)  # the chunks of a file are written one after another
 def path_words(path: str) -> str:
     """The words of the name of a file, twice, and of its last folders."""
     *folders, name = path.split("/")
@@ -160,6 +161,11 @@ def runs_of(text: str) -> list[str]:
     if text.isascii():
         return _ASCII.findall(text)
     return _OTHER.findall(alike(unicodedata.normalize("NFKC", text)))
+
+
+@lru_cache(maxsize=100_000)
+def _run_words(run: str, language: str) -> str:
+    return " ".join(word for word, _ in _words(run, language, is_query=False))
 
 
 @lru_cache(maxsize=100_000)

@@ -30,7 +30,7 @@ LINE_ENDS = (". ", "。", " ")  # where a long line is cut, the best first
 MOST_WORDS, LONGEST_WORD = 100_000, 100  # whose tokens are remembered, and characters of each
 
 _WORD = re.compile(r"[^ \t\n\r]+")
-_LONG_LINE = re.compile(rf"[^\n]{{{MAX_LINE_CHARACTERS + 1},}}")
+_LONG_LINE = re.compile(rf"^[^\n]{{{MAX_LINE_CHARACTERS + 1},}}", re.MULTILINE)
 
 Piece = tuple[int, str]  # offset in the document, text
 SizedPiece = tuple[int, str, int]  # with the number of its tokens, without special tokens
@@ -147,9 +147,9 @@ class Chunker:
         if not lines:
             return ""
         header = "\n".join(lines)
-        encoding = self._tokenizer.encode(header, add_special_tokens=False)
         limit = min(CHUNK_TOKENS, self._max_tokens) // HEADER_SHARE
-        if len(encoding.ids) > limit:
+        if self._count([header])[0] - SPECIAL_TOKENS > limit:
+            encoding = self._tokenizer.encode(header, add_special_tokens=False)
             header = header[: encoding.offsets[limit - 1][1]]
         return header + "\n"
 
