@@ -8,7 +8,7 @@ from indexer.formats.drawing import alternative_text, texts_beside
 from indexer.formats.format import Document, Format, OpenFile, documents_inside, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.mail import Mail
-from indexer.formats.markdown import converted_document
+from indexer.formats.markdown import converted_document, table_of
 from indexer.formats.package import Package, attribute, local_name, main_part, relations, title_of
 from indexer.formats.rtf import Rtf
 
@@ -63,7 +63,7 @@ def _texts(parent: Any, styles: Mapping[str, str], notes: Notes) -> Iterator[str
             run.getparent().remove(run)
     for block in _blocks(parent, "p", "tbl"):
         if local_name(block) == "tbl":
-            texts = ["\n".join(" | ".join(row) for row in _rows(block))]
+            texts = [table_of(_rows(block))]
         else:
             level = _level(block, styles)
             texts = [f"{'#' * level} {_text(block)}" if level else _text(block)]

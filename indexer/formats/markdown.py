@@ -1,7 +1,7 @@
 """Read Markdown: headings that begin with `#`, of which the first is the title unless front matter has one."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -9,6 +9,8 @@ from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, Heading, OpenFile
 
 MAX_EMPTY = 2  # lines in a row
+ESCAPED = "\\|"
+MAX_CELL = 500  # characters of a cell; a table with more in one only arranges text
 
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
@@ -51,9 +53,23 @@ def marked_up_document(file: OpenFile, title: str, lines: list[str]) -> Document
     return replace(document, has_lines=True, line_numbers=tuple(numbers) if len(numbers) < len(lines) else ())
 
 
+def table_of(rows: Iterable[Sequence[str]]) -> str:
+    """A table with a line for each row that has text; a row of one cell is a paragraph."""
+    found = [row for row in rows if any(map(str.strip, row))]
+    if any(len(cell) > MAX_CELL for row in found for cell in row):
+        return "\n".join(" | ".join(row) for row in found)
+    return "\n".join(map(_row, found))
+
+
 def without_headings(text: str) -> str:
     """Plain text for Markdown: a line such as a comment of a shell script, which begins with `#`, is not a heading."""
     return _ATX.sub(r" \g<0>", text)
+
+
+def _row(cells: Sequence[str]) -> str:
+    if len(cells) == 1:
+        return " ".join(cells[0].split())
+    return f"| {' | '.join(' '.join(cell.replace('|', ESCAPED).split()) for cell in cells)} |"
 
 
 def _headings(text: str) -> tuple[Heading, ...]:

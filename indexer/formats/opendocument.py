@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from indexer.formats.drawing import alternative_text
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
-from indexer.formats.markdown import converted_document, without_headings
+from indexer.formats.markdown import converted_document, table_of, without_headings
 from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, parse_xml, title_of
 from indexer.formats.pptx import Slide, slides_document
 from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, note_cell, sheet_documents
@@ -123,7 +123,7 @@ def _blocks(parent: Any, depth: int = 0) -> Iterator[str]:
         elif name == "list":
             yield "\n".join(_items(child, depth))
         elif name == "table":
-            yield "\n".join(" | ".join(row) for row in _table_rows(child))
+            yield table_of(_table_rows(child))
         elif name not in LEFT_OUT:
             yield from _blocks(child, depth)
         if anchored:
@@ -164,9 +164,7 @@ def _table_rows(table: Any) -> Iterator[list[str]]:
         if name in ROW_GROUPS:
             yield from _table_rows(child)
         elif name == "table-row":
-            texts = [" ".join(" ".join(_blocks(cell)).split()) for cell in child.iterchildren("{*}table-cell")]
-            if any(texts):
-                yield texts
+            yield [" ".join(" ".join(_blocks(cell)).split()) for cell in child.iterchildren("{*}table-cell")]
 
 
 def _chart_text(chart: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
 from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile, UnreadableError
+from indexer.formats.markdown import table_of
 from indexer.formats.package import Package, attribute, local_name, main_part, related_part, relations, title_of
 
 KIND = "PPTX"
@@ -107,14 +108,12 @@ def _role(shape: Any) -> str:
 def _text(shape: Any) -> str:
     tables = list(shape.iter("{*}tbl"))
     if tables:
-        return "\n\n".join("\n".join(_rows(table)) for table in tables)
+        return "\n\n".join(table_of(_rows(table)) for table in tables)
     return "\n".join(paragraphs(shape))
 
 
-def _rows(table: Any) -> Iterator[str]:
+def _rows(table: Any) -> Iterator[list[str]]:
     """The rows of a table; a cell that continues another one is empty."""
     for row in table.iterchildren("{*}tr"):
         cells = [cell for cell in row.iterchildren("{*}tc") if not {"hMerge", "vMerge"} & set(cell.attrib)]
-        texts = [" ".join(" ".join(paragraphs(cell)).split()) for cell in cells]
-        if any(texts):
-            yield " | ".join(texts)
+        yield [" ".join(paragraphs(cell)) for cell in cells]

@@ -51,7 +51,7 @@ def test_a_slide_has_its_title_table_groups_and_notes_and_not_its_number():
     (document,) = documents("a.pptx", FILES["a.pptx"])
     assert document.title == "Bears of Europe"
     assert [heading.title for heading in document.headings] == ["Bears of Europe", "Where"]
-    expected = "Where\n\nCountry | Bears\nRomania | 6000\n\nin a group\n\nNotes: the Carpathians"
+    expected = "Where\n\n| Country | Bears |\n| Romania | 6000 |\n\nin a group\n\nNotes: the Carpathians"
     assert document.text[document.pages[1] :] == expected
 
 
@@ -165,7 +165,7 @@ def test_repeated_rows_and_cells_are_written_once_and_keep_their_numbers():
 def test_a_text_keeps_its_structure_and_loses_deleted_text():
     (document,) = documents("a.odt", FILES["a.odt"])
     assert (document.title, [heading.title for heading in document.headings]) == ("On bears", ["Bears"])
-    for part in ["They sleep.\n\nin winter\n\n", "- one\n  - inner\n- two", "Country | Bears"]:
+    for part in ["They sleep.\n\nin winter\n\n", "- one\n  - inner\n- two", "| Country | Bears |"]:
         assert part in document.text
     assert "deleted" not in document.text
 
