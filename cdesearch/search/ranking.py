@@ -25,15 +25,31 @@ def ranked_scores(query: str, candidates: Candidates) -> Scores:
 
 def lifts(query: str, fused: Scores, candidates: Candidates) -> tuple[Scores, Scores]:
     """What is added to the fused scores (n,) of candidates because of their files, and because of their tokens."""
-    by_files = code_lifts(query, fused, candidates.paths) if candidates.paths else np.zeros(len(fused))
+    by_files = file_lifts(query, fused, candidates.paths) if candidates.paths else np.zeros(len(fused))
     return by_files, interaction_lifts(fused + by_files, candidates)
 
 
 def ranked_words(query: str, text: Scores, paths: Sequence[str]) -> Scores:
     """The scores (n,) by words alone, from BM25 scores (n,), NaN where full text found nothing; -inf for these."""
     scores, found = np.full(len(text), -np.inf), np.flatnonzero(~np.isnan(text))
-    scores[found] = text[found] + code_lifts(query, text[found], [paths[at] for at in found.tolist()])
+    scores[found] = text[found] + file_lifts(query, text[found], [paths[at] for at in found.tolist()])
     return scores
+
+
+def file_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
+    """What is added to scores (n,): for code, and for the best chunk of each file whose name is the whole query.
+
+    Such a chunk is before all others, also if the file has so many chunks that their BM25 scores do not stand out.
+    """
+    added = code_lifts(query, scores, paths)
+    name, lifted = query.strip().casefold(), scores + added
+    best: dict[str, int] = {}
+    for at in np.argsort(-lifted, kind="stable").tolist():
+        if "." in name and paths[at].rpartition("/")[2].casefold() == name:
+            best.setdefault(paths[at], at)
+    if best:
+        added[[*best.values()]] += lifted.max() - lifted[[*best.values()]].min() + 1
+    return added
 
 
 def interaction_lifts(scores: Scores, candidates: Candidates) -> Scores:

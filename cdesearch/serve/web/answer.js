@@ -41,7 +41,11 @@ export async function showAnswer(asked, signal) {
       else if (name === "text") text += value.text;
       else if (name === "error") throw new Error(`${value.detail} ${value.remedy ?? ""}`);
       if (name === "answer" && !value.answered) text = "";
-      const target = (number) => targetOf(passages[number - 1], asked.index);
+      const quotes = new Map(); // the first quote from each source
+      const target = (number, quote) => {
+        if (quote && !quotes.has(number)) quotes.set(number, quote);
+        return targetOf(passages[number - 1], asked.index, quote || quotes.get(number));
+      };
       if (text) box.replaceChildren(...paragraphs(text, target));
       if (name === "answer") box.append(sources(value.citations, passages, target));
     }
@@ -52,7 +56,7 @@ export async function showAnswer(asked, signal) {
   }
 }
 
-const targetOf = (passage, index) => ({ view: "document", document: passage.document, chunk: passage.chunks[0], of: index });
+const targetOf = (passage, index, quote) => ({ view: "document", document: passage.document, chunk: passage.chunks[0], of: index, quote });
 
 /** Returns an element for each line of an answer, and one for each block of code. */
 function paragraphs(text, target) {
@@ -63,18 +67,21 @@ function paragraphs(text, target) {
       if (code !== null) found.push(el("pre", {}, code.join("\n")));
       code = code === null ? [] : null;
     } else if (code !== null) code.push(line);
-    else if (line.trim()) found.push(el("p", {}, linked(line, target)));
+    else if (line.trim()) found.push(el("p", {}, linked(line, target, found.at(-1)?.matches("pre") ? found.at(-1).textContent : "")));
   }
   return found;
 }
 
-/** Returns the parts of a line, in which the numbers of sources are links. */
-function linked(line, target) {
-  return line.split(CITED).flatMap((part, position) => (position % 2
-    ? part.split(", ").map((number) => el("a", {
-      class: "cite", href: href(target(number)), onclick: inPage(target(number)), "aria-label": `Source ${number}`,
-    }, number))
-    : part));
+/** Returns the parts of a line, in which the numbers of sources are links to the sentence, or the `code`, before them. */
+function linked(line, target, code) {
+  const parts = line.split(CITED);
+  return parts.flatMap((part, position) => {
+    if (position % 2 === 0) return part;
+    return part.split(", ").map((number) => {
+      const place = target(Number(number), parts[position - 1].trim() || code);
+      return el("a", { class: "cite", href: href(place), onclick: inPage(place), "aria-label": `Source ${number}` }, number);
+    });
+  });
 }
 
 function sources(citations, passages, target) {

@@ -5,8 +5,9 @@ import { announce, byId, counted, el, number } from "./dom.js";
 import { allIndexes, rootOf } from "./indexes.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
+import { markRange, rangeOf } from "./quote.js";
 import { nodesOf, withFolder, withMarks } from "./rendered.js";
-import { href, inPage, onChange, state } from "./route.js";
+import { go, href, inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
 import { joined, wordsOf } from "./words.js";
 
@@ -31,10 +32,10 @@ function update() {
     byId("view-document").replaceChildren();
     return;
   }
-  const key = JSON.stringify([state.document, state.chunk, state.of || state.index]);
+  const key = JSON.stringify([state.document, state.chunk, state.of || state.index, state.quote]);
   if (key === open) return;
   open = key;
-  before = after = AROUND;
+  before = after = state.quote ? STEP : AROUND; // a passage of an answer may consist of many chunks
   byId("view-document").replaceChildren();
   show({ isFirst: true });
 }
@@ -136,6 +137,14 @@ function body(chunk, { path, index }, words) {
 }
 
 function arrive(part) {
+  const quoted = rangeOf(state.quote, byId("view-document"));
+  const { id } = quoted?.startContainer.parentElement.closest(".chunk") ?? {};
+  const chunk = id?.replace("chunk-", "");
+  if (chunk && part.chunks.some((one) => one.chunk === chunk && !one.is_hit)) {
+    go({ chunk, quote: state.quote }, { replace: true }); // the passage consists of several chunks
+    return;
+  }
+  markRange(quoted);
   const found = document.querySelectorAll("#view-document :is(.sheet img, .is-hit)"); // one of them is shown
   const hit = [...found].find((one) => one.offsetParent);
   if (!hit) {
@@ -144,7 +153,7 @@ function arrive(part) {
     return;
   }
   hit.focus({ preventScroll: true });
-  const top = hit.getBoundingClientRect().top + scrollY;
+  const top = (hit.classList.contains("is-hit") && quoted ? quoted : hit).getBoundingClientRect().top + scrollY;
   scrollTo(0, Math.max(0, top - Math.max(120, innerHeight / 4)));
   announce(`${part.path}, ${counted(part.n_chunks, "passage")}. The passage that was found is marked.`);
 }
