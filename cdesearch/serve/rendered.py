@@ -31,7 +31,7 @@ MOST_COLOURED = 3_000  # characters
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
-_MAIL_FILE = re.compile(r"\.(?:emlx?|mht|mhtml|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
+_MAIL_FILE = re.compile(r"\.(?:emlx?|(?P<page>mht|mhtml)|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
 _ROLE = re.compile(r":[A-Za-z][\w.:-]{0,60}:(?=`[^`])")  # of reStructuredText, before what it is about
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
@@ -69,19 +69,21 @@ def rendered(chunk: Chunk, fence: str = "") -> dict[str, Any]:
     if len(chunk.body) > MOST_CHARACTERS:
         return {}
     if is_marked_up(chunk.path):
-        body = _with_images(chunk)
-        begins_mail = not fence and chunk.ordinal == 0 and _MAIL_FILE.search(chunk.path)
-        if begins_mail and (found := _MAIL.match(body)):
-            headers = [line.partition(": ")[::2] for line in found[0].split("\n") if line]
-            subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
-            return {"head": [*headers, *subject[:1]], "html": html_of(body[found.end() :])}
-        return {"html": html_of(f"{fence}\n{body}" if fence else body)}
+        mail = _MAIL_FILE.search(chunk.path)
+        is_mail = mail is not None and not mail["page"]
+        body = chunk.body if is_mail else _with_images(chunk)
+        begun = _MAIL.match(body) if mail and not fence and chunk.ordinal == 0 else None
+        if begun is None:
+            return {"html": html_of(f"{fence}\n{body}" if fence and not is_mail else body, is_mail=is_mail)}
+        headers = [line.partition(": ")[::2] for line in begun[0].split("\n") if line]
+        subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
+        return {"head": [*headers, *subject[:1]], "html": html_of(body[begun.end() :], is_mail=is_mail)}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
 
 
-def html_of(markdown: str) -> str:
-    """The HTML of a Markdown text."""
+def html_of(markdown: str, *, is_mail: bool = False) -> str:
+    """The HTML of a Markdown text, or of a mail, of which the lines, blanks and signs stay as they are."""
     import nh3
 
     def kept(_: str, name: str, value: str) -> str | None:
@@ -90,8 +92,12 @@ def html_of(markdown: str) -> str:
         checks = {"href": _leads, "src": _is_of_folder, "class": _TOKEN.fullmatch}
         return value if name not in checks or checks[name](value) else None
 
-    markdown = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
-    return str(nh3.clean(_markdown().render(markdown), set(ELEMENTS), attributes=ATTRIBUTES, attribute_filter=kept))
+    if is_mail:
+        html = _mail().render(markdown)
+    else:
+        tasks = _TASK.sub(lambda found: f"{found[1]}{TICKED if found[2].strip() else UNTICKED}", markdown)
+        html = _markdown().render(tasks)
+    return str(nh3.clean(html, set(ELEMENTS), attributes=ATTRIBUTES, attribute_filter=kept))
 
 
 def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str] | None:
@@ -124,6 +130,16 @@ def _with_images(chunk: Chunk) -> str:
         image = f'<img src="{escape(source)}" alt="{escape(shown)}">'.replace("|", "&#124;")
         body = f"{body[:start]}{before}{image}{gap}{rest}"
     return body if len(body) <= MOST_CHARACTERS else chunk.body
+
+
+@cache
+def _mail() -> "MarkdownIt":
+    """A parser that knows quotes, tables and addresses in angle brackets. In a patch, `+` and `#` begin lines."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("zero").enable(["blockquote", "table", "autolink"])
+    parser.block.ruler.before("table", "rows", _rows, {"alt": ["paragraph"]})
+    return parser
 
 
 @cache

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { announce, byId, counted, el, number } from "./dom.js";
 import { allIndexes, rootOf } from "./indexes.js";
-import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
+import { copyButton, editorLink, extentOf, isCode, isMail, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
 import { markRange, rangeOf } from "./quote.js";
 import { nodesOf, withFolder, withMarks } from "./rendered.js";
@@ -122,7 +122,7 @@ function section(chunk, part, trailBefore) {
 
 function body(chunk, { path, index }, words) {
   if (chunk.html !== undefined) {
-    const prose = el("div", { class: "text prose" }, fieldList(chunk.head ?? []), nodesOf(chunk.html));
+    const prose = el("div", { class: isMail(path) ? "text prose mail" : "text prose" }, fieldList(chunk.head ?? []), nodesOf(chunk.html));
     return withFolder(withMarks(prose, words), path, index);
   }
   const text = joined(path, chunk.text.replace(/\n+$/, ""), chunk.text);

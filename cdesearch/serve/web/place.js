@@ -6,6 +6,7 @@ const EDITOR_KEY = "cdesearch.editor";
 const CODE = new Set(("py pyi js mjs ts tsx jsx c h cc cpp hpp cs java kt go rs rb php swift scala sh bash ps1 sql lua r"
   + " jl toml yaml yml json jsonl ini cfg css xml csv tsv").split(" "));
 
+export const isMail = (path) => /\.(?:emlx?|mbox|msg)(?:\.\w+)?$/i.test(path);
 export const isCode = (path) => CODE.has(path.split(".").pop().toLowerCase());
 
 /** Returns elements for the folder of a path, in a muted colour, and for the name of the file. */

@@ -123,3 +123,10 @@ def test_the_headers_of_a_mail_are_apart_from_its_text():
     assert rendered(chunk) == {"head": head, "html": "<p>To: all</p>\n"}
     others = (replace(chunk, path="a.md"), ""), (replace(chunk, ordinal=1), ""), (chunk, "```")
     assert not any("head" in rendered(*other) for other in others)
+
+
+def test_the_text_of_a_mail_keeps_its_lines_and_signs():
+    html = html_of("<ann at mail.org> wrote:\n> #1 is *b\n\n+  int a;\n- b\n# include <x.h>\n", is_mail=True)
+    quoted = "<blockquote>\n<p>#1 is *b</p>\n</blockquote>"
+    code = "<p>+  int a;\n- b\n# include &lt;x.h&gt;</p>"
+    assert html == f"<p>&lt;ann at mail.org&gt; wrote:</p>\n{quoted}\n{code}\n"

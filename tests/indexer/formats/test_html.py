@@ -186,3 +186,15 @@ def test_the_reading_of_a_word_does_not_divide_it_and_buttons_divide_words():
 def test_the_meaning_of_an_abbreviation_is_written_once():
     page = to_markdown("<p>The <abbr title='Sea Office'>SO</abbr> and the <abbr title='Sea Office'>SO</abbr></p>")
     assert page.text == "The SO (Sea Office) and the SO"
+
+
+def test_cells_stand_below_their_heads_although_others_span_columns_and_rows():
+    head = "<tr><th rowspan=2>Model<th colspan=2>Pressure<th>Note</tr><tr><th>cold<th>hot<th></tr>"
+    rows = "<tr><td rowspan=2>B<td>1<td>2<td>x</tr><tr><td>3<td>4<td>y</tr>"
+    text = to_markdown(f"<table>{head}{rows}</table>").text
+    assert [line.split("|")[1:-1] for line in text.replace(" ", "").split("\n") if "-" not in line] == [
+        ["Model", "Pressure", "", "Note"],
+        ["", "cold", "hot", ""],
+        ["B", "1", "2", "x"],
+        ["", "3", "4", "y"],
+    ]
