@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,13 @@ MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 _MARKER = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
 _RULE = re.compile(r"\|[\s|:-]+")
+_QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
+_COMMENT = re.compile(r"^[ \t]*(?://+|#+|/?\*+|--)[ \t]", re.MULTILINE)  # in a program
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
+_WHY = re.compile(r"\b(?:why|what caused|how come|warum|weshalb|wieso|pourquoi|waarom)\b", re.IGNORECASE)
+_CAUSE = re.compile(
+    r"\b(?:caus(?:e[ds]?|ing)|because|reasons?|due to|owing to|weil|grund|ursache|parce que|raison|omdat|reden)\b", re.IGNORECASE
+)
 MAX_SENTENCES = 4
 MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only one of them is quoted
 # The weights were chosen on development data, see benchmarks/results/LOG.md. Scores are in standard deviations of the
@@ -57,6 +64,7 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
         for position, sentence in enumerate(sentences):
             text = passage.text[sentence.start : sentence.end].removesuffix(OMISSION)
             if sentence.kind != "code":
+                text = (_QUOTE if is_marked_up(passage.path) else _COMMENT).sub("", text)
                 text = " ".join(filter(None, lines_as_text(passage.path, text.split("\n"))))
             text = _shown(text, sentence)
             following = sentences[position + 1] if position + 1 < len(sentences) else None
@@ -138,12 +146,26 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     scores = scores + WORDS_WEIGHT * corpus.coverage(question, [one.text for one in candidates])
     best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])
+    if _WHY.search(question):
+        scores = _with_causes(scores, candidates)
     is_fragment = [one.kind == "prose" and not _END.search(one.text) for one in candidates]
     chosen = _different(scores - FRAGMENT_PENALTY * np.array(is_fragment), vectors)
     order: dict[int, int] = {}
     for row in chosen:
         order.setdefault(candidates[row].passage, len(order))
     return sorted((candidates[row] for row in chosen), key=lambda one: (order[one.passage], one.position))
+
+
+def _with_causes(scores: Scores, candidates: Sequence[Candidate]) -> Scores:
+    """The scores (n,), where a sentence that names a cause has at least that of the sentence before it.
+
+    The first of "Nobody could log in. The cause was an expired certificate." resembles the question, the second answers.
+    """
+    raised = scores.copy()
+    for at, (before, one) in enumerate(pairwise(candidates), start=1):
+        if (before.passage, before.position + 1) == (one.passage, one.position) and _CAUSE.search(one.text):
+            raised[at] = max(raised[at], raised[at - 1])
+    return raised
 
 
 def _different(scores: Scores, vectors: Floats) -> list[int]:

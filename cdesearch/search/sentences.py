@@ -13,6 +13,7 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underlines a title in reStructuredText
 # The start of a list item, or of a statement in a transcript, such as "Mary Smith: ".
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
+_IN_NAME = re.compile(r"\.\w")  # as in "http.Handler"
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
@@ -52,6 +53,7 @@ def _prose_sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     item = _ITEM.match(text, start, end)
     words = item.end() if item else start  # the mark of a list item, such as "1. ", is not a sentence
     starts = [words + bound["start_index"] for bound in get_sentence_boundaries("en", text[words:end])]
+    starts = [one for one in starts if not _IN_NAME.match(text, one - 1)]
     # Marks such as the second ** of "**Note.** It" end the sentence before them.
     starts = [start, *((mark.end() if (mark := _CLOSING.match(text, one, end)) else one) for one in starts[1:])]
     return list(pairwise([*starts, end]))

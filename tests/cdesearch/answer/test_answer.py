@@ -6,7 +6,7 @@ from cdesearch.answer.answer import NOT_ANSWERED, WrittenAnswer, quoted_answer
 from cdesearch.answer.endpoint import Endpoint
 from cdesearch.answer.extract import MAX_COSINE, MAX_SENTENCES, CorpusView, extract
 from cdesearch.errors import LanguageModelError
-from cdesearch.search.passages import fit_passages
+from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -50,6 +50,13 @@ def test_the_sentence_that_answers_is_quoted_with_its_line(searcher, corpus):
     lines = {quote.text: quote.line for quote in answer.quotes if quote.passage == number - 1}
     assert lines["Bake it at 220 degrees."] == 6
     assert answer.location(number) == f"bread.md:{next(iter(lines.values()))}"
+
+
+def test_what_asks_why_gets_the_cause_that_follows(corpus):
+    text = "Nobody could log in on Friday. The cause was an expired certificate. Ann has renewed it at ten."
+    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
+    quotes = extract("why could nobody log in on Friday", [passage], corpus)
+    assert "The cause was an expired certificate." in [quote.text for quote in quotes]
 
 
 def test_sentences_that_say_the_same_are_quoted_once(searcher, corpus):

@@ -5,8 +5,8 @@ from cdesearch.answer.extract import MAX_CHARACTERS, candidates_of
 from cdesearch.search.passages import OMISSION, Passage
 
 
-def passage(text, line=10):
-    return Passage("a.md", "a.md", None, "A", (), text, line, None, None, None, 1.0, ("1",))
+def passage(text, line=10, path="a.md"):
+    return Passage(path, path, None, "A", (), text, line, None, None, None, 1.0, ("1",))
 
 
 def test_sentences_know_their_passage_and_line():
@@ -41,6 +41,13 @@ def test_markdown_is_quoted_as_text_and_the_head_of_a_table_is_not_quoted():
     table = "| Tool | What it does |\n|---|---|\n| `saw` | **cuts** wood |"
     found = candidates_of([passage(f"Use [the saw](saw.md) with `--care` only.\n\n{table}")])
     assert [one.text for one in found] == ["Use the saw with --care only.", "saw · cuts wood"]
+
+
+def test_quotes_and_comments_are_without_the_marks_before_their_lines():
+    mail = passage("> When I start it,\n> > nothing happens at all.", path="a.eml")
+    program = passage("// Timeout cancels the context\n// after a while.", path="a.go")
+    texts = [one.text for one in candidates_of([mail, program])]
+    assert texts == ["When I start it, nothing happens at all.", "Timeout cancels the context after a while."]
 
 
 def test_passages_are_enclosed_in_fences_that_no_document_contains():

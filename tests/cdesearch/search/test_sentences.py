@@ -72,6 +72,13 @@ def test_a_fence_that_is_not_closed_is_code_to_the_end():
     assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
 
 
+def test_a_point_within_a_name_ends_no_sentence():
+    assert [part for _, part in texts("It is an http.Handler. See chi.Router for more.")] == [
+        "It is an http.Handler.",
+        "See chi.Router for more.",
+    ]
+
+
 def test_closing_marks_stay_with_their_sentence():
     text = '**Note.** It is so. He said: "Go." She went.'
     assert [part for _, part in texts(text)][:2] == ["**Note.**", "It is so."]
