@@ -28,6 +28,7 @@ COLOURED = frozenset(
     "bash c cpp css go java javascript json jsx kotlin php python ruby rust sql toml tsx typescript yaml".split()  # noqa: SIM905
 )
 MOST_COLOURED = 3_000  # characters
+MOST_ERRORS = 0.1  # of the tokens of a code that is coloured
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
@@ -102,9 +103,10 @@ def html_of(markdown: str, *, is_mail: bool = False) -> str:
 
 def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str] | None:
     """The HTML of each line of code, with its tokens as spans; None for a text that is in no language of COLOURED."""
-    from pygments import highlight
+    from pygments import format as written
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+    from pygments.token import Error
     from pygments.util import ClassNotFound
 
     options = {"stripnl": False, "ensurenl": False}
@@ -114,7 +116,10 @@ def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str
         return None
     if lexer.aliases[0] not in COLOURED or len(text) > MOST_COLOURED:
         return None
-    lines = str(highlight(f"{text}\n", lexer, HtmlFormatter(nowrap=True))).split("\n")  # lexers expect complete lines
+    tokens = [*lexer.get_tokens(f"{text}\n")]  # lexers expect complete lines
+    if sum(kind is Error for kind, _ in tokens) > MOST_ERRORS * len(tokens):
+        return None  # such as of JSON that begins within a string
+    lines = str(written(tokens, HtmlFormatter(nowrap=True))).split("\n")
     n_lines = text.count("\n") + 1
     return lines[:n_lines] if len(lines) >= n_lines else None
 

@@ -46,16 +46,18 @@ function nearness({ z }) {
   return `Its meaning is ${how} to the query than that of other passages here.`;
 }
 
-/** Says in a sentence which words of the query a passage contains. */
+/** Says in a sentence or two which words of the query a passage contains. */
 function shared(list) {
-  const counted = list.filter((word) => word.chunks);
-  const here = counted.filter((word) => word.bm25);
-  if (!here.length) return "It contains no word of the query.";
+  const counted = list.filter((word) => word.chunks && !word.word.startsWith('"')); // without phrases, which repeat words
+  const here = counted.filter((word) => word.count);
+  const others = counted.filter((word) => word.bm25 && !word.count).map(({ word }) => `“${word}”`);
+  const also = others.length ? ` The name of its file or a similar word matches ${others.join(", ")}.` : "";
+  if (!here.length) return `It contains no word of the query.${also}`;
   const rarest = here.reduce((one, other) => (other.chunks < one.chunks ? other : one));
   const rare = here.length > 1 ? `, of which “${rarest.word}” is the rarest` : "";
   const all = here.length === counted.length ? `all ${here.length}` : `${here.length} of ${counted.length}`;
   const which = counted.length === 1 ? `the word of the query, “${rarest.word}”` : `${all} words of the query: ${here.map(({ word }) => word).join(", ")}`;
-  return `It contains ${which}${rare}.`;
+  return `It contains ${which}${rare}.${also}`;
 }
 
 /** Lists the passages of the context to which the query attends most. */

@@ -130,3 +130,8 @@ def test_the_text_of_a_mail_keeps_its_lines_and_signs():
     quoted = "<blockquote>\n<p>#1 is *b</p>\n</blockquote>"
     code = "<p>+  int a;\n- b\n# include &lt;x.h&gt;</p>"
     assert html == f"<p>&lt;ann at mail.org&gt; wrote:</p>\n{quoted}\n{code}\n"
+
+
+def test_code_that_its_lexer_does_not_understand_is_not_coloured():
+    assert coloured_lines('{"a": [true, 1]}', path="a.json") is not None
+    assert coloured_lines('routes and the tree of it",\n "b": 2', path="a.json") is None
