@@ -31,7 +31,8 @@ _COMMENT = re.compile(r"^[ \t]*(?://+|#+|/?\*+|--)[ \t]", re.MULTILINE)  # in a 
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
 _WHY = re.compile(r"\b(?:why|what caused|how come|warum|weshalb|wieso|pourquoi|waarom)\b", re.IGNORECASE)
 _CAUSE = re.compile(
-    r"\b(?:caus(?:e[ds]?|ing)|because|reasons?|due to|owing to|weil|grund|ursache|parce que|raison|omdat|reden)\b", re.IGNORECASE
+    r"\b(?:caus(?:e[ds]?|ing)|because|reasons?|due to|owing to|weil|grund|ursache|parce que|raison|omdat|reden)\b",
+    re.IGNORECASE,
 )
 MAX_SENTENCES = 4
 MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only one of them is quoted
@@ -159,7 +160,8 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
 def _with_causes(scores: Scores, candidates: Sequence[Candidate]) -> Scores:
     """The scores (n,), where a sentence that names a cause has at least that of the sentence before it.
 
-    The first of "Nobody could log in. The cause was an expired certificate." resembles the question, the second answers.
+    The first of "Nobody could log in. The cause was an expired certificate." resembles the question, but does not
+    answer it.
     """
     raised = scores.copy()
     for at, (before, one) in enumerate(pairwise(candidates), start=1):

@@ -62,6 +62,7 @@ BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61
 # The limit of BY_COSINE for few chunks, with its weight of the rank. The questions to which it is fitted have one
 # answer each, so a fitted weight of the rank would hide second answers.
 OF_FEW = Weights(bias=-5.60, cosine=10.7, evidence=0.0, share=2.94, rank=-1.20)
+LACKED_NAME = -1.2  # of a query with a name that the corpus lacks; see benchmarks/results/LOG.md
 MANY = 512  # chunks of a context from which on BY_COSINE holds
 
 
@@ -91,14 +92,18 @@ class CosineScale:
         return (cosine - self.mean) / self.spread
 
 
-def with_confidence(query: str, hits: Sequence[Hit], scale: CosineScale | None, noise: float) -> tuple[Hit, ...]:
+def with_confidence(
+    query: str, hits: Sequence[Hit], scale: CosineScale | None, noise: float, *, lacks_name: bool = False
+) -> tuple[Hit, ...]:
     """The hits of a query with their confidence.
 
     Without a scale or a cosine, the confidence depends on the words alone. `noise` is the BM25 score that many chunks
-    reach with this query, as in `Evidence`; 0 if full text found nothing.
+    reach with this query, as in `Evidence`; 0 if full text found nothing. `lacks_name` says that the query has a name
+    that the corpus lacks.
     """
     asked, sure = asked_words(query), _exact_answers(query, hits)
-    estimated = (max(_confidence(hit, asked, scale, noise), sure.get(hit.rank, 0.0)) for hit in hits)
+    offset = LACKED_NAME if lacks_name else 0.0
+    estimated = (max(_confidence(hit, asked, scale, noise, offset), sure.get(hit.rank, 0.0)) for hit in hits)
     return tuple(replace(hit, confidence=confidence) for hit, confidence in zip(hits, estimated, strict=True))
 
 
@@ -170,7 +175,7 @@ def _has(ordered: Sequence[str], word: str) -> bool:
     return at < len(ordered) and ordered[at] == word
 
 
-def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float:
+def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float, offset: float) -> float:
     cosine = hit.dense_score
     if scale is None or cosine is None:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
@@ -179,7 +184,7 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
         weights, evidence = scale.weights, scale.deviation(cosine)
     share, rank = _share(asked, hit.chunk), float(np.log(hit.rank))
     logit = weights.bias + weights.cosine * cosine + weights.evidence * evidence
-    logit += weights.share * share + weights.rank * rank
+    logit += weights.share * share + weights.rank * rank + offset
     return float(1 / (1 + np.exp(-logit)))
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from cdesearch.store.index import Index
 from cdesearch.words.analyzer import query_words, runs_of
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import ignored_words, main_language
+from cdesearch.words.known import ENGLISH
 from cdesearch.words.stop_words import EVERY_STOP_WORD
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its t
 SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
 MOST_ALONE = 50  # words of a query that are searched for one by one
 LEAST_MISSPELLED, MOST_MISSPELLED = 6, 4  # letters of a word that may be misspelled, and of how many in a query
+LEAST_NAME = 3  # letters
 MISSPELLED_WEIGHT = 0.5  # of words like a word that the corpus does not contain
 NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
@@ -92,8 +94,28 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
     return unknown[:MOST_MISSPELLED]
 
 
-def _is_known(index: Index, words: Mapping[str, float]) -> bool:
-    search = index.async_chunks.query().nearest_to_text(_any_of(words))
+def lacks_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: Sequence[str]) -> bool:
+    """Whether a query has a name that the corpus lacks, so that it is likely about something else.
+
+    A name begins with a capital letter, while most words do not, or `is_rare`. Outside English, other words do, too.
+    `texts` are some of the corpus, which spare a search.
+    """
+    if main_language(index.manifest.languages) != ENGLISH:
+        return False
+    runs, seen = runs_of(query), "\n".join(texts).lower()
+    has_capitals = 2 * sum(run[0].isupper() for run in runs) > len(runs)
+    for at, run in enumerate(runs):
+        is_name = is_rare(run) or (at > 0 and run[0].isupper() and not has_capitals)
+        if is_name and run.isalpha() and len(run) >= LEAST_NAME and run.lower() not in seen:
+            words = searched_words(index, run)
+            alike = [*words][:1] if len(run) >= LEAST_MISSPELLED else []
+            if words and not _is_known(index, words, alike):
+                return True
+    return False
+
+
+def _is_known(index: Index, words: Mapping[str, float], alike: Collection[str] = ()) -> bool:
+    search = index.async_chunks.query().nearest_to_text(_any_of(words, alike))
     return bool(read_candidates(index, search, ["_score"], 1, None).num_rows)
 
 

@@ -20,7 +20,7 @@ from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.facets import COUNTED, Facts
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, MIN_NULL_SIZE, Candidates, Scores, noise_of
-from cdesearch.search.lexical import lexical_hits
+from cdesearch.search.lexical import lacks_name, lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
 from cdesearch.search.ranking import ranked_scores, ranked_words
@@ -31,6 +31,8 @@ from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.vector_format import TOKENS
 
 Output = TypeVar("Output")
+
+RARE_PIECES = 3  # of a word such as "kubernetes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +184,21 @@ class GenerationReader:
             hits = fold_copies(self._hits(ranking, chunks, query), query.k)
             if query.words:  # the confidence of a hit depends on its final rank
                 scale = None if ranking.dense is None else self.scale
-                hits = with_confidence(
-                    query.words, hits, scale, 0.0 if ranking.text is None else noise_of(ranking.text)
-                )
+                noise = 0.0 if ranking.text is None else noise_of(ranking.text)
+                texts = [hit.chunk.text for hit in hits]
+                lacks = lacks_name(self.index, query.words, self._is_rare, texts)
+                hits = with_confidence(query.words, hits, scale, noise, lacks_name=lacks)
             documents = self._documents(ranking, query.k) if query.facets else {}
             is_complete = any(found.is_complete for found in ranking.found)
             results.append(SearchResult(hits, most, is_complete=is_complete, documents=documents))
         return results
+
+    def _is_rare(self, word: str) -> bool:
+        """Whether the tokenizer of the model knows a word only as RARE_PIECES or more; False without the model."""
+        return (
+            self.has_encoder
+            and len(self.encoder.tokenizer.encode(word.lower(), add_special_tokens=False)) >= RARE_PIECES
+        )
 
     def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:
         """What facets read of the documents of the best COUNTED candidates, or of all `k` hits if these are more."""

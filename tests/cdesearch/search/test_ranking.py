@@ -3,7 +3,7 @@ import pytest
 
 from cdesearch.encode.token_signs import N_BYTES, SIGNS, QueryTokens
 from cdesearch.search.fusion import Candidates
-from cdesearch.search.ranking import COMPARED, interaction_lifts
+from cdesearch.search.ranking import COMPARED, file_lifts, interaction_lifts
 
 SIGN = np.ones((1, SIGNS), np.float32) / SIGNS**0.5  # a token whose projections are all positive
 QUERY = QueryTokens(SIGN, np.ones(1, np.float32))
@@ -40,3 +40,11 @@ def test_only_the_best_candidates_are_compared():
 )
 def test_nothing_changes_where_nothing_can_be_compared(tokens, query):
     assert lifted([1.0, 2.0], tokens, "aa", query) == [1.0, 2.0]
+
+
+def test_the_best_chunk_of_each_file_of_the_name_that_is_asked_for_is_first():
+    paths = ["notes/changes.rst", "guide/tasks.rst", "guide/tasks.rst", "api/Tasks.rst", "api/my-tasks.rst"]
+    scores = np.array([4.0, 1.0, 2.0, 1.5, 3.0])
+    lifted = scores + file_lifts("tasks.rst", scores, paths)
+    assert [paths[at] for at in np.argsort(-lifted)][:3] == ["guide/tasks.rst", "api/Tasks.rst", "notes/changes.rst"]
+    assert not file_lifts("tasks", scores, paths).any()
