@@ -10,27 +10,22 @@ const LIKELY = 0.5;
 const POSSIBLE = 0.1; // below it a query counts as not answered, see ANSWERABLE in result.py
 const UNLIKELY = 0.05; // below it a hit is not shown beside better ones, see UNLIKELY in grouping.py
 
-/** Adds hits to the list of files. Returns how many it hides, because they are unlikely beside better ones. */
+/** Adds hits to the list of files. It hides those that are unlikely beside better ones. */
 export function addHits(hits, asked, page, rootOf) {
   const best = Number(byId("hits").dataset.best ?? Math.max(0, ...hits.map(({ confidence }) => confidence ?? 1)));
   byId("hits").dataset.best = best;
-  let hidden = 0;
   for (const hit of hits) {
-    const key = `${hit.index ?? ""} ${hit.document} ${hit.record ?? ""}`;
-    const file = [...byId("hits").children].find((item) => item.dataset.file === key);
-    if (file) {
-      file.querySelector(".also").append(furtherPassage(hit, asked));
+    const [file, record] = [`${hit.index ?? ""} ${hit.path}`, `${hit.document} ${hit.record ?? ""}`];
+    const known = [...byId("hits").children].find(({ dataset }) => dataset.file === file && dataset.record === record);
+    if (known) {
+      known.querySelector(".also").append(furtherPassage(hit, asked));
       continue;
     }
     const item = hitItem(hit, asked, page, rootOf(hit));
-    item.dataset.file = key;
-    if (best >= POSSIBLE && (hit.confidence ?? 1) < UNLIKELY) {
-      item.hidden = true;
-      hidden += 1;
-    }
+    [item.dataset.file, item.dataset.record] = [file, record];
+    item.hidden = best >= POSSIBLE && (hit.confidence ?? 1) < UNLIKELY;
     byId("hits").append(item);
   }
-  return hidden;
 }
 
 const targetOf = (hit) => ({ view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" });

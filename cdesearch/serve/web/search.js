@@ -20,7 +20,7 @@ let sequence = 0; // the number of the latest search; responses to earlier searc
 let controller = null; // aborts the request of the running search
 let answered = ""; // a key for the search whose hits are shown or requested
 let shown = 0; // the number of hits that are shown
-let hasMore = false; // whether there are hits after those
+let latest = null; // the last response with hits
 const keyOf = () => JSON.stringify(searched());
 
 export function startSearch() {
@@ -130,27 +130,33 @@ function clearHits() {
 function showHits(answer, asked, offset, rootOf) {
   if (!offset) clearHits();
   const before = byId("hits").children.length;
-  const hidden = addHits(answer.hits, asked, { k: PAGE, offset }, rootOf);
+  addHits(answer.hits, asked, { k: PAGE, offset }, rootOf);
+  const hidden = passagesIn("[hidden]");
   if (offset) byId("hits").children[before]?.querySelector("a")?.focus();
   shown = offset + answer.hits.length;
-  byId("weak").textContent = `${hidden} more below 5% confidence`;
+  latest = answer;
+  byId("weak").textContent = `${counted(hidden, "more passage")} below 5% confidence`;
   byId("weak").hidden = !hidden;
   byId("more").hidden = !answer.more || hidden > 0;
-  hasMore = answer.more;
 }
+
+/** Returns the number of passages in those items of the list that match a selector. */
+const passagesIn = (items) => byId("hits").querySelectorAll(`:scope > ${items} a.open`).length;
 
 function showWeak() {
   const items = [...byId("hits").children].filter((item) => item.hidden);
   for (const item of items) item.hidden = false;
   byId("weak").hidden = true;
-  byId("more").hidden = !hasMore;
+  byId("more").hidden = !latest.more;
+  summarise(latest);
   items[0]?.querySelector("a").focus();
 }
 
 function summarise(answer) {
   const filters = filtersInWords();
-  const visible = [...byId("hits").children].filter((item) => !item.hidden).length;
-  let text = `${answer.more && visible === shown ? "Best " : ""}${counted(visible, "hit")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
+  const passages = passagesIn(":not([hidden])");
+  const files = new Set([...byId("hits").querySelectorAll(":scope > :not([hidden])")].map((item) => item.dataset.file)).size;
+  let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) {
     text = `No hits${filters && ` ${filters}`}. `;
     if (filters) text += "Remove a filter, or use other words.";
