@@ -2,7 +2,7 @@
 
 import { hideAnswer, isQuestion, showAnswer } from "./answer.js";
 import { get } from "./api.js";
-import { byId, counted, el, withCode } from "./dom.js";
+import { byId, counted, el } from "./dom.js";
 import { filtersInWords, showFilters, showTabs, startFilters } from "./filters.js";
 import { addHits } from "./hit.js";
 import { allIndexes, rootOf } from "./indexes.js";
@@ -10,6 +10,7 @@ import { openAwaited } from "./keyboard.js";
 import { previewFirst } from "./preview.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, onChange, searched, state } from "./route.js";
+import { isPhrase, operatorsOf } from "./words.js";
 
 const DELAY = 30; // milliseconds between a keystroke and the search while another search is running
 const SHOW_PROGRESS = 250; // milliseconds after which the page shows that a search is running
@@ -157,16 +158,23 @@ function summarise(answer) {
   const passages = passagesIn(":not([hidden])");
   const files = new Set([...byId("hits").querySelectorAll(":scope > :not([hidden])")].map((item) => item.dataset.file)).size;
   let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
-  if (!shown) {
-    text = `No hits${filters && ` ${filters}`}. `;
-    if (filters) text += "Remove a filter, or use other words.";
-    else if (state.mode === "text") text += "No passage contains these words. Rank by meaning to find other wordings.";
-    else text += "Use other words.";
-  }
+  if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
   if (shown && !answer.answered) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;
+}
+
+/** Returns sentences that say why no passage was found without a filter, and what to do. */
+function whyNone(query) {
+  const operators = operatorsOf(query);
+  const phrases = operators.filter(isPhrase);
+  if (phrases.length) {
+    const others = phrases.length < operators.length ? " that meets the other conditions" : "";
+    return `No passage${others} contains the phrase ${phrases.join(" or the phrase ")}. Remove the quotation marks to find similar passages.`;
+  }
+  if (state.mode === "text") return "No passage contains these words. Rank by meaning to find other wordings.";
+  return "Use other words.";
 }
 
 async function showWelcome(index) {
@@ -185,8 +193,7 @@ async function showWelcome(index) {
       el("ul", {},
         el("li", {}, el("strong", {}, "Both"), " combines the evidence of meaning and words."),
         el("li", {}, el("strong", {}, "Meaning"), " finds passages even if they use other words."),
-        el("li", {}, el("strong", {}, "Words"), " finds exact names and error messages.")),
-      el("p", {}, withCode("`\"an exact phrase\"` must be found, `-word` must not, and `path:docs type:pdf` says where to look.")));
+        el("li", {}, el("strong", {}, "Words"), " finds exact names and error messages.")));
     byId("welcome").hidden = false;
   } catch (error) {
     if (own === sequence) showProblem(error);

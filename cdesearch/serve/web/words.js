@@ -61,9 +61,14 @@ export function spansOf(text, words) {
   return joined;
 }
 
+export const isPhrase = (operator) => /^["“]/.test(operator);
+
+/** Returns the quoted phrases of a query, and the operators that exclude passages or restrict the files. */
+export const operatorsOf = (query) => query.match(OPERATOR) ?? [];
+
 /** Returns the query's words without accents and in lower case, which is how they are compared. */
 export function wordsOf(typed) {
-  const query = typed.replace(OPERATOR, (found) => (/^["“]/.test(found) ? found : " "));
+  const query = typed.replace(OPERATOR, (found) => (isPhrase(found) ? found : " "));
   const spaced = query.replace(UNSPACED, " ");
   const words = (spaced.match(WORD) ?? []).map(folded).filter((word) => !IGNORED.has(word));
   return [...new Set([...words, ...piecesOf(query)])];

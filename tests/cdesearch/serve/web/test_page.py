@@ -207,8 +207,9 @@ def test_a_search_is_narrowed_by_what_its_hits_have_and_widened_again(browser):
 
 
 def test_the_page_explains_missing_hits_and_shows_the_remedy_of_an_error(browser):
-    browser.open("/?q=zeppelin&mode=text")
-    browser.wait(lambda: browser.text("#summary").startswith("No hits"))
+    for asked, reason in (("zeppelin&mode=text", "these words"), ('"zeppelin roses"', 'the phrase "zeppelin roses"')):
+        browser.open(f"/?q={asked}")
+        browser.wait(lambda reason=reason: f"No hits. No passage contains {reason}." in browser.text("#summary"))
     browser.open("/?q=roses&index=unknown")
     assert "There is no index unknown here. Use one of these names: notes." in browser.text("#problem")
 
