@@ -68,15 +68,16 @@ function page(part, root) {
   const first = part.first + Math.max(0, at - before);
   const left = part.n_chunks - first - chunks.length;
   const location = locationOf(part.path, hit);
+  const head = el("div", { class: "doc-head" },
+    el("a", { class: "back", href: href({ view: "search" }), onclick: inPage({ view: "search" }) }, "← Hits"),
+    el("h2", { id: "document-title", tabindex: "-1" }, pathOf(part.path)),
+    el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
+      el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`)));
   return [
-    el("div", { class: "doc-head" },
-      el("a", { class: "back", href: href({ view: "search" }), onclick: inPage({ view: "search" }) }, "← Hits"),
-      el("h2", { id: "document-title", tabindex: "-1" }, pathOf(part.path)),
-      part.title && part.title !== part.path.split("/").pop() ? el("p", { class: "trail" }, part.title) : null,
-      chunks.some(({ head, record }) => head && record === hit.record) ? null : fieldsOf(hit),
-      el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
-        el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`))),
-    withPage(part, hit, el("div", {},
+    head,
+    part.title && part.title !== part.path.split("/").pop() ? el("p", { class: "trail" }, part.title) : "",
+    chunks.some((chunk) => chunk.head && chunk.record === hit.record) ? "" : fieldsOf(hit),
+    withPage(head, part, hit, el("div", {},
       more("Show earlier passages", first, first > 0 && before < MAX_AROUND, () => {
         before = Math.min(MAX_AROUND, before + STEP);
         show({ keep: `chunk-${chunks[0].chunk}` });
@@ -94,7 +95,7 @@ const fieldsOf = ({ fields }) => fieldList(
   Object.entries(fields).filter(([name]) => name !== "title").slice(0, MOST_FIELDS).map(([name, values]) => [name, values.join(", ")]));
 
 const fieldList = (fields) => (fields.length ? el("dl", { class: "fields" },
-  fields.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))) : null);
+  fields.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))) : "");
 
 function more(text, count, isShown, onclick) {
   if (!isShown) return "";

@@ -15,7 +15,7 @@ export function startKeyboard() {
     if (handled) event.preventDefault();
   });
   byId("query").addEventListener("input", () => { awaited = null; });
-  byId("hits").addEventListener("click", (event) => {
+  byId("view-search").addEventListener("click", (event) => { // the preview has a link to its document, too
     const link = event.target.closest("a.open");
     if (link) opened = link.getAttribute("href");
   });

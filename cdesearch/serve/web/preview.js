@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { sections } from "./document.js";
 import { byId, el } from "./dom.js";
 import { pathOf } from "./place.js";
-import { onChange, state } from "./route.js";
+import { inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
 
 const AROUND = 2; // passages on each side
@@ -51,7 +51,9 @@ async function preview(link) {
     if (shown !== link.href) return;
     const box = byId("preview");
     const hit = part.chunks.find((chunk) => chunk.is_hit);
-    box.replaceChildren(el("h2", {}, pathOf(part.path)), withPage(part, hit, el("div", {}, sections(part, part.chunks))));
+    const name = el("a", { class: "open", href: link.getAttribute("href"), onclick: inPage(Object.fromEntries(target)) }, pathOf(part.path));
+    const head = el("div", { class: "preview-head" }, el("h2", {}, name));
+    box.replaceChildren(head, withPage(head, part, hit, el("div", {}, sections(part, part.chunks))));
     box.hidden = false;
     const found = box.querySelector(".is-hit mark") ?? box.querySelector(".is-hit");
     if (found) box.scrollTop += found.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 4;

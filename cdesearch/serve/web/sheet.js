@@ -9,8 +9,11 @@ const [LEAST, STEP, MOST] = [1000, 200, 2000]; // pixels; a few widths, so that 
 
 let prefersText = false;
 
-/** Returns `text`, the passages of a document around a hit, or for a PDF an element that shows the page of the hit. */
-export function withPage(part, hit, text) {
+/**
+ * Returns `text`, the passages of a document around a hit, or for a PDF an element that shows the page of the hit. The
+ * buttons that turn its pages are then at the end of `head`, which stays in sight.
+ */
+export function withPage(head, part, hit, text) {
   if (!/\.pdf$/i.test(part.path) || !hit?.page) return text;
   let page = hit.page;
   let count = page; // until the first picture says how many pages there are
@@ -25,7 +28,9 @@ export function withPage(part, hit, text) {
     show();
     if (prefersText) text.querySelector(".is-hit")?.scrollIntoView({ block: "nearest" });
   } });
-  const sheet = el("div", { class: "sheet" }, el("div", { class: "pages" }, turns, swap), image);
+  const bar = el("div", { class: "pages" }, turns, swap);
+  const sheet = el("div", { class: "sheet" }, image);
+  head.append(bar);
   const box = el("div", {}, sheet, text);
   show();
   setTimeout(load, DELAY);
@@ -73,7 +78,7 @@ export function withPage(part, hit, text) {
       if (hasFocus) image.focus({ preventScroll: true });
       if (isFirst && !prefersText) reveal(Number(headers.get("Middle-Mark")) / 100);
     } catch {
-      sheet.hidden = true; // the file is gone, has changed, or cannot be drawn; the index has its text
+      sheet.hidden = bar.hidden = true; // the file is gone, has changed, or cannot be drawn; the index has its text
       text.hidden = false;
     }
   }
