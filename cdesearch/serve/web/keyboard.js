@@ -1,4 +1,5 @@
-// Keyboard shortcuts: `/` moves to the query, the arrow keys move between hits, Enter opens a hit, and Esc goes back.
+// Keyboard shortcuts: `/` moves to the query, the arrow keys move between hits and turn the pages of a PDF, Enter opens a
+// hit, and Esc goes back.
 
 import { byId } from "./dom.js";
 import { go, state } from "./route.js";
@@ -11,6 +12,7 @@ export function startKeyboard() {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const handled = {
       "/": slash, Escape: escape, ArrowDown: () => move(1, event), ArrowUp: () => move(-1, event), Enter: () => enter(event),
+      ArrowLeft: () => turn("Previous", event), ArrowRight: () => turn("Next", event),
     }[event.key]?.(event);
     if (handled) event.preventDefault();
   });
@@ -73,6 +75,14 @@ function move(step, event) {
   if (!next) return true;
   next.focus({ preventScroll: true });
   next.closest("li").scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+/** Turns the page of a PDF in the document view, unless its text is shown. */
+function turn(direction, event) {
+  const button = document.querySelector(`#view-document [aria-label="${direction} page"]`);
+  if (!button?.offsetParent || event.target.closest("input, select")) return false;
+  button.click();
   return true;
 }
 

@@ -358,19 +358,25 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
             browser.wait(lambda: browser.script(width, "#preview .sheet img") >= 1000)
             assert not browser.every("#preview .chunk") and serious(browser, axe, None, "page") == []
             browser.picture("page-light")
-            browser.every(".hit .open")[0].click()
+            browser.one("#preview h2 a").click()
             picture = "#view-document .sheet img"
             browser.wait(lambda: browser.script(width, picture) and browser.focused().accessible_name)
             assert browser.focused().accessible_name == "Page 1 of turbine.pdf"
-            browser.one("#view-document [aria-label='Next page']").click()
-            browser.wait(lambda: browser.text("#view-document .pages .note") == "Page 2 of 2")
+            shown = "#view-document .doc-head .pages .note"  # in the head, which stays in sight
+            for turn, place in (
+                (browser.one("#view-document [aria-label='Next page']").click, "Page 2 of 2"),
+                (lambda: browser.press(Keys.ARROW_LEFT), "Page 1 of 2"),
+                (lambda: browser.press(Keys.ARROW_RIGHT), "Page 2 of 2"),
+            ):
+                turn()
+                browser.wait(lambda place=place: browser.text(shown) == place)
             browser.every("#view-document .pages button")[-1].click()
             assert "catch it in a can." in browser.text("#view-document .is-hit") and not browser.every(picture)
             browser.every("#view-document .pages button")[-1].click()
             (root / "turbine.pdf").write_bytes(pdf_of(pages[:1]))
             browser.driver.refresh()
             browser.one("#view-document .is-hit mark")  # the text of the file as it was
-            assert not browser.every(".sheet, .problem")
+            assert not browser.every(".sheet, .pages, .problem")
             browser.open("/?q=hull+of+the+ship")
             browser.wait(lambda: browser.script(width, "#preview .prose img") == 30)
             assert browser.one("#preview .prose img").accessible_name == "the hull"
