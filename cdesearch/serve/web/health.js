@@ -3,6 +3,7 @@
 import { get, post } from "./api.js";
 import { announce, byId, counted, el, number } from "./dom.js";
 import { allIndexes, forgetIndexes } from "./indexes.js";
+import { breakable } from "./place.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { onChange, state } from "./route.js";
 import { searchAgain } from "./search.js";
@@ -88,7 +89,7 @@ function cards(facts) {
     ["Drift", drift.split(":")[0], size ? `${size.replace(")", "")} from the context` : isComplete ? "too few passages to measure" : "the index is not complete yet"],
     ["Context", facts.context.split(",")[0].replace("chunk", "passage"), `fingerprint ${facts.context_fingerprint.slice(0, 8)}`],
     facts.most_attended && ["Second stage", facts.second_stage.replace("chunk", "passage"),
-      facts.most_attended.length ? `most attended: ${facts.most_attended.join(", ")}` : ""],
+      breakable(facts.most_attended.length ? `most attended: ${facts.most_attended.join(", ")}` : "")],
     facts.languages && ["Languages", facts.languages.split(",")[0], facts.unread ?? facts.languages.split(",").slice(1).join(",")],
     ["Model", facts.model.split("/").pop(), `fingerprint ${facts.model_fingerprint.slice(0, 8)}`],
   ];
@@ -163,7 +164,7 @@ async function list(outcome, offset) {
 function files(found, outcome, contains) {
   if (!found.total) return [el("p", { class: "note" }, contains ? "No path contains this text." : `No file was ${outcome}.`)];
   const heads = ["Path", outcome === "indexed" ? "Note" : "Reason", "Size"].map((text) => el("th", { scope: "col" }, text));
-  const rows = found.files.map((file) => el("tr", {}, el("td", { class: "path" }, file.path), el("td", {}, file.reason),
+  const rows = found.files.map((file) => el("tr", {}, el("td", { class: "path" }, breakable(file.path)), el("td", {}, file.reason),
     el("td", { class: "number" }, file.size === null ? "" : `${number(Math.ceil(file.size / 1000))} kB`)));
   const last = found.offset + found.files.length;
   const step = (text, to, isThere) => isThere && el("button", { type: "button", onclick: () => list(outcome, to) }, text);

@@ -9,10 +9,13 @@ const CODE = new Set(("py pyi js mjs ts tsx jsx c h cc cpp hpp cs java kt go rs 
 export const isMail = (path) => /\.(?:emlx?|mbox|msg)(?:\.\w+)?$/i.test(path);
 export const isCode = (path) => CODE.has(path.split(".").pop().toLowerCase());
 
+/** Returns the parts of a path, between which a line may break. */
+export const breakable = (path) => path.split(/(?<=\/)/).flatMap((part) => [part, el("wbr")]);
+
 /** Returns elements for the folder of a path, in a muted colour, and for the name of the file. */
 export function pathOf(path) {
   const end = path.lastIndexOf("/") + 1;
-  return [el("span", { class: "folder" }, path.slice(0, end)), el("span", { class: "name" }, path.slice(end))];
+  return [el("span", { class: "folder" }, breakable(path.slice(0, end))), el("span", { class: "name" }, path.slice(end))];
 }
 
 /** Returns the extent of a chunk, such as "lines 3–9", "page 2" or "#setup", with its record; may be empty. */
