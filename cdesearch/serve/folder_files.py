@@ -29,12 +29,14 @@ DRAW = python_module("cdesearch.serve.page_picture")
 
 def read_image(index: Index, path: str) -> tuple[bytes, str]:
     """The contents and the media type of an image; raises NotIndexedError, or IndexUntrustedError."""
-    record = _record_of(index, path)
-    suffix = PurePath(path).suffix.lower()
-    # A build leaves images out by this rule, or reads their text. Other rules are those by which files are hidden.
-    if suffix not in TYPES or (record.outcome == "ignored" and record.reason != f"image ({suffix})"):
+    if not _is_image(_record_of(index, path)):
         raise _nothing(path)
-    return _contents(index, path, MAX_IMAGE_BYTES), TYPES[suffix]
+    return _contents(index, path, MAX_IMAGE_BYTES), TYPES[PurePath(path).suffix.lower()]
+
+
+def image_paths(index: Index) -> frozenset[str]:
+    """The paths of all images that `read_image` may read."""
+    return frozenset(record.path for record in index.file_records() if _is_image(record))
 
 
 def read_pdf(index: Index, path: str) -> tuple[bytes, str]:
@@ -70,6 +72,12 @@ def draw_page(pdf: bytes, page: int, width: int, words: Sequence[str]) -> tuple[
     except (OSError, ValueError, subprocess.SubprocessError):
         raise NotIndexedError(f"Page {page} cannot be drawn.", "Read its text instead.") from None
     return picture, count, middle
+
+
+def _is_image(record: FileRecord) -> bool:
+    suffix = PurePath(record.path).suffix.lower()
+    # A build leaves images out by this rule, or reads their text. Other rules are those by which files are hidden.
+    return suffix in TYPES and (record.outcome != "ignored" or record.reason == f"image ({suffix})")
 
 
 def _record_of(index: Index, path: str) -> FileRecord:

@@ -9,7 +9,7 @@ from functools import cache
 from html import escape
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from cdesearch.search.readable import is_marked_up
 from cdesearch.store.schema import Chunk
@@ -45,6 +45,8 @@ _RULE = re.compile(r"\s*:?-+:?\s*")  # a cell of the line below the head of a ta
 _CELL = re.compile(r"(?<!\\)\|")
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
+HasImage = Callable[[str], bool]  # whether the folder has an image of this path or, relative to a document, address
+
 
 def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
     """Yield for each chunk of a Markdown document the fence of the block of code within which it begins, or ""."""
@@ -61,12 +63,18 @@ def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
                 fence = ""
 
 
-def rendered(chunk: Chunk, fence: str = "") -> dict[str, Any]:
+def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[str, Any]:
     """What shows a chunk: `html` of Markdown, or `code`, the HTML of each line; neither for plain text.
 
     The start of a mail also has a `head`, the names and values of its headers. `fence` is that of the block of code
-    within which a chunk of Markdown begins.
+    within which a chunk of Markdown begins. Of an image without a file, for which `has_image` is false, only the
+    description is shown.
     """
+
+    def shows(source: str) -> bool:
+        base = f"http://folder/{quote(chunk.path)}"  # browsers read addresses so
+        return has_image(unquote(urlsplit(urljoin(base, source.replace("\\", "/"))).path)[1:])
+
     if len(chunk.body) > MOST_CHARACTERS:
         return {}
     if is_marked_up(chunk.path):
@@ -75,22 +83,29 @@ def rendered(chunk: Chunk, fence: str = "") -> dict[str, Any]:
         body = chunk.body if is_mail else _with_images(chunk)
         begun = _MAIL.match(body) if mail and not fence and chunk.ordinal == 0 else None
         if begun is None:
-            return {"html": html_of(f"{fence}\n{body}" if fence and not is_mail else body, is_mail=is_mail)}
+            return {"html": html_of(f"{fence}\n{body}" if fence and not is_mail else body, shows, is_mail=is_mail)}
         headers = [line.partition(": ")[::2] for line in begun[0].split("\n") if line]
         subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
-        return {"head": [*headers, *subject[:1]], "html": html_of(body[begun.end() :], is_mail=is_mail)}
+        return {"head": [*headers, *subject[:1]], "html": html_of(body[begun.end() :], shows, is_mail=is_mail)}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
 
 
-def html_of(markdown: str, *, is_mail: bool = False) -> str:
-    """The HTML of a Markdown text, or of a mail, of which the lines, blanks and signs stay as they are."""
+def html_of(markdown: str, shows: HasImage = bool, *, is_mail: bool = False) -> str:
+    """The HTML of a Markdown text, or of a mail, of which the lines, blanks and signs stay as they are.
+
+    An image keeps its address if `shows` is true for it.
+    """
     import nh3
 
     def kept(_: str, name: str, value: str) -> str | None:
         """A link to the web or to a document of the folder, an image of the folder, or a token's class."""
         checks: dict[str, Callable[[str], object]]
-        checks = {"href": _leads, "src": _is_of_folder, "class": _TOKEN.fullmatch}
+        checks = {
+            "href": _leads,
+            "src": lambda source: _is_of_folder(source) and shows(source),
+            "class": _TOKEN.fullmatch,
+        }
         return value if name not in checks or checks[name](value) else None
 
     if is_mail:

@@ -1,5 +1,6 @@
 """`GET /api/v1/documents/ID` returns the chunks of a document, or those around one of them."""
 
+from functools import cache
 from itertools import islice
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ from cdesearch.cli.hits.render import fields_as_json
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.readable import headings_as_text
-from cdesearch.serve.rendered import open_fences, rendered
+from cdesearch.serve.folder_files import image_paths
+from cdesearch.serve.rendered import HasImage, open_fences, rendered
 from cdesearch.serve.routes.parameters import IndexName, State
 from cdesearch.store.schema import Chunk
 
@@ -32,12 +34,13 @@ async def document(
 
     def read() -> dict[str, Any]:
         chunks = served.searcher.read(lambda newest: DocumentReader(newest).document(document_id))
-        return _part(chunks, chunk, around)
+        images = cache(lambda: served.searcher.read(image_paths))  # most documents have none
+        return _part(chunks, chunk, around, lambda path: path in images())
 
     return JSONResponse({**await state.admission.run(read), "index": served.name})
 
 
-def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[str, Any]:
+def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int, has_image: HasImage) -> dict[str, Any]:
     """The marked chunk with up to `around` chunks on each side, or the first chunks if none is marked.
 
     Raises NotIndexedError if no chunk has the id `marked`.
@@ -56,7 +59,7 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[st
         "n_chunks": len(chunks),
         "first": first,
         "chunks": [
-            {**_shown(chunk), **rendered(chunk, fence), "is_hit": chunk.id == marked}
+            {**_shown(chunk), **rendered(chunk, fence, has_image), "is_hit": chunk.id == marked}
             for chunk, fence in zip(chunks[first:end], begin[first:], strict=True)
         ],
     }

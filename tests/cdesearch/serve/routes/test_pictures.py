@@ -1,4 +1,5 @@
 import io
+import re
 import zipfile
 
 import pytest
@@ -47,7 +48,9 @@ def folder(tmp_path_factory, tiny_checkpoint):
     others = {"docs/a.svg": SVG, "broken.pdf": b"%PDF", "../outside.pdf": PLAIN}
     for name, contents in (pages | pictures | others).items():
         (root / name).write_bytes(contents)
-    (root / "docs" / "a.md").write_text("the pump")
+    (root / "docs" / "a.md").write_text(
+        "![a](a.png)\n\n![b](/docs/a%2Esvg)\n\n![c](../.hidden/a.png)\n\n![d](none.png)"
+    )
     for name, target in {"link.png": "docs/a.png", "out.png": "../a.png", "away": ".."}.items():
         (root / name).symlink_to(target)
     with zipfile.ZipFile(root / "packed.zip", "w") as archive:
@@ -90,6 +93,12 @@ REFUSED = {
 @pytest.mark.parametrize("path", [f"{kind}/{name}" for kind, names in REFUSED.items() for name in names.split()])
 def test_nothing_else_is_a_picture(folder, path):
     assert folder.get(path).status_code == 404
+
+
+def test_a_document_has_the_addresses_of_those_images_alone_that_are_in_the_folder(folder):
+    html = "".join(chunk["html"] for chunk in folder.get("documents/docs/a.md").json()["chunks"])
+    found = re.findall(r'<img(?: src="(.*?)")? alt="(.)">', html)
+    assert found == [("a.png", "a"), ("/docs/a%2Esvg", "b"), ("", "c"), ("", "d")]
 
 
 def test_an_image_of_the_folder_runs_no_scripts(folder):
