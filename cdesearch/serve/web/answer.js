@@ -26,10 +26,20 @@ export function hideAnswer() {
   byId("answer").hidden = true;
 }
 
+/** Says in the place of an answer that there is none. */
+export function showNothing() {
+  const box = byId("answer");
+  box.replaceChildren(el("p", {}, "Nothing here seems to answer that."),
+    el("p", { class: "note" }, "The passages below are only the nearest ones."));
+  box.classList.add("short");
+  box.hidden = false;
+}
+
 /** Asks for the answer to a question, and shows it while it arrives. A new search aborts `signal`. */
 export async function showAnswer(asked, signal) {
   const box = byId("answer");
   box.replaceChildren(el("p", { class: "note" }, "Reading the passages …"));
+  box.classList.remove("short");
   box.hidden = false; // at once and with the height of a usual answer, so that the hits do not move when it arrives
   await new Promise((resolve) => { setTimeout(resolve, DELAY); });
   if (signal.aborted) return;
@@ -49,7 +59,7 @@ export async function showAnswer(asked, signal) {
       if (text) box.replaceChildren(...paragraphs(text, target));
       if (name === "answer") box.append(sources(value.citations, passages, target));
     }
-    box.hidden = !text;
+    if (!text) showNothing();
   } catch (error) {
     if (error.name === "AbortError") return;
     box.replaceChildren(el("p", { class: "note" }, error.message));

@@ -9,8 +9,9 @@ import { excerpt, joined, marked, wordsOf } from "./words.js";
 const LIKELY = 0.5;
 const POSSIBLE = 0.1; // below it a query counts as not answered, see ANSWERABLE in result.py
 const UNLIKELY = 0.05; // below it a hit is not shown beside better ones, see UNLIKELY in grouping.py
+const NEAREST = 3; // files that are shown of a query that is not answered
 
-/** Adds hits to the list of files. It hides those that are unlikely beside better ones. */
+/** Adds hits to the list of files. It hides those that are unlikely beside better ones, or after the nearest ones. */
 export function addHits(hits, asked, page, rootOf) {
   const best = Number(byId("hits").dataset.best ?? Math.max(0, ...hits.map(({ confidence }) => confidence ?? 1)));
   byId("hits").dataset.best = best;
@@ -23,7 +24,7 @@ export function addHits(hits, asked, page, rootOf) {
     }
     const item = hitItem(hit, asked, page, rootOf(hit));
     [item.dataset.file, item.dataset.record] = [file, record];
-    item.hidden = best >= POSSIBLE && (hit.confidence ?? 1) < UNLIKELY;
+    item.hidden = best >= POSSIBLE ? (hit.confidence ?? 1) < UNLIKELY : byId("hits").children.length >= NEAREST;
     byId("hits").append(item);
   }
 }

@@ -1,6 +1,6 @@
 // The view of the search: the form, which searches while the user types, and the list of hits.
 
-import { hideAnswer, isQuestion, showAnswer } from "./answer.js";
+import { hideAnswer, isQuestion, showAnswer, showNothing } from "./answer.js";
 import { get } from "./api.js";
 import { byId, counted, el } from "./dom.js";
 import { filtersInWords, showFilters, showTabs, startFilters } from "./filters.js";
@@ -96,11 +96,12 @@ async function search(offset) {
     if (own !== sequence) return;
     showHits(answer, asked, offset, (hit) => rootOf(indexes, hit.index ?? asked.index));
     showFilters(answer.facets);
-    summarise(answer);
     if (!offset) previewFirst();
-    const isAsked = !offset && answer.answered && asked.mode === "hybrid" && !(state.type || state.year || state.tag) && isQuestion(asked.q);
+    const isAsked = !offset && shown > 0 && asked.mode === "hybrid" && !(state.type || state.year || state.tag) && isQuestion(asked.q);
     if (!isAsked && !offset) hideAnswer();
-    if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
+    else if (isAsked && !answer.answered) showNothing();
+    else if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
+    summarise(answer);
     if (!offset) openAwaited();
   } catch (error) {
     if (own !== sequence || error.name === "AbortError") return;
@@ -136,7 +137,7 @@ function showHits(answer, asked, offset, rootOf) {
   if (offset) byId("hits").children[before]?.querySelector("a")?.focus();
   shown = offset + answer.hits.length;
   latest = answer;
-  byId("weak").textContent = `${counted(hidden, "more passage")} below 5% confidence`;
+  byId("weak").textContent = counted(hidden, "more unlikely passage");
   byId("weak").hidden = !hidden;
   byId("more").hidden = !answer.more || hidden > 0;
 }
@@ -159,7 +160,7 @@ function summarise(answer) {
   const files = new Set([...byId("hits").querySelectorAll(":scope > :not([hidden])")].map((item) => item.dataset.file)).size;
   let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
-  if (shown && !answer.answered) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
+  if (shown && !answer.answered && byId("answer").hidden) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;
