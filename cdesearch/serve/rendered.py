@@ -81,14 +81,28 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         mail = _MAIL_FILE.search(chunk.path)
         is_mail = mail is not None and not mail["page"]
         body = chunk.body if is_mail else _with_images(chunk)
-        begun = _MAIL.match(body) if mail and not fence and chunk.ordinal == 0 else None
-        if begun is None:
-            return {"html": html_of(f"{fence}\n{body}" if fence and not is_mail else body, shows, is_mail=is_mail)}
-        headers = [line.partition(": ")[::2] for line in begun[0].split("\n") if line]
-        subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
-        return {"head": [*headers, *subject[:1]], "html": html_of(body[begun.end() :], shows, is_mail=is_mail)}
+        is_start = not fence and chunk.ordinal == 0
+        begun = _MAIL.match(body) if mail and is_start else None
+        head: list[tuple[str, str]] = []
+        if begun is not None:
+            headers = [line.partition(": ") for line in begun[0].split("\n") if line]
+            subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
+            head, body = [*((name, value) for name, _, value in headers), *subject[:1]], body[begun.end() :]
+        elif is_start:
+            head, body = _front_matter(chunk.fields, body)
+        html = html_of(f"{fence}\n{body}" if fence and not is_mail else body, shows, is_mail=is_mail)
+        return {"head": head, "html": html} if head else {"html": html}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
+
+
+def _front_matter(fields: Iterable[tuple[str, str]], body: str) -> tuple[list[tuple[str, str]], str]:
+    """The names and values in the first line of a text, if they are fields, and the rest of the text."""
+    line, _, rest = body.partition("\n")
+    found = [part.partition(": ")[::2] for part in line.split(" - ")]
+    names = {name.lower() for name, _ in fields}
+    is_front = all(name.lower() in names and value for name, value in found)
+    return (found, rest) if is_front else ([], body)
 
 
 def html_of(markdown: str, shows: HasImage = bool, *, is_mail: bool = False) -> str:

@@ -135,3 +135,11 @@ def test_the_text_of_a_mail_keeps_its_lines_and_signs():
 def test_code_that_its_lexer_does_not_understand_is_not_coloured():
     assert coloured_lines('{"a": [true, 1]}', path="a.json") is not None
     assert coloured_lines('routes and the tree of it",\n "b": 2', path="a.json") is None
+
+
+def test_front_matter_is_the_head_of_a_document_and_not_its_text():
+    fields = (("author", "Ann"), ("tags", "old"), ("tags", "red"))
+    chunk = Chunk("0", "a.md", None, 0, "a.md", "", (), "author: Ann - tags: old, red\n\nIt is so.", 0, 1, 9, None)
+    found = rendered(replace(chunk, fields=fields))
+    assert found == {"head": [("author", "Ann"), ("tags", "old, red")], "html": "<p>It is so.</p>\n"}
+    assert "head" not in rendered(chunk)
