@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +21,7 @@ from cdesearch.terminal import counted, open_console, printable
 
 TAB = 4  # the number of spaces that replace a tab
 
+_CODE = re.compile(r"^```\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 _CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
 
 
@@ -40,7 +42,9 @@ class AnswerPrinter:
         """Print a whole answer, wrapped between words on a terminal."""
         if answer.is_answered:
             self._has_text = True
-            self._console.print(self._styled(answer.text), soft_wrap=not self._console.is_terminal, end="")
+            is_terminal = self._console.is_terminal
+            text = _CODE.sub(lambda code: indent(code[1], " " * TAB), answer.text) if is_terminal else answer.text
+            self._console.print(self._styled(text), soft_wrap=not is_terminal, end="")
 
     def end(self, answer: Answer, *, has_failed: bool) -> None:
         """Print what follows an answer: its sources."""
