@@ -32,7 +32,7 @@ DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see ben
 _IN_WORD = r"(?:[\\*_~`=]|<[^<>]*>)*"
 _BETWEEN = (
     r"(?:[\\*_~`=+/!%|\[\]\s·]|<[^<>]*>|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|\]\[[0-9A-Za-z][^\[\]]*\]"
-    r"|\[\^[^\[\]\s]+\]|\[\[[^\[\]|]*\||:[0-9A-Za-z:.+-]+:`|&nbsp;)*"
+    r"|\[\^[^\[\]\s]+\]|\[\[[^\[\]|]*\||&nbsp;)*"
 )
 _KEPT = re.compile(r"([\\*_~`=+/!%|\[\]\s·]*)([^\\*_~`=+/!%|\[\]\s·])")
 _EMPHASIS = "[/=+]?"  # of Org, where words in Markdown have none
@@ -71,7 +71,7 @@ _DEFINITIONS = tuple(
         (r"", r"[ \t]*(?::[^=\n]{1,80})?=(?![=>])"),  # NAME = 1
         (r"\s*(?!(?:return|else|new|await)\b)(?:[\w<>\[\]*&:,]+[ \t]+)*[*&]*", r"[ \t]*\([^;{}]*\)[^;{}()=]{0,80}\{"),
         (r"#{1,6}[ \t]+[`*\\]*", r"[`*]*[ \t]*(?:\(|\n|$)"),  # a heading in Markdown
-        (r"[ \t]*\.\.[ \t][\w:-]+::[ \t]+(?:[\w.]+\.)?", r""),  # a directive in reStructuredText
+        (r"[ \t]*`(?:[\w.]+\.)?", r"[^`\n]*`[ \t]*(?:\n|$)"),  # alone in a line, as a directive of reStructuredText
         (r"[`*]*", r"[^\n]{0,80}\n[ \t]*([=~^\"-])\1\1+[ \t]*(?:\n|$)"),  # an underlined heading
     )
 )

@@ -1,9 +1,9 @@
 """Make the lines of a passage readable: Markdown as text, and without lines that say nothing about the answer."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import PurePath
 from typing import Literal
@@ -27,11 +27,9 @@ _FRONT_MATTER = re.compile(
 )
 _ROW = re.compile(r"\s*\|(.*)\|\s*")
 _CELL = re.compile(r"(?<!\\)\|")
-# Roles and links of reStructuredText, code, and characters after a backslash, in which nothing else is markup.
-# They are replaced while the rest is changed.
+# Code, and characters after a backslash, in which nothing else is markup. They are replaced while the rest is changed.
 _LITERAL = re.compile(
-    r":[A-Za-z][\w:.+-]{0,40}:`(?P<role>[^`<>]+?)(?:\s*<[^<>`]*>)?`|`(?P<link>[^`<>]+?)\s*<[^<>`]*>`__?(?!\w)"
-    r"|(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)|\\(?P<escaped>[\\`*_{}\[\]()#+.!|~<>&=^%-])"
+    r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)|\\(?P<escaped>[\\`*_{}\[\]()#+.!|~<>&=^%-])"
 )
 _FIRST, _MOST = 0xF0000, 60_000  # characters that stand for them, which no text has
 _LITERALS = re.compile(rf"[{chr(_FIRST)}-{chr(_FIRST + _MOST - 1)}]")
@@ -43,10 +41,12 @@ _CODE_OVER_LINES = re.compile(
     rf"|(?<!`)(`{{1,2}})(?!`)(?P<code>{_WITHIN})(?<!`)\2(?!`)"
 )
 _LINK_OVER_LINES = re.compile(rf"!?\[([^\[\]\n]*\n(?!\s*\n)[^\[\]\n]*)\]{_TARGET}")
-_MARKUP = (
+_ALTERNATIVE = re.compile(r"""\salt=(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)  # text of a picture
+_MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"<!--(.{0,2000}?)-->|^\s*<!--\s*|^\s*-->\s*$"), r"\1"),
     (re.compile(r"%%\s*(\S.*?)\s*%%"), r"\1"),  # a comment of Obsidian
     (re.compile(r"^\s*(?:>\s*)+\[!\w+\][+-]?\s*|^\s*\[\^[^\[\]\s]+\]:\s*|^:\s+|\s\^[A-Za-z][\w-]+$"), ""),
+    (re.compile(r"<img\s[^<>]*>", re.IGNORECASE), lambda found: "".join(chain(*_ALTERNATIVE.findall(found[0])))),
     (re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE), ""),
     (re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+\[ \]\s"), "\\1\N{BALLOT BOX} "),
     (re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+\[[xX]\]\s"), "\\1\N{BALLOT BOX WITH CHECK} "),
@@ -117,7 +117,7 @@ def without_markup(line: str) -> str:
     literals: list[str] = []
 
     def set_aside(found: re.Match[str]) -> str:
-        literals.append((found["escaped"] or found["code"] or found["role"] or found["link"]).strip())
+        literals.append((found["escaped"] or found["code"]).strip())
         return chr(_FIRST + len(literals) - 1)
 
     text = _LITERAL.sub(set_aside, text, count=_MOST)

@@ -34,7 +34,6 @@ MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
 _MAIL_FILE = re.compile(r"\.(?:emlx?|(?P<page>mht|mhtml)|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
-_ROLE = re.compile(r":[A-Za-z][\w.:-]{0,60}:(?=`[^`])")  # of reStructuredText, before what it is about
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
@@ -203,7 +202,6 @@ def _markdown() -> "MarkdownIt":
 
     parser.block.ruler.before("table", "rows", _rows, {"alt": ["paragraph"]})
     parser.inline.ruler.before("link", "page", _page)
-    parser.inline.ruler.before("link", "role", _role)
     return parser
 
 
@@ -218,14 +216,6 @@ def _page(state: Any, silent: bool) -> bool:
         state.push("link_close", "a", -1)
     state.pos = found.end()
     return True
-
-
-def _role(state: Any, _: bool) -> bool:
-    """Leave out the name of a role of reStructuredText. An inline rule does not see code."""
-    found = _ROLE.match(state.src, state.pos)
-    if found is not None:
-        state.pos = found.end()
-    return found is not None
 
 
 def _rows(state: Any, first: int, end: int, silent: bool) -> bool:

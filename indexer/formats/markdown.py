@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from cdesearch.search.readable import without_markup
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, Heading, OpenFile
 
@@ -80,6 +81,7 @@ def _headings(text: str) -> tuple[Heading, ...]:
             inside += 1
         if inside % 2 == 0:  # an odd number of fences before it: a comment in a code block
             title = match[2].rstrip(" \t#") or match[2][:1]  # "# #" is a heading named "#"
+            title = without_markup(title).strip() if "<" in title else title  # without tags of HTML
             if title:
                 headings.append(Heading(match.start(), len(match[1]), title[:MAX_TITLE]))
     return tuple(headings)

@@ -1,4 +1,4 @@
-"""Read reStructuredText, Org, AsciiDoc and LaTeX as Markdown: a table of patterns for each language.
+"""Read Org, AsciiDoc and LaTeX as Markdown: a table of patterns for each language.
 
 Each line of the text is a line of the file. Lines and marks that have no text, such as comments, become empty.
 """
@@ -29,8 +29,7 @@ class _Markup(Format):
 
     heading: ClassVar[re.Pattern[str]] = _NEVER  # the mark before a heading, and the heading
     levels: ClassVar[dict[str, int]] = {}  # of marks whose level is not their length
-    underlines: ClassVar[str] = ""  # signs below headings
-    are_ordered: ClassVar[bool] = True  # whether their order is that of the levels; else that of their first use is
+    underlines: ClassVar[str] = ""  # signs below headings, in the order of their levels
     lengths: ClassVar[tuple[int, int]] = 0, 0  # how much longer than the heading an underline may be
     title: ClassVar[re.Pattern[str]] = _NEVER  # of the document
     # What begins a block that is not prose, perhaps with its language; what ends it, where {} is the name of the block;
@@ -54,7 +53,6 @@ class _Markup(Format):
         """The lines as Markdown."""
         end: re.Pattern[str] | None = None  # of the block that is open
         mark: str | None = None
-        levels = {sign: level for level, sign in enumerate(self.underlines, start=1) if self.are_ordered}
         underline = ""
         for line, below in zip(lines, [*lines[1:], ""], strict=True):
             if end is not None:
@@ -70,7 +68,7 @@ class _Markup(Format):
             elif self.left_out.match(line):
                 yield ""
             elif underline := self._underline(line, below):
-                yield f"{'#' * levels.setdefault(underline, len(levels) + 1)} {self._title(line)}"
+                yield f"{'#' * (self.underlines.index(underline) + 1)} {self._title(line)}"
             else:
                 found = self.heading.match(line)
                 if found is None:
@@ -106,16 +104,6 @@ class _Markup(Format):
         for pattern, replacement in self.changes:
             line = pattern.sub(replacement, line)
         return line
-
-
-class RestructuredText(_Markup):
-    """reStructuredText. The signs below headings have no fixed order, and prose is kept as it is."""
-
-    suffixes = frozenset({".rst"})
-    underlines = "=-~^\"'`#*+.:"
-    are_ordered = False
-    lengths = 0, 10_000
-    title_changes = ((re.compile(r"(?::[\w.:+-]{1,40}:)?(`{1,2}|\*{1,2})([^`*]+)\1|\|([^|\s][^|]*)\|"), r"\2\3"),)
 
 
 class Org(_Markup):

@@ -18,7 +18,7 @@ from indexer.formats.json_file import Canvas, JsonFile, JsonLines, Notebook
 from indexer.formats.mail import START, Mail, Mailbox, is_mail
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
-from indexer.formats.markup import AsciiDoc, Bibtex, Latex, Org, RestructuredText
+from indexer.formats.markup import AsciiDoc, Bibtex, Latex, Org
 from indexer.formats.ocr import Image
 from indexer.formats.old_office import Doc, Ppt
 from indexer.formats.opendocument import Odp, Ods, Odt
@@ -28,6 +28,7 @@ from indexer.formats.pdf import Pdf
 from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
 from indexer.formats.private_keys import PrivateKeys
+from indexer.formats.restructured import RestructuredText
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
 from indexer.formats.tidy import tidy

@@ -19,6 +19,16 @@ def test_the_title_of_markdown_is_in_its_front_matter_and_a_comment_in_a_fence_i
     assert [heading.title for heading in document.headings] == ["Real", "Also"]
 
 
+def test_headings_have_the_alternative_texts_of_pictures_and_no_tags():
+    text = b'# <img alt="chi" src="chi.svg" width="220" />\n## H<sub>2</sub>O of `List<T>`\n'
+    (document,) = documents("a.md", text)
+    assert (
+        [heading.title for heading in document.headings]
+        == [document.title, "H2O of List<T>"]
+        == ["chi", "H2O of List<T>"]
+    )
+
+
 def test_the_outputs_of_a_cell_are_read_as_far_as_they_are_text_for_people():
     data = {"image/png": "iVBO", "text/plain": "<Figure size 640x480>", "text/html": "<b>old</b>"}
     outputs = [

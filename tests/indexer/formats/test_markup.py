@@ -60,17 +60,6 @@ def test_code_of_org_becomes_code_of_markdown():
     assert found.text.splitlines()[1:] == [shown, "```sh", "echo =x=", "```"]
 
 
-def test_the_signs_below_headings_of_restructured_text_become_marks_of_their_levels():
-    text = "Bears\n=====\n\n.. _food:\n\n:mod:`honey` **pots**\n----------------------\n\n# no\n\n"
-    text += "Trees\n~~~~~\n\nOaks\n====\n"
-    assert [(one.level, one.title) for one in document("a.rst", text).headings] == [
-        (1, "Bears"),
-        (2, "honey pots"),
-        (3, "Trees"),
-        (1, "Oaks"),
-    ]
-
-
 def test_asciidoc_is_read_without_attributes_comments_and_macros():
     assert titles("a.adoc") == [(1, "Bear Manual"), (2, "Care"), (2, "Older style")]
     assert lines("a.adoc") == [

@@ -385,8 +385,8 @@ REST = text_parts(
         "table": "=====  =====\na      b\n=====  =====\n1      @\n=====  =====\n",
         "caption": ".. figure:: a.png\n\n   @\n",
         "alternative text of a picture": ".. image:: a.png\n   :alt: @\n",
-        "comment": "text\n\n.. @\n",
     },
+    {"comment": "text\n\n.. @\n"},
 )
 ASCIIDOC = text_parts(
     "AsciiDoc",
