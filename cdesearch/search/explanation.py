@@ -77,7 +77,7 @@ class Explanation:
     score: float
     dense: DenseEvidence
     text: TextEvidence
-    code: float  # what is added for chunks of code, see `cdesearch.search.code_ranking`; otherwise 0
+    code: float  # what is added because of its file, see `cdesearch.search.ranking.file_lifts`; mostly 0 for texts
     tokens: float  # what is added in hybrid mode because of its tokens, see `cdesearch.search.ranking`; otherwise 0
     context: ContextEvidence | None  # None for a model without a context head
     words: tuple[Word, ...]  # in the order of the query

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its t
 SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
 MOST_ALONE = 50  # words of a query that are searched for one by one
 LEAST_MISSPELLED, MOST_MISSPELLED = 6, 4  # letters of a word that may be misspelled, and of how many in a query
-LEAST_NAME = 3  # letters
+LEAST_NAME, MOST_NAMES = 3, 4  # letters of a name that the corpus may lack, and names of a query that are looked up
 MISSPELLED_WEIGHT = 0.5  # of words like a word that the corpus does not contain
 NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
@@ -104,13 +105,17 @@ def lacks_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: 
         return False
     runs, seen = runs_of(query), "\n".join(texts).lower()
     has_capitals = 2 * sum(run[0].isupper() for run in runs) > len(runs)
-    for at, run in enumerate(runs):
-        is_name = is_rare(run) or (at > 0 and run[0].isupper() and not has_capitals)
-        if is_name and run.isalpha() and len(run) >= LEAST_NAME and run.lower() not in seen:
-            words = searched_words(index, run)
-            alike = [*words][:1] if len(run) >= LEAST_MISSPELLED else []
-            if words and not _is_known(index, words, alike):
-                return True
+    unseen = (
+        run
+        for at, run in enumerate(runs)
+        if run.isalpha() and len(run) >= LEAST_NAME and run.lower() not in seen
+        if is_rare(run) or (at > 0 and run[0].isupper() and not has_capitals)
+    )
+    for name in islice(unseen, MOST_NAMES):
+        words = searched_words(index, name)
+        alike = [*words][:1] if len(name) >= LEAST_MISSPELLED else []
+        if words and not _is_known(index, words, alike):
+            return True
     return False
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -186,19 +186,14 @@ class GenerationReader:
                 scale = None if ranking.dense is None else self.scale
                 noise = 0.0 if ranking.text is None else noise_of(ranking.text)
                 texts = [hit.chunk.text for hit in hits]
-                lacks = lacks_name(self.index, query.words, self._is_rare, texts)
+                # By words alone, the model is not asked, which may be loaded or not.
+                rare = (lambda _: False) if encoder is None else partial(_is_rare, encoder)
+                lacks = lacks_name(self.index, query.words, rare, texts)
                 hits = with_confidence(query.words, hits, scale, noise, lacks_name=lacks)
             documents = self._documents(ranking, query.k) if query.facets else {}
             is_complete = any(found.is_complete for found in ranking.found)
             results.append(SearchResult(hits, most, is_complete=is_complete, documents=documents))
         return results
-
-    def _is_rare(self, word: str) -> bool:
-        """Whether the tokenizer of the model knows a word only as RARE_PIECES or more; False without the model."""
-        return (
-            self.has_encoder
-            and len(self.encoder.tokenizer.encode(word.lower(), add_special_tokens=False)) >= RARE_PIECES
-        )
 
     def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:
         """What facets read of the documents of the best COUNTED candidates, or of all `k` hits if these are more."""
@@ -307,6 +302,11 @@ def _offering_text() -> Iterator[None]:
         yield
     except ModelServerError as error:
         raise ModelServerError(error.cause, f"{error.remedy} Until then, search with --mode text.") from None
+
+
+def _is_rare(encoder: Encoder, word: str) -> bool:
+    """Whether the tokenizer of the model divides a word into RARE_PIECES or more."""
+    return len(encoder.tokenizer.encode(word.lower(), add_special_tokens=False)) >= RARE_PIECES
 
 
 def _score_at(scores: Scores | None, i: int) -> float | None:

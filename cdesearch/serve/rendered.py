@@ -34,6 +34,8 @@ MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
 _MAIL_FILE = re.compile(r"\.(?:emlx?|(?P<page>mht|mhtml)|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
+_MARKUP = re.compile(r"^(?:#{1,6} \S|\| .*\|$|```$)", re.MULTILINE)
+_TYPED = re.compile(r"^(?:>|[+@-]{1,3} |\+|diff |#include|-- $)", re.MULTILINE)
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
@@ -78,7 +80,7 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         return {}
     if is_marked_up(chunk.path):
         mail = _MAIL_FILE.search(chunk.path)
-        is_mail = mail is not None and not mail["page"]
+        is_mail = mail is not None and not mail["page"] and not _is_of_html(chunk.body)
         body = chunk.body if is_mail else _with_images(chunk)
         is_start = not fence and chunk.ordinal == 0
         begun = _MAIL.match(body) if mail and is_start else None
@@ -93,6 +95,11 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         return {"head": head, "html": html} if head else {"html": html}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
+
+
+def _is_of_html(body: str) -> bool:
+    """Whether a part of a mail was HTML: it has headings, rows or code as Markdown, and no quotation or patch."""
+    return bool(_MARKUP.search(body)) and not _TYPED.search(body)
 
 
 def _front_matter(fields: Iterable[tuple[str, str]], body: str) -> tuple[list[tuple[str, str]], str]:

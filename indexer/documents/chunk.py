@@ -149,8 +149,8 @@ class Chunker:
         header = "\n".join(lines)
         limit = min(CHUNK_TOKENS, self._max_tokens) // HEADER_SHARE
         if self._count([header])[0] - SPECIAL_TOKENS > limit:
-            encoding = self._tokenizer.encode(header, add_special_tokens=False)
-            header = header[: encoding.offsets[limit - 1][1]]
+            offsets = self._tokenizer.encode(header, add_special_tokens=False).offsets[:limit]
+            header = header[: offsets[-1][1]]
         return header + "\n"
 
 

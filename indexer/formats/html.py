@@ -43,7 +43,7 @@ VOID = {
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
 APART = {"option", "text", "tspan", "button", "select"}  # blanks separate them from others
 TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
-MAX_SPAN = 100  # columns or rows of a cell
+MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
 NEAR = 20  # at most so many elements are between code and the table row that holds it
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check all open elements at each
 
@@ -143,7 +143,9 @@ class _Writer:
         self._mark = ""  # with which that line begins
         self._n_inner = 0  # characters of that line so far, without white space
         self._cells: list[str] = []
-        self._spans: dict[int, int] = {}  # by column: in how many further rows a cell of an earlier row stands
+        # By column, the number of rows, from the open one and from the next one on, in which an earlier cell stands
+        self._above: dict[int, int] = {}
+        self._below: dict[int, int] = {}
         self._images: list[tuple[int, str, str]] = []  # the number of characters before each, description, address
         self._n_characters = 0  # in `_parts`, without white space
         self._anchors: dict[int, str] = {}  # by the number of characters before each
@@ -208,7 +210,7 @@ class _Writer:
             if tag in ("td", "th") and self._is_own_cell(node):
                 self._inner.clear()
         elif tag in HEADINGS or (tag == "tr" and node.mem_id not in self._layout):
-            self._line_of, self._mark = node.mem_id, self._mark_of_row(node) if tag == "tr" else "#" * HEADINGS[tag]
+            self._line_of, self._mark = node.mem_id, self._begin_row(node) if tag == "tr" else "#" * HEADINGS[tag]
             self._inner, self._cells, self._n_inner = [], [], len(self._mark)
         elif tag == "pre":
             self._code_of, self._inner = node.mem_id, []
@@ -218,7 +220,7 @@ class _Writer:
         elif tag == "br":
             self._put("\n")
         elif tag in BLOCKS or tag in ("tr", "td", "th"):
-            self._spans = {} if tag == "table" else self._spans
+            self._below = {}
             self._put("\n\n")
         if tag == "textarea" or (tag == "input" and node.attributes.get("type") in TYPED):
             self._text(f" {node.attributes.get('value') or node.attributes.get('placeholder') or ''} ")
@@ -245,6 +247,8 @@ class _Writer:
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
+        if tag in ("thead", "tbody", "tfoot") and self._line_of is None:
+            self._below = {}  # no cell stands in two of them
         title = node.attributes.get("title") if tag == "abbr" else None
         if title and title not in self._meanings:
             self._meanings.add(title)
@@ -288,30 +292,35 @@ class _Writer:
     def _add_cell(self, text: str, n_columns: int, n_rows: int) -> None:
         """Add a cell to the open row, and an empty one for each further column that it spans."""
         self._pass_spanned()
-        cells = [self._escaped(text), *[""] * (n_columns - 1 if self._mark else 0)]
-        if self._mark and n_rows > 1:
-            self._spans |= dict.fromkeys(range(len(self._cells), len(self._cells) + len(cells)), n_rows - 1)
+        first = len(self._cells)
+        last = max(first, min(first + n_columns, MAX_COLUMNS) - 1) if self._mark else first
+        cells = [self._escaped(text), *[""] * (last - first)]
+        if self._mark and n_rows > 1 and last < MAX_COLUMNS:
+            self._below |= dict.fromkeys(range(first, last + 1), n_rows - 1)
         self._cells += cells
         self._n_inner += len(cells)
 
     def _pass_spanned(self) -> None:
         """Add an empty cell for each of the next columns in which a cell of an earlier row stands."""
-        while n_rows := self._spans.get(len(self._cells), 0):
-            self._spans[len(self._cells)] = n_rows - 1
+        while len(self._cells) in self._above:
             self._cells.append("")
             self._n_inner += 1
 
-    def _mark_of_row(self, row: "LexborNode") -> str:
+    def _begin_row(self, row: "LexborNode") -> str:
         """The mark between the cells of a row; a row of one cell is written as a line without marks."""
+        self._above = self._below
+        self._below = {column: left - 1 for column, left in self._above.items() if left > 1}
         cells = (cell for cell in row.iter() if cell.tag in ("td", "th") and cell.mem_id not in self._left_out)
-        return "|" * (len([*islice(cells, 2)]) > 1 or any(self._spans.values()))
+        n_cells = len([*islice(cells, 2)])
+        return "|" * (n_cells > 1 or (n_cells == 1 and 0 in self._above))
 
     def _escaped(self, text: str) -> str:
         return text.replace("|", "\\|") if self._line_of is not None and self._mark == "|" else text
 
     def _end_line(self, node: "LexborNode") -> None:
         if node.tag == "tr":
-            self._pass_spanned()
+            if self._mark:
+                self._pass_spanned()
             is_first = bool(self._parts) and self._parts[-1].endswith("\n\n")
             is_head = is_first and all(cell.tag == "th" for cell in node.iter())
             row = f"| {' | '.join(self._cells)} |" if self._mark else "".join(self._cells)
@@ -344,9 +353,9 @@ class _Writer:
 
 
 def _span(cell: "LexborNode", name: str) -> int:
-    """How many columns or rows a cell spans, at most MAX_SPAN."""
+    """How many columns or rows a cell spans."""
     value = cell.attributes.get(name) or ""
-    return max(1, min(int(value), MAX_SPAN)) if value.isdecimal() and len(value) < 5 else 1
+    return max(1, int(value)) if value.isdecimal() and len(value) < 5 else 1
 
 
 def _in_a_line(text: str) -> str:

@@ -32,9 +32,11 @@ VERSIONS = {
     "deprecated": "Deprecated since version",
     "versionremoved": "Removed in version",
 }
+LITERAL = frozenset({"code", "file", "kbd", "math", "samp"})  # roles whose text has no target
 MOST_LABELS = 20  # lines between a directive and the heading that it belongs to
 MOST_LEVELS = 6  # of headings in Markdown
 
+_FENCE = re.compile(r"```|^ *~~~", re.MULTILINE)  # of Markdown
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,} *$")
 _NO_TITLE = re.compile(r"\s|[-*+] |\.\. |>>>")
 _EXPLICIT = re.compile(r" *\.\.(?: +(.*))?$")
@@ -45,7 +47,7 @@ _ITEM = re.compile(r" *(?:(?:[-*+•]|[\w#]{1,3}[.)]) +)?")
 _LANGUAGE = re.compile(r"[\w+#.-]*")
 _URL = re.compile(r"^ *\.\. _(?:`([^`\n]+)`|([^:`\n]+)):(?: +|\n +)(\S*[^\s_]) *$", re.MULTILINE)
 _INLINE = re.compile(
-    r"``.+?``(?!`)|:[A-Za-z][\w.:+-]{0,60}:`(?P<role>[^`]+)`|`(?P<text>[^`]+)`(?P<link>__?(?!\w))?"
+    r"``.+?``(?!`)|:(?P<kind>[A-Za-z][\w.:+-]{0,60}):`(?P<role>[^`]+)`|`(?P<text>[^`]+)`(?P<link>__?(?!\w))?"
     r"|(?P<note>\[[\w#*.-]{1,100}\])_(?!\w)|(?<!\w)(?P<word>[^\W_][\w.+-]{0,100}?)__?(?!\w)|(?P<gap>\\ )"
     r"|^(?P<number> *)#\.(?= )",
     re.DOTALL | re.MULTILINE,
@@ -84,7 +86,7 @@ class _Conversion:
             numbers = [number for _, number in run]
             paragraph = self._inline("\n".join(self._written[number] for number in numbers))  # markup may cross lines
             for number, line in zip(numbers, paragraph.split("\n"), strict=True):
-                self._written[number] = without_headings(line)
+                self._written[number] = without_headings(f" {line}" if line.startswith("~~~") else line)
         return self._written
 
     def _read(self, at: int) -> int:
@@ -125,6 +127,8 @@ class _Conversion:
         if _NOTE.match(text):
             self._write(at, text)
             return self._open(at, at + 1)
+        if text.startswith("_"):  # a target, which a blank line ends
+            return at + 1 + len([*takewhile(str.strip, self._lines[at + 1 : self._end(at)])])
         return self._end(at) if text or self._line(at + 1) else at + 1  # two dots alone have no content
 
     def _directive(self, at: int, name: str, argument: str) -> int:
@@ -150,7 +154,7 @@ class _Conversion:
             self._write(at, f"![{options.get('alt', '')}]({argument})")
         elif name in VERSIONS:
             version, _, change = argument.partition(" ")
-            self._write(at, f"{VERSIONS[name]} {version}{f': {change}' if change else '.'}")
+            self._write(at, f"{f'{VERSIONS[name]} {version}'.rstrip()}{f': {change}' if change else '.'}")
         elif name in LABELS or name in TITLED:
             self._write(at, f"{LABELS.get(name, '')} {argument}".strip())
         elif not self._is_in_heading(at, argument):
@@ -182,12 +186,12 @@ class _Conversion:
     def _code(self, start: int, end: int, language: str) -> int:
         """Write lines as code, if the line below them can be its fence. Code that follows code is joined to it."""
         body = self._lines[start:end]
-        is_fenced = start < end < len(self._lines) and not self._line(end) and "```" not in "".join(body)
+        is_fenced = start < end < len(self._lines) and not self._line(end) and not _FENCE.search("\n".join(body))
         if is_fenced:
             body = dedent("\n".join(body)).split("\n")
             self._written[start - 1] = "" if self._written[start - 1] else f"```{language}"
             self._written[end] = "```"
-        self._written[start:end] = body
+        self._written[start:end] = body if is_fenced else map(without_headings, body)
         return end + is_fenced
 
     def _open(self, at: int, start: int) -> int:
@@ -235,8 +239,9 @@ class _Conversion:
             is_link = found["word"] or found["link"]
             if not text or not (found["role"] or is_link):
                 return found[0]
-            label, _, target = text[:-1].rpartition("<") if text.endswith(">") else ("", "", "")
-            label = label.rstrip()
+            has_target = text.endswith(">") and found["kind"] not in LITERAL
+            label, _, target = text[:-1].rpartition("<") if has_target else ("", "", "")
+            label = label.rstrip() if label[-1:].isspace() else ""
             if found["role"]:
                 new = label or f"`{text.lstrip('~!')}`"
             elif url := "".join(target.split()) if label else self._urls.get(_name(text), ""):

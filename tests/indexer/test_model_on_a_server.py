@@ -77,7 +77,7 @@ def test_the_hits_are_those_of_the_same_model_without_a_server(tmp_path, plain, 
         context = Index(tmp_path / "served").context
         assert not np.allclose(context.whitening.projection, np.eye(pooled.shape[1]), atol=1e-3)
         found = to_unit(np.stack([chunk["vector"] for chunk in _chunks(tmp_path / "served")]))
-        np.testing.assert_allclose(found, context.whitening.apply(pooled), atol=1e-3)
+        np.testing.assert_allclose(found, context.whitening.apply(pooled), atol=5e-3)  # eight bits
         assert hits_of(tmp_path / "served")[0]
 
 

@@ -138,11 +138,13 @@ function body(chunk, { path, index }, words) {
 }
 
 function arrive(part) {
-  const quoted = rangeOf(state.quote, byId("view-document"));
-  const { id } = quoted?.startContainer.parentElement.closest(".chunk") ?? {};
-  const chunk = id?.replace("chunk-", "");
+  // The passage consists of chunks from the one that was found on.
+  const chunks = document.querySelectorAll("#view-document .is-hit, #view-document .is-hit ~ .chunk");
+  const holder = [...chunks].find((one) => rangeOf(state.quote, one.querySelector(".text")));
+  const quoted = holder && rangeOf(state.quote, holder.querySelector(".text"));
+  const chunk = holder?.id.replace("chunk-", "");
   if (chunk && part.chunks.some((one) => one.chunk === chunk && !one.is_hit)) {
-    go({ chunk, quote: state.quote }, { replace: true }); // the passage consists of several chunks
+    go({ chunk, quote: state.quote }, { replace: true });
     return;
   }
   markRange(quoted);

@@ -24,7 +24,8 @@ export function addHits(hits, asked, page, rootOf) {
     }
     const item = hitItem(hit, asked, page, rootOf(hit));
     [item.dataset.file, item.dataset.record] = [file, record];
-    item.hidden = best >= POSSIBLE ? (hit.confidence ?? 1) < UNLIKELY : byId("hits").children.length >= NEAREST;
+    const isFar = !page.offset && byId("hits").children.length >= NEAREST;
+    item.hidden = best >= POSSIBLE ? (hit.confidence ?? 1) < UNLIKELY : isFar;
     byId("hits").append(item);
   }
 }

@@ -28,7 +28,7 @@ export function rangeOf(quote, element) {
   return range;
 }
 
-/** Marks a range, and only this one; null marks nothing. Some browsers cannot mark ranges. */
+/** Marks a range, and only this one; without a range, nothing. Some browsers cannot mark ranges. */
 export function markRange(range) {
   if (typeof Highlight === "undefined") return;
   if (range) CSS.highlights.set(NAME, new Highlight(range));

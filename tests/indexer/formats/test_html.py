@@ -188,13 +188,23 @@ def test_the_meaning_of_an_abbreviation_is_written_once():
     assert page.text == "The SO (Sea Office) and the SO"
 
 
-def test_cells_stand_below_their_heads_although_others_span_columns_and_rows():
-    head = "<tr><th rowspan=2>Model<th colspan=2>Pressure<th>Note</tr><tr><th>cold<th>hot<th></tr>"
-    rows = "<tr><td rowspan=2>B<td>1<td>2<td>x</tr><tr><td>3<td>4<td>y</tr>"
-    text = to_markdown(f"<table>{head}{rows}</table>").text
-    assert [line.split("|")[1:-1] for line in text.replace(" ", "").split("\n") if "-" not in line] == [
-        ["Model", "Pressure", "", "Note"],
-        ["", "cold", "hot", ""],
-        ["B", "1", "2", "x"],
-        ["", "3", "4", "y"],
-    ]
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (
+            "<tr><th rowspan=2>Model<th colspan=2>Pressure<th>Note</tr><tr><th>cold<th>hot<th></tr>"
+            "<tr><td rowspan=2>B<td>1<td>2<td>x</tr><tr><td>3<td>4<td>y</tr>",
+            ["|Model|Pressure||Note|", "|--|--|--|--|", "||cold|hot||", "|B|1|2|x|", "||3|4|y|"],
+        ),
+        ("<tr><td>a<td rowspan=2>C</tr><tr><td>x</tr><tr><td>1<td>2</tr>", ["|a|C|", "x", "|1|2|"]),
+        ("<thead><tr><td rowspan=2>a<td>b</tr></thead><tr><td>c<td>d</tr>", ["|a|b|", "|c|d|"]),
+        ("<tr><td>a<td rowspan=9>b</tr><tr></tr><tr></tr>", ["|a|b|"]),
+    ],
+)
+def test_cells_stand_below_their_heads_although_others_span_columns_and_rows(rows, expected):
+    assert to_markdown(f"<table>{rows}</table>").text.replace(" ", "").split() == expected
+
+
+def test_cells_that_span_much_fill_few_columns():
+    spanning = "<table><tr>" + "<td colspan=1000 rowspan=1000>x</td>" * 100 + "</tr>"
+    assert len(to_markdown(spanning + "<tr><td>y</tr>" * 1000).text) < 100_000
