@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from served_pages import write_pages
 
 import cdesearch
 from cdesearch.context.vectors import to_unit
@@ -21,10 +22,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    root = tmp_path_factory.mktemp("pages")
-    for name, text in PAGES.items():
-        (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text(text)
+    root = write_pages(tmp_path_factory.mktemp("pages"), PAGES)
     cdesearch.build(root)
     with Searcher(Index.open(root)) as searcher:
         yield searcher

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from served_pages import write_pages
 
 import cdesearch
 from cdesearch.errors import QueryError
@@ -19,10 +20,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    root = tmp_path_factory.mktemp("patterns")
-    for name, text in FILES.items():
-        (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text(text)
+    root = write_pages(tmp_path_factory.mktemp("patterns"), FILES)
     with cdesearch.build(root) as built:
         yield built
 

@@ -1,6 +1,7 @@
 """Operators in the text of a query leave out chunks and files, and only the other words are searched for."""
 
 import pytest
+from served_pages import write_pages
 
 import cdesearch
 from cdesearch.errors import QueryError
@@ -20,10 +21,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    root = tmp_path_factory.mktemp("operators")
-    for name, text in FILES.items():
-        (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text(text)
+    root = write_pages(tmp_path_factory.mktemp("operators"), FILES)
     with cdesearch.build(root) as built:
         yield built
 

@@ -5,9 +5,7 @@ from unicodedata import normalize
 import pytest
 
 import cdesearch
-from cdesearch.errors import QueryError
 from cdesearch.search.documents import DocumentReader
-from cdesearch.search.request import SearchRequest
 from cdesearch.store.index import Index
 
 NAME = normalize("NFD", "Übersicht.md")
@@ -35,8 +33,3 @@ def test_a_file_is_shown_by_its_name_in_any_form(built, form):
     folder, _ = built
     (chunk,) = DocumentReader(Index.open(folder)).file(normalize(form, NAME))
     assert chunk.path == NAME and chunk.title == normalize("NFC", NAME)
-
-
-def test_a_query_of_invisible_characters_is_empty():
-    with pytest.raises(QueryError, match="empty"):
-        SearchRequest("\u00ad\u200b")
