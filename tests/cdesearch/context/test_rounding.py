@@ -20,15 +20,6 @@ def test_codes_differ_from_the_vector_by_at_most_half_a_scale(vectors):
 
 
 @given(some_vectors)
-def test_codes_of_decoded_codes_are_the_same(vectors):
-    vectors[np.abs(vectors) < 1e-30] = 0  # whose scale would not be a normal number
-    codes, scales = to_codes(vectors)
-    again, same_scales = to_codes(from_codes(codes, scales))
-    np.testing.assert_array_equal(again, codes)
-    np.testing.assert_allclose(same_scales, scales, rtol=1e-6)
-
-
-@given(some_vectors)
 def test_bits_keep_every_sign_and_have_the_length_1(vectors):
     bits = to_bits(vectors)
     assert bits.shape == (len(vectors), -(-vectors.shape[1] // 8))
@@ -53,8 +44,3 @@ def test_whole_numbers_are_kept_whatever_the_length_of_the_vector(largest):
 def test_vectors_of_other_numbers_have_the_largest_code():
     vectors = np.random.default_rng(0).normal(size=(500, 48)).astype(np.float32)
     assert (np.abs(to_codes(vectors)[0].astype(int)).max(axis=1) == 127).all()
-
-
-def test_codes_of_zeros_are_zeros():
-    codes, scales = to_codes(np.zeros((2, 5), np.float32))
-    assert not codes.any() and not scales.any() and not from_codes(codes, scales).any()

@@ -77,15 +77,10 @@ def test_whitening_without_ridge_makes_the_covariance_a_multiple_of_the_identity
     np.testing.assert_allclose(white, before * np.eye(5), atol=before * 1e-3)
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_fewer_than_two_points_leave_vectors_as_they_are(n):
-    shift, projection = fit(unit_points(n, 3, 0), StatisticsConfig())
+@pytest.mark.parametrize(("n", "config"), [(0, StatisticsConfig()), (1, StatisticsConfig()), (9, NO_STATISTICS)])
+def test_fewer_than_two_points_or_a_head_that_is_off_leave_vectors_as_they_are(n, config):
+    shift, projection = fit(unit_points(n, 3, 0), config)
     assert shift.dtype == projection.dtype == np.float32
-    assert shift.tolist() == [0, 0, 0] and projection.tolist() == np.eye(3).tolist()
-
-
-def test_a_head_that_is_off_leaves_vectors_exactly_as_they_are():
-    shift, projection = fit(unit_points(9, 3, 0), NO_STATISTICS)
     assert shift.tolist() == [0, 0, 0] and projection.tolist() == np.eye(3).tolist()
 
 
@@ -140,12 +135,15 @@ def test_token_weights_are_the_formula_and_special_tokens_take_the_median_of_the
     assert found.dtype == np.float32
 
 
-@pytest.mark.parametrize("n", [1, 4, 300])
-def test_some_texts_with_a_typical_mean_count_as_texts_of_the_corpus(n):
-    points, typical = unit_points(n, 6, 1), np.linspace(-0.3, 0.3, 6)
+TYPICAL = np.linspace(-0.3, 0.3, 6)
+
+
+@pytest.mark.parametrize(("n", "typical"), [(1, TYPICAL), (4, TYPICAL), (300, TYPICAL), (4, None), (300, None)])
+def test_some_texts_with_a_typical_mean_or_a_mean_of_zeros_count_as_texts_of_the_corpus(n, typical):
+    points, mean = unit_points(n, 6, 1), np.zeros(6) if typical is None else typical
     config = StatisticsConfig(shift=0.6, power=0.5, half_at=10)
     fitted = soft_whitening(points, config, typical)
-    np.testing.assert_allclose(fitted.shift, 0.6 * (points.sum(axis=0) + 10 * typical) / (n + 10), atol=1e-6)
+    np.testing.assert_allclose(fitted.shift, 0.6 * (points.sum(axis=0) + 10 * mean) / (n + 10), atol=1e-6)
     weaker = replace(config, power=0.5 * n / (n + 10), half_at=0)  # the identity for one text
     np.testing.assert_allclose(fitted.projection, soft_whitening(points, weaker).projection, atol=1e-6)
 

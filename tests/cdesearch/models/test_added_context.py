@@ -106,21 +106,6 @@ def test_a_model_that_was_trained_with_a_corpus_has_no_plain_vectors(tiny_checkp
         build([documents], Options(model=tiny_checkpoint, plain=True), Silent())
 
 
-def test_the_statistics_grow_from_nothing_with_the_number_of_texts():
-    generator = np.random.default_rng(0)
-    points = to_unit(generator.normal(size=(4000, 16)).astype(np.float32) * np.geomspace(1, 0.1, 16) + 0.2)
-    full = soft_whitening(points, ADDED_STATISTICS)
-    distances = []
-    for count in (2, 4, 8, 16, 64, 256, 1024):
-        fitted = soft_whitening(points[:count], ADDED_STATISTICS)
-        distances.append(float(np.abs(fitted.projection - np.eye(16)).max()))
-        share = count / (count + ADDED_STATISTICS.half_at)
-        mean = points[:count].mean(axis=0)
-        np.testing.assert_allclose(fitted.shift, ADDED_STATISTICS.shift * share * mean, atol=1e-6)
-    assert distances[0] < 0.1 * np.abs(full.projection - np.eye(16)).max()
-    np.testing.assert_array_equal(soft_whitening(points[:1], ADDED_STATISTICS).projection, np.eye(16))
-
-
 def _unwhitened(context):
     from cdesearch.context.context import NullContext
     from cdesearch.context.whitening import Whitening

@@ -10,14 +10,12 @@ import torch
 from conftest import make_tokenizer
 from notes import Notes
 from random_biencoder import NAMES, keep_on_torch, save_backbone
-from small_corpus import CORPUS, TEXTS, assert_finds_what_it_holds
+from small_corpus import CORPUS, TEXTS
 from tokenizers.processors import TemplateProcessing
 
-import cdesearch
 from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
-from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
 
@@ -137,17 +135,6 @@ def test_a_folder_in_the_old_layout_is_read(library, tmp_path):
         '{"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": false}'
     )
     assert_same(Embedder(folder), theirs, TEXTS)
-
-
-def test_a_folder_is_indexed_and_searched_with_a_biencoder(library, tmp_path, documents):
-    folder, theirs = biencoder(library, tmp_path / "model", "bert", prompts={"query": "the cat: "})
-    keep_on_torch(folder)
-    build([documents], Options(model=folder, plain=True), Silent())
-    found = cdesearch.open(documents)
-    assert_finds_what_it_holds(found)
-    hit = found.search("bread 2", mode="dense", k=1)[0]
-    cosine = theirs.similarity(theirs.encode_query(["bread 2"]), theirs.encode_document([hit.chunk.text])).item()
-    assert hit.dense_score == pytest.approx(cosine, abs=5e-3)  # the index has rounded vectors
 
 
 def test_minilm_has_the_vectors_of_sentence_transformers(library):
