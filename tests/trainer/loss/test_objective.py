@@ -63,15 +63,6 @@ def loss_of(vectors, excluded, weight=0.0, teacher=None, owners=None, **keys):
     return output.loss.item()
 
 
-def test_other_queries_are_negatives_unless_their_documents_are_excluded(vectors, excluded):
-    queries, documents = map(unit, vectors)
-    cosines = np.hstack([queries @ documents.T, queries @ queries.T])
-    counted = ~np.hstack([excluded, excluded[:, :B] | np.eye(B, dtype=bool)])
-    found = loss_of(vectors, excluded, query_negatives=True)
-    assert found == pytest.approx(info_nce(cosines, counted), rel=1e-5)
-    assert found > loss_of(vectors, excluded)
-
-
 @pytest.mark.parametrize("query_negatives", [False, True])
 def test_negatives_beyond_the_margin_by_the_models_own_cosines_do_not_count(vectors, excluded, query_negatives):
     queries, documents = map(unit, vectors)

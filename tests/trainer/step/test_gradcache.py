@@ -47,6 +47,11 @@ def cached(model, head, batch, micro_batch, **options):
     return output.loss.item(), gradients(model, head)
 
 
+def by_both(config, batch):
+    """The results of the full graph and of the cache for equal models."""
+    return [run(*make_student(config), batch, 5) for run in (full_graph, cached)]
+
+
 def assert_same(one, other, atol=1e-5, rtol=1e-4):
     assert one[0] == pytest.approx(other[0], abs=atol)
     assert one[1].keys() == other[1].keys()
@@ -77,13 +82,9 @@ def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_ba
 def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(variant, n_context):
     other = make_batch(n_context).queries
     batch = replace(make_batch(), context_tokens=other, is_null=torch.arange(n_context) == 1)
-    config, results = VARIANTS[variant], []
-    for run in (full_graph, cached):
-        model, head = make_student(config)
-        results.append(run(model, head, batch, 5))
+    results = by_both(VARIANTS[variant], batch)
     assert_same(*results)
-    model, head = make_student(config)
-    assert cached(model, head, make_batch(), 5)[0] != pytest.approx(results[1][0], abs=1e-4)
+    assert cached(*make_student(VARIANTS[variant]), make_batch(), 5)[0] != pytest.approx(results[1][0], abs=1e-4)
 
 
 def test_a_frozen_first_stage_gets_no_gradient_and_keeps_no_graph():
@@ -134,11 +135,7 @@ def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, mon
 
 def test_texts_that_see_the_context_in_their_own_rows_are_never_packed(monkeypatch):
     monkeypatch.setattr(gradcache, "has_kernel", lambda _: True)
-    results = []
-    for run in (full_graph, cached):
-        model, head = make_student(VARIANTS["joint"])
-        results.append(run(model, head, make_batch(), 5))
-    assert_same(*results)
+    assert_same(*by_both(VARIANTS["joint"], make_batch()))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -177,9 +174,7 @@ def test_a_batch_without_context_has_the_full_graphs_gradient(variant):
     batch = make_batch()
     batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     results = []
-    for run in (full_graph, cached):
-        model, head = make_student(VARIANTS[variant])
-        loss, found = run(model, head, batch, 5)
+    for loss, found in by_both(VARIANTS[variant], batch):
         results.append((loss, {name: part for name, part in found.items() if "own_first_stage" not in name}))
     assert_same(*results)
 
