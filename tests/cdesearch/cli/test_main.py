@@ -27,10 +27,6 @@ def test_a_hit_shows_location_and_passage(indexed):
     assert "../pets.md:3 " in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
 
 
-def test_bare_words_are_a_query(indexed):
-    assert cdesearch("cat", "-k", "1", cwd=indexed).stdout.startswith(" 1 pets.md:3")
-
-
 def test_options_may_precede_the_words_and_the_name_of_a_command(indexed):
     assert cdesearch("-k", "1", "how", "to", "index", "cat", cwd=indexed).stdout.startswith(" 1 ")
     assert cdesearch("--index", ".", "status", cwd=indexed).stdout.startswith("root ")

@@ -7,7 +7,6 @@ from running_server import running_server, wait_until
 from served_pages import damage, update
 
 import cdesearch
-from cdesearch.errors import IndexNotFoundError
 from cdesearch.search.searcher import Searcher
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.store.index import Index
@@ -39,11 +38,6 @@ def test_an_index_is_opened_once_and_equal_names_get_a_number(pages, own_pages, 
     other = shutil.copytree(own_pages, tmp_path / "other" / "own")
     with ServedIndexes.open([own_pages, own_pages / ".cdesearch", other]) as indexes:
         assert indexes.names == ("own", "own-2")
-
-
-def test_a_folder_without_an_index_is_an_error(pages, tmp_path):
-    with pytest.raises(IndexNotFoundError):
-        ServedIndexes.open([pages, tmp_path])
 
 
 @pytest.mark.slow
