@@ -1,6 +1,5 @@
 import json
 import os
-import shutil
 
 import numpy as np
 import pytest
@@ -16,22 +15,9 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.embedding import embedding_cache
 from indexer.formats.format import Columns
 from indexer.generations import tables as write
 from indexer.settings import Options
-
-
-def test_build_and_search_in_every_mode(docs, run, tiny_encoder):
-    report = run()
-    assert report.changed and report.documents == 12 and report.embedded == report.chunks
-    searcher = Searcher(Index.open(docs), tiny_encoder)
-    for mode in ("hybrid", "dense", "text"):
-        hits = searcher.search("bread", 3, mode)
-        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
-        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert "bread" in searcher.search("bread", 1, "text")[0].chunk.text
-    assert {hit.chunk.path for hit in searcher.search("house", 50, path="0[12].md")} == {"01.md", "02.md"}
 
 
 def test_same_folder_same_seed_same_model_same_vectors(docs, run):
@@ -114,19 +100,6 @@ def test_a_refresh_draws_a_new_sample_and_keeps_first_stage_vectors(docs, run):
         np.testing.assert_array_equal(vector, known.get(content, vector))
 
 
-@pytest.mark.slow
-def test_the_disk_does_not_grow_with_updates(docs, run, monkeypatch):
-    monkeypatch.setattr(embedding_cache, "MOST_FILES", 2)
-    run()
-    sizes = []
-    for number in range(8):
-        (docs / "changing.md").write_text(f"the moon {number}")
-        run()
-        sizes.append(Index.open(docs).size_bytes())
-    assert sizes[-1] < sizes[1] * 1.2
-    assert len(list((docs / ".cdesearch" / "generations").iterdir())) == 2
-
-
 def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, closed_checkpoint):
     make_index([docs], model=closed_checkpoint, context_size=4)
     context = Index.open(docs).context
@@ -182,12 +155,3 @@ def test_nothing_is_written_to_the_temporary_folder_of_the_system(docs, run, mon
     index = Index.open(docs)
     assert "vector_idx" in {one.name for one in index.chunks.list_indices()}
     assert not (index.generation / "tmp").exists()
-
-
-@pytest.mark.usefixtures("no_confirmations")
-def test_the_new_place_of_the_same_model_is_stored_although_no_file_has_changed(docs, run, tiny_checkpoint, tmp_path):
-    run()
-    moved = shutil.copytree(tiny_checkpoint, tmp_path / "moved")
-    assert not make_index([docs], model=moved).changed
-    assert Index.open(docs).manifest.model == str(moved)
-    assert Searcher(Index.open(docs)).search("bread"), "the model at its new place is confirmed"

@@ -32,10 +32,6 @@ def docs(tmp_path):
     return folder
 
 
-def run(folder, model, **options):
-    return make_index([folder], model=model, **options)
-
-
 def rows_of(folder):
     """The index, and its chunks by path; those of a document are in order."""
     index = Index.open(folder)
@@ -61,7 +57,7 @@ def own_vectors(encoder, chunks, context):
 
 @pytest.mark.parametrize("joins", [False, True])
 def test_a_plain_index_of_int8_stores_the_codes_of_the_model(docs, models, joins):
-    run(docs, models[joins], plain=True, vectors="int8")
+    make_index([docs], model=models[joins], plain=True, vectors="int8")
     _, rows = rows_of(docs)
     stored = np.array(rows["codes"].to_pylist())
     encoder = load_encoder(models[joins], plain=True)
@@ -75,11 +71,11 @@ def test_a_plain_index_of_int8_stores_the_codes_of_the_model(docs, models, joins
 @pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("is_plain", [False, True])
 def test_an_update_stores_what_the_model_makes_of_the_whole_documents(docs, models, joins, is_plain):
-    run(docs, models[joins], plain=is_plain)
+    make_index([docs], model=models[joins], plain=is_plain)
     edited = docs / "1.txt"
     edited.write_text(edited.read_text().replace("dog", "cow", 1))
     (docs / "2.txt").unlink()
-    run(docs, models[joins])
+    make_index([docs], model=models[joins])
     index, rows = rows_of(docs)
     encoder = load_encoder(models[joins], plain=is_plain)
     weight = encoder.config.document_weight

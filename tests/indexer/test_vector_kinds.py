@@ -78,18 +78,6 @@ def test_an_index_has_the_form_that_was_chosen_and_keeps_it(docs, run, kind, tin
     assert_stored_as_encoded(docs, tiny_encoder)
 
 
-@pytest.mark.slow
-def test_another_form_needs_a_rebuild(docs, run):
-    run(vectors="binary")
-    manifest = Index.open(docs).manifest
-    for refresh in (False, True):
-        with pytest.raises(InputError, match=r"stores vectors as binary, not as float16.*--rebuild"):
-            run(vectors="float16", refresh_context=refresh)
-    assert Index.open(docs).manifest == manifest
-    run(vectors="float16", rebuild=True)
-    assert Index.open(docs).manifest.vectors == "float16"
-
-
 def test_a_form_that_vectors_cannot_have_is_refused_in_one_line(docs, run):
     with pytest.raises(InputError, match=r"^Vectors cannot be stored as int4\. Choose one of float32.*$"):
         run(vectors="int4")

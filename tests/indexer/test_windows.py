@@ -29,10 +29,6 @@ def docs(tmp_path):
     return folder
 
 
-def run(folder, model=None, **options):
-    return make_index([folder], model=model, **options)
-
-
 def vectors_of(folder):
     """The stored vectors by path and text."""
     index = Index.open(folder)
@@ -43,15 +39,15 @@ def vectors_of(folder):
 
 @pytest.mark.slow
 def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, model, tmp_path):
-    run(docs, model, vectors="float32")
+    make_index([docs], model=model, vectors="float32")
     edited = docs / "1.txt"
     edited.write_text(edited.read_text().replace("moon", "sun", 1))
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     for file in docs.glob("*.txt"):
         (fresh / file.name).write_text(file.read_text())
-    run(docs, refresh_context=True)
-    run(fresh, model, vectors="float32")
+    make_index([docs], refresh_context=True)
+    make_index([fresh], model=model, vectors="float32")
     updated, built = vectors_of(docs), vectors_of(fresh)
     assert updated.keys() == built.keys() and len(updated) > 12
     for key, vector in built.items():
@@ -59,13 +55,13 @@ def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, m
 
 
 def test_the_windows_that_an_edit_changes_are_embedded_and_no_others(docs, model):
-    run(docs, model)
+    make_index([docs], model=model)
     before = vectors_of(docs)
     edited, text = docs / "1.txt", (docs / "1.txt").read_text()
     edited.write_text(f"{text}\n\nthe sun.")
     n_chunks = sum(path == "1.txt" for path, _ in vectors_of(docs))
-    assert 0 < run(docs).embedded < n_chunks
+    assert 0 < make_index([docs]).embedded < n_chunks
     edited.write_text(text)
-    assert run(docs).embedded == 0
+    assert make_index([docs]).embedded == 0
     after = vectors_of(docs)
     assert after.keys() == before.keys() and all(np.array_equal(after[key], before[key]) for key in before)

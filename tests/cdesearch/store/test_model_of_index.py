@@ -43,5 +43,6 @@ def test_every_command_names_the_lost_folder_of_the_model_and_the_command_for_it
 def test_an_index_goes_on_with_its_model_in_another_folder_and_encodes_nothing_again(moved):
     documents, model = moved
     report = build([], Options(model=model, index=documents / ".cdesearch"), Silent())
-    assert report.embedded == 0
-    assert cdesearch.open(documents).search("water")
+    assert not report.changed and report.embedded == 0
+    assert Index.open(documents).manifest.model == str(model)
+    assert cdesearch.open(documents).search("water"), "the model at its new place is confirmed"
