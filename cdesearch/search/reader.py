@@ -186,7 +186,7 @@ class GenerationReader:
                 scale = None if ranking.dense is None else self.scale
                 noise = 0.0 if ranking.text is None else noise_of(ranking.text)
                 texts = [hit.chunk.text for hit in hits]
-                # By words alone, the model is not asked, which may be loaded or not.
+                # A search by words alone does not ask the model, because it may not be loaded.
                 rare = (lambda _: False) if encoder is None else partial(_is_rare, encoder)
                 lacks = lacks_name(self.index, query.words, rare, texts)
                 hits = with_confidence(query.words, hits, scale, noise, lacks_name=lacks)

@@ -28,12 +28,13 @@ COLOURED = frozenset(
     "bash c cpp css go java javascript json jsx kotlin php python ruby rust sql toml tsx typescript yaml".split()  # noqa: SIM905
 )
 MOST_COLOURED = 3_000  # characters
-MOST_ERRORS = 0.1  # of the tokens of a code that is coloured
+MOST_ERRORS = 0.1  # the share of tokens that a lexer may not understand; other code is not coloured
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
 _MAIL_FILE = re.compile(r"\.(?:emlx?|(?P<page>mht|mhtml)|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
+# Lines in a mail that was converted from HTML, and lines that only people and patches write
 _MARKUP = re.compile(r"^(?:#{1,6} \S|\| .*\|$|```$)", re.MULTILINE)
 _TYPED = re.compile(r"^(?:>|[+@-]{1,3} |\+|diff |#include|-- $)", re.MULTILINE)
 _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
@@ -67,9 +68,9 @@ def open_fences(chunks: Iterable[Chunk]) -> Iterator[str]:
 def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[str, Any]:
     """What shows a chunk: `html` of Markdown, or `code`, the HTML of each line; neither for plain text.
 
-    The start of a mail also has a `head`, the names and values of its headers. `fence` is that of the block of code
-    within which a chunk of Markdown begins. Of an image without a file, for which `has_image` is false, only the
-    description is shown.
+    The start of a document may have a `head`: the names and values of the headers of a mail, or of front matter.
+    `fence` is that of the block of code within which a chunk of Markdown begins. Of an image without a file, for which
+    `has_image` is false, only the description is shown.
     """
 
     def shows(source: str) -> bool:

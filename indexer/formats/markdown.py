@@ -10,7 +10,7 @@ from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, Heading, OpenFile
 
 MAX_EMPTY = 2  # lines in a row
-ESCAPED = "\\|"
+ESCAPED = "\\|"  # a sign in a cell that would otherwise end it
 MAX_CELL = 500  # characters of a cell; a table with more in one only arranges text
 
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)

@@ -1,4 +1,6 @@
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -135,6 +137,17 @@ def test_a_searcher_opens_the_newest_generation_when_its_own_was_removed(own_fol
         cdesearch.build(own_folder)
     assert not before.exists()
     assert paths(searcher.search("glaciers"))[0] == "news.txt"
+
+
+@pytest.mark.slow
+def test_a_text_query_does_not_load_the_model(folder):
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from cdesearch.store.index import Index\nfrom cdesearch.search.searcher import Searcher\n"
+        f"assert Searcher(Index.open(Path({str(folder)!r}))).search('cat', mode='text')\n"
+        "assert 'onnxruntime' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_several_threads_load_the_model_once_and_get_the_same_hits(folder, monkeypatch):
