@@ -1,25 +1,27 @@
 """The options of a query as parameters of a route or of a tool, from the table in `cdesearch/search/options.py`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from inspect import Parameter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cdesearch.search.options import PARAMETERS
+from cdesearch.search.options import PARAMETERS, Option
 from cdesearch.search.request import K
 
 MAX_REPEATED = 100  # values of a parameter that may be repeated
 
 
-def parameters_of(describe: Callable[..., Any], *, repeats: bool) -> Iterator[Parameter]:
+def parameters_of(
+    describe: Callable[..., Any], *, repeats: bool, options: Iterable[Option] = PARAMETERS
+) -> Iterator[Parameter]:
     """Yield a parameter for each option. `describe` is FastAPI's Query or pydantic's Field.
 
     Without `repeats`, an option that may be repeated has one value.
     """
     annotated: Any = Annotated  # with types that are computed
     types = {"number": int, "share": float, "text": str}
-    for option in PARAMETERS:
+    for option in options:
         kind: Any = Literal[option.choices] if option.choices else types[option.kind]
         limits: dict[str, Any] = {"ge": option.least, "le": option.most_remote}
         if option.kind == "share":

@@ -12,7 +12,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 PATIENCE = 30  # seconds
-DESK, PHONE = (1180, 820), (375, 740)
+WIDE, DESK, PHONE = (1440, 900), (1180, 820), (375, 740)
 # What a page of a test records: violations of its policy, and errors that nobody caught.
 RECORDER = """
 window.recorded = [];

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from threading import BoundedSemaphore
+from dataclasses import replace
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
@@ -20,9 +21,8 @@ from cdesearch.answer.answer import Answer, WrittenAnswer
 from cdesearch.answer.endpoint import chosen_endpoint
 from cdesearch.cli.answers import answer_as_json, found_answer, passage_as_json
 from cdesearch.errors import BusyError, CdesearchError, LanguageModelError
-from cdesearch.search.request import SearchRequest
 from cdesearch.serve.problems import problem_of
-from cdesearch.serve.routes.parameters import IndexName, PathGlobs, QueryText, State
+from cdesearch.serve.routes.parameters import IndexName, Question, State
 
 HITS = 20  # the passages are made of at most this many hits
 MAX_TOKENS = 8_000
@@ -35,11 +35,10 @@ _writers = BoundedSemaphore(MAX_WRITERS)  # for all servers of this process
 @router.get("/ask", response_class=StreamingResponse)
 async def ask(
     state: State,
-    q: QueryText,
+    question: Question,
     tokens: Annotated[
         int, Query(ge=50, le=MAX_TOKENS, description="The maximum number of tokens of all passages together.")
     ] = 1_500,
-    path: PathGlobs = None,
     index: IndexName = None,
 ) -> StreamingResponse:
     """Answer a question with citations, as server-sent events.
@@ -48,27 +47,26 @@ async def ask(
     """
     served = state.indexes[index]
     endpoint = chosen_endpoint(None, None)
-    wanted = SearchRequest(q, HITS, path=tuple(path or ()))
     started = time.perf_counter()
     passages, answer = await state.admission.run(
-        lambda: found_answer(served.searcher, wanted, tokens, is_written=endpoint is not None)
+        lambda: found_answer(served.searcher, replace(question, k=HITS), tokens, is_written=endpoint is not None)
     )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
     def ended(answer: Answer) -> str:
-        values = answer_as_json(q, answer, None, time.perf_counter() - started)
+        values = answer_as_json(question.text, answer, None, time.perf_counter() - started)
         del values["passages"]  # the first event contains them
         return _event("answer", values)
 
     async def events() -> AsyncIterator[str]:
         shown = [passage_as_json(number, passage) for number, passage in enumerate(passages, 1)]
-        yield _event("passages", {"question": q, "index": served.name, "passages": shown})
+        yield _event("passages", {"question": question.text, "index": served.name, "passages": shown})
         if answer is not None:
             if answer.text:
                 yield _event("text", {"text": answer.text})
             yield ended(answer)
         elif endpoint is not None:
-            async for event in _written(lambda: WrittenAnswer(q, passages, endpoint), ended):
+            async for event in _written(lambda: WrittenAnswer(question.text, passages, endpoint), ended):
                 yield event
 
     return StreamingResponse(events(), media_type="text/event-stream", headers=headers)

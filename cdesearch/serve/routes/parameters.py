@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 
-from cdesearch.search.options import with_options
+from cdesearch.search.options import FILTERS, with_options
 from cdesearch.search.request import SearchRequest, request_of
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
@@ -33,10 +33,6 @@ def _state_of(request: Request) -> ServerState:
 
 State = Annotated[ServerState, Depends(_state_of)]
 QueryText = Annotated[str, Query(description="What to search for.", max_length=MAX_QUERY)]
-PathGlobs = Annotated[
-    list[str] | None,
-    Query(description="Search only files that match this glob. Repeat it to allow several globs.", max_length=100),
-]
 IndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: the first one.")]
 AnyIndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: all indexes.")]
 IndexNames = Annotated[
@@ -53,4 +49,9 @@ def _asked(q: QueryText = "", **given: Any) -> SearchRequest:
     return request_of(q, **given)
 
 
+def _question(q: QueryText, **given: Any) -> SearchRequest:
+    return request_of(q, **given)
+
+
 Asked = Annotated[SearchRequest, Depends(with_options(_asked, parameters_of(Query, repeats=True)))]
+Question = Annotated[SearchRequest, Depends(with_options(_question, parameters_of(Query, repeats=True, options=FILTERS)))]

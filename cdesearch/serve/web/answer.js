@@ -46,7 +46,7 @@ export async function showAnswer(asked, signal) {
   let passages = [];
   let text = "";
   try {
-    for await (const [name, value] of events("ask", { q: asked.q, path: asked.path, index: asked.index }, signal)) {
+    for await (const [name, value] of events("ask", asked, signal)) {
       if (name === "passages") passages = value.passages;
       else if (name === "text") text += value.text;
       else if (name === "error") throw new Error(`${value.detail} ${value.remedy ?? ""}`);

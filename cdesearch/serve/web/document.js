@@ -5,7 +5,7 @@ import { announce, byId, counted, el, number } from "./dom.js";
 import { allIndexes, rootOf } from "./indexes.js";
 import { copyButton, editorLink, extentOf, isCode, isMail, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
-import { markRange, rangeOf } from "./quote.js";
+import { markRange, quotedIn } from "./quote.js";
 import { nodesOf, withFolder, withMarks } from "./rendered.js";
 import { go, href, inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
@@ -138,11 +138,8 @@ function body(chunk, { path, index }, words) {
 }
 
 function arrive(part) {
-  // The passage consists of chunks from the one that was found on.
-  const chunks = document.querySelectorAll("#view-document .is-hit, #view-document .is-hit ~ .chunk");
-  const holder = [...chunks].find((one) => rangeOf(state.quote, one.querySelector(".text")));
-  const quoted = holder && rangeOf(state.quote, holder.querySelector(".text"));
-  const chunk = holder?.id.replace("chunk-", "");
+  const quoted = quotedIn(byId("view-document"), state.quote);
+  const chunk = quoted?.startContainer.parentElement.closest(".chunk").id.replace("chunk-", "");
   if (chunk && part.chunks.some((one) => one.chunk === chunk && !one.is_hit)) {
     go({ chunk, quote: state.quote }, { replace: true });
     return;

@@ -34,21 +34,27 @@ const targetOf = (hit) => ({ view: "document", document: hit.document, chunk: hi
 const passageOf = (hit, words) => joined(hit.path, excerpt(hit.passage.text, words), hit.text);
 const trailOf = (hit) => hit.headings.filter((part) => part !== hit.path.split("/").pop());
 
+/** Returns the heading above a passage, by which people know it; undefined for code, which they know by its file. */
+const titleOf = (hit) => (isCode(hit.path) ? undefined : trailOf(hit).at(-1));
+
 function hitItem(hit, asked, page, root) {
   const words = wordsOf(asked.q);
   const target = targetOf(hit);
   const place = placeOfPassage(hit, hit.passage.row);
   const extent = extentOf(place);
-  const trail = trailOf(hit);
+  const title = titleOf(hit);
+  const trail = trailOf(hit).slice(0, title && -1).join(" › ");
+  const file = [hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
+    extent && el("span", { class: "extent" }, `, ${extent}`)];
   const why = whyButton(hit, asked, page);
   return el("li", { class: "hit" },
     el("div", { class: "head" },
       el("h2", {},
         el("a", { href: href(target), onclick: inPage(target), class: "open" },
-          hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
-          extent && el("span", { class: "extent" }, `, ${extent}`))),
+          title ? el("span", { class: "title" }, marked(title, words)) : file)),
       el("div", { class: "marks" }, hit.date && el("time", { datetime: hit.date }, dateOf(hit)), scoreOf(hit))),
-    trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
+    title ? el("p", { class: "file" }, file, trail && el("span", { class: "trail" }, ` · ${trail}`))
+      : trail && el("p", { class: "trail" }, trail),
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passageOf(hit, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("ul", { class: "also" }),
@@ -60,9 +66,10 @@ function hitItem(hit, asked, page, root) {
 function furtherPassage(hit, asked) {
   const words = wordsOf(asked.q);
   const extent = extentOf({ ...placeOfPassage(hit, hit.passage.row), anchor: null });
+  const name = titleOf(hit) || extent || trailOf(hit).at(-1) || "another passage";
   const line = passageOf(hit, words).split("\n").find((one) => one.trim()) ?? "";
   return el("li", {},
-    el("a", { href: href(targetOf(hit)), onclick: inPage(targetOf(hit)), class: "open" }, extent || trailOf(hit).at(-1) || "another passage"),
+    el("a", { href: href(targetOf(hit)), onclick: inPage(targetOf(hit)), class: "open" }, name),
     " ", el("span", { class: isCode(hit.path) ? "code" : null }, marked(line.trim(), words)));
 }
 

@@ -5,7 +5,7 @@ import { byId } from "./dom.js";
 import { go, state } from "./route.js";
 
 let awaited = null; // the query in which Enter was pressed
-let opened = ""; // the link of the hit that was opened last
+let opened = ""; // the link of the hit or of the source that was opened last
 
 export function startKeyboard() {
   document.addEventListener("keydown", (event) => {
@@ -18,14 +18,14 @@ export function startKeyboard() {
   });
   byId("query").addEventListener("input", () => { awaited = null; });
   byId("view-search").addEventListener("click", (event) => { // the preview has a link to its document, too
-    const link = event.target.closest("a.open");
+    const link = event.target.closest("#hits a.open, #answer a, #preview a.open");
     if (link) opened = link.getAttribute("href");
   });
 }
 
-/** Moves the focus to the hit that was opened last. */
+/** Moves the focus to the hit or the source that was opened last. */
 export function returnToHit() {
-  const link = links().find((one) => one.getAttribute("href") === opened);
+  const link = [...document.querySelectorAll("#answer a"), ...links()].find((one) => one.getAttribute("href") === opened);
   link?.focus({ preventScroll: true });
 }
 

@@ -1,13 +1,16 @@
-// The preview beside the hits on wide screens: the passage of the hit that has the focus, with its neighbours.
+// The preview beside the hits on wide screens: the passage of the hit, or of the source of an answer, that has the focus
+// or the pointer, with its neighbours.
 
 import { get } from "./api.js";
 import { sections } from "./document.js";
 import { byId, el } from "./dom.js";
 import { pathOf } from "./place.js";
+import { markRange, quotedIn } from "./quote.js";
 import { inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
 
 const AROUND = 2; // passages on each side
+const AROUND_QUOTE = 10; // as a passage of an answer may consist of many chunks
 const DELAY = 120; // milliseconds that the pointer rests on a hit
 const wide = matchMedia("(min-width: 1240px)");
 
@@ -15,11 +18,13 @@ let timer = 0;
 let shown = ""; // the address of the hit that is previewed
 
 export function startPreview() {
-  byId("hits").addEventListener("focusin", (event) => preview(linkOf(event.target)));
-  byId("hits").addEventListener("mouseover", (event) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => preview(linkOf(event.target)), DELAY);
-  });
+  for (const list of [byId("hits"), byId("answer")]) {
+    list.addEventListener("focusin", (event) => preview(linkOf(event.target)));
+    list.addEventListener("mouseover", (event) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => preview(linkOf(event.target)), DELAY);
+    });
+  }
   wide.addEventListener("change", previewFirst);
   onChange(hide);
 }
@@ -32,7 +37,7 @@ export function previewFirst() {
   preview(first);
 }
 
-const linkOf = (target) => target.closest("a.open") ?? target.closest(".also li, .hit")?.querySelector("a.open");
+const linkOf = (target) => target.closest("a.open, #answer a") ?? target.closest(".also li, .hit")?.querySelector("a.open");
 
 function hide() {
   if (state.view === "search" && state.q.trim() && wide.matches) return;
@@ -44,8 +49,9 @@ async function preview(link) {
   if (!link || !wide.matches || link.href === shown) return;
   shown = link.href;
   const target = new URL(link.href).searchParams;
+  const quote = target.get("quote") ?? "";
   const path = target.get("document").split("/").map(encodeURIComponent).join("/");
-  const asked = { chunk: target.get("chunk"), index: target.get("of") || target.get("index"), around: AROUND };
+  const asked = { chunk: target.get("chunk"), index: target.get("of") || target.get("index"), around: quote ? AROUND_QUOTE : AROUND };
   try {
     const part = await get(`documents/${path}`, asked);
     if (shown !== link.href) return;
@@ -55,7 +61,9 @@ async function preview(link) {
     const head = el("div", { class: "preview-head" }, el("h2", {}, name));
     box.replaceChildren(head, withPage(head, part, hit, el("div", {}, sections(part, part.chunks))));
     box.hidden = false;
-    const found = box.querySelector(".is-hit mark") ?? box.querySelector(".is-hit");
+    const quoted = quotedIn(box, quote);
+    markRange(quoted);
+    const found = quoted ?? box.querySelector(".is-hit mark") ?? box.querySelector(".is-hit");
     if (found) box.scrollTop += found.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 4;
   } catch {
     byId("preview").hidden = true; // opening the hit shows the error

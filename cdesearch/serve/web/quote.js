@@ -3,8 +3,16 @@
 const LETTER = /[\p{L}\p{N}]/u; // what text and quote have in common: signs of markup and blanks differ
 const NAME = "quote"; // of the highlight in style.css
 
-/** Returns the range of a quoted sentence within an element; null if the element does not contain it. */
-export function rangeOf(quote, element) {
+/** Returns the range of a quoted sentence within the chunks of a view from the one that was found on; null without it. */
+export function quotedIn(view, quote) {
+  for (const chunk of view.querySelectorAll(".is-hit, .is-hit ~ .chunk")) {
+    const range = rangeOf(quote, chunk.querySelector(".text"));
+    if (range) return range;
+  }
+  return null;
+}
+
+function rangeOf(quote, element) {
   const sought = [...quote].filter((one) => LETTER.test(one)).join("");
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   const places = []; // of each letter: its node, and its offset there

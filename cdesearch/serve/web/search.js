@@ -97,7 +97,7 @@ async function search(offset) {
     showHits(answer, asked, offset, (hit) => rootOf(indexes, hit.index ?? asked.index));
     showFilters(answer.facets);
     if (!offset) previewFirst();
-    const isAsked = !offset && shown > 0 && asked.mode === "hybrid" && !(state.type || state.year || state.tag) && isQuestion(asked.q);
+    const isAsked = !offset && shown > 0 && asked.mode === "hybrid" && isQuestion(asked.q);
     if (!isAsked && !offset) hideAnswer();
     else if (isAsked && !answer.answered) showNothing();
     else if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
