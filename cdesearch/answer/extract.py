@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,9 +21,10 @@ from cdesearch.store.vector_format import VectorFormat
 Scores = NDArray[np.floating[Any]]
 
 MIN_WORDS = 3  # a shorter sentence cannot be understood alone
+SHORT = 3  # words of a sentence that is quoted with the one before it, such as "Default is 6379."
 MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 
-_MARKER = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
+_MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
@@ -49,6 +50,7 @@ class Candidate:
     """A unit that an answer may quote: a sentence, a row of a table, or a paragraph of code."""
 
     text: str
+    short: str  # the short sentence after it, which is quoted with it
     kind: Kind
     passage: int  # the position of its passage, counted from 0
     line: int | None  # its line in the file, counted from 1; None if the format has no lines
@@ -63,33 +65,42 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
     for number, passage in enumerate(passages):
         sentences = split_sentences(passage.text)
         for position, sentence in enumerate(sentences):
-            text = passage.text[sentence.start : sentence.end].removesuffix(OMISSION)
-            if sentence.kind != "code":
-                text = (_QUOTE if is_marked_up(passage.path) else _COMMENT).sub("", text)
-                text = " ".join(filter(None, lines_as_text(passage.path, text.split("\n"))))
-            text = _shown(text, sentence)
+            text = _shown(passage, sentence)
             following = sentences[position + 1] if position + 1 < len(sentences) else None
             if following and _RULE.fullmatch(passage.text, following.start, following.end):
                 continue  # the head of a table
             # In a program, a line such as "# How it works" is a comment, which may answer.
             is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
-            if is_heading or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
+            is_unclear = _is_short(passage, sentence) or len(re.findall(r"\w+", text)) < MIN_WORDS
+            if is_heading or is_unclear or text.endswith(("?", ":")):
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
                 continue  # the sentence may be incomplete, because a chunk can end within a sentence
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
-            found.append(Candidate(text, sentence.kind, number, *place, position))
+            short = f" {_shown(passage, following)}" if following and _is_short(passage, following) else ""
+            found.append(Candidate(text, short, sentence.kind, number, *place, position))
     return found
 
 
-def _shown(text: str, sentence: Sentence) -> str:
-    """A sentence in one line without its list marker, or code without its fence; long text is truncated."""
+def _is_short(passage: Passage, sentence: Sentence) -> bool:
+    """Whether a sentence is quoted only with the one before it in its paragraph."""
+    text = passage.text[sentence.start : sentence.end]
+    return not sentence.is_first and len(re.findall(r"\w+", text)) <= SHORT and bool(_END.search(text))
+
+
+def _shown(passage: Passage, sentence: Sentence) -> str:
+    """A sentence in one line without marks before its lines, or code without its fence; long text is truncated."""
+    text = passage.text[sentence.start : sentence.end].removesuffix(OMISSION)
+    mark = _QUOTE if is_marked_up(passage.path) else _COMMENT
+    if sentence.kind != "code" or all(map(mark.match, text.split("\n"))):
+        text = mark.sub("", text)
     if sentence.kind == "code":
         text = _FENCE.sub("", text).rstrip()
         end = text.rfind("\n", 0, MAX_CHARACTERS)
     else:
-        text = " ".join(_MARKER.sub("", text, count=1).split()) if _MARKER.match(text) else " ".join(text.split())
+        text = " ".join(filter(None, lines_as_text(passage.path, text.split("\n"))))
+        text = " ".join(_MARKER.sub("", text, count=1).split())
         end = text.rfind(" ", 0, MAX_CHARACTERS)
     if len(text) <= MAX_CHARACTERS:
         return text
@@ -154,7 +165,8 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     order: dict[int, int] = {}
     for row in chosen:
         order.setdefault(candidates[row].passage, len(order))
-    return sorted((candidates[row] for row in chosen), key=lambda one: (order[one.passage], one.position))
+    quoted = (replace(candidates[row], text=candidates[row].text + candidates[row].short) for row in chosen)
+    return sorted(quoted, key=lambda one: (order[one.passage], one.position))
 
 
 def _with_causes(scores: Scores, candidates: Sequence[Candidate]) -> Scores:

@@ -17,9 +17,10 @@ _IN_NAME = re.compile(r"\.\w")  # as in "http.Handler"
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
-# several plain words follow each other in the paragraph.
-_INDENTED = re.compile(r"(?:\t| {4,})\S")
-_WORDS = re.compile(r"\b[a-z]+,? [a-z]+,? [a-z]+,? [a-z]+\b")
+# several plain words follow each other in the paragraph, or a line is a whole sentence.
+_INDENTED = re.compile(r"(?:[ \t]*(?://+|#+|\*|--))?(?:\t| {4,})\S")  # also within a comment
+_WORDS = re.compile(r"\b[a-z]+,? [a-z]+,? [a-z]+,? [a-z]+\b|\s*[A-Z][a-z]+ [a-z]+ .*[.!?]\s*$")
+_BLANK = re.compile(r"\s*(?:/\*+|//+|#+|\*+/?|--)?\s*$")  # also a line of a comment without words
 _CODE = re.compile(
     r".*[{};]\s*$|\s*[)\]}]+[,;:]?\s*$|.*\):\s*$|\s*(?:>>>|\$|@\w)|\s*[\w.\[\]]+ = \S|.*\w\(\S*\)\s*$"
     r"|\s*(?:import|from|return|def|class|if|for|while|else|elif|func|fn|let|const|var|public|private) ?.*[:;{()]\s*$"
@@ -36,14 +37,16 @@ class Sentence:
     start: int
     end: int
     kind: Kind
+    is_first: bool = True  # of its paragraph
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """The sentences in order. They do not overlap, and together contain every character but white space."""
+    """The sentences in order. They do not overlap, and omit only white space and empty lines of comments."""
     found: list[Sentence] = []
     for start, end, kind in _blocks(text):
         spans = _prose_sentences(text, start, end) if kind == "prose" else [(start, end)]
-        found += [Sentence(*span, kind) for one in spans if (span := _stripped(text, *one))]
+        stripped = [span for one in spans if (span := _stripped(text, *one))]
+        found += [Sentence(*span, kind, span == stripped[0]) for span in stripped]
     return found
 
 
@@ -79,12 +82,12 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
                 block, fence = [], ""
             continue
         single: Kind | None = "heading" if _HEADING.match(line) else "row" if _ROW.match(line) else None
-        if block and (mark or single or not line.strip() or _ITEM.match(line)):
+        if block and (mark or single or _BLANK.match(line) or _ITEM.match(line)):
             yield _paragraph(block)
             block = []
         if single:
             yield start, start + len(line), single
-        elif line.strip():
+        elif not _BLANK.match(line):
             block.append((start, line))
             fence = mark[1] if mark else ""
     if block:

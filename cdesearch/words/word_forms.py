@@ -15,13 +15,16 @@ STEM = 4  # the minimum number of letters that two forms of a word have in commo
 
 TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 _DIGIT = re.compile(r"\d")
+_ADVERB = re.compile(r"(?:out|up|off)s?$")  # the second part of an English noun
 
 
 def word_stem(word: str) -> str:
     """The letters with which every form of a word must begin: all but the last three, but at least STEM.
 
-    A word with a digit has no other forms: `rfc2616` is not `rfc2612`.
+    A word with a digit has no other forms: `rfc2616` is not `rfc2612`. Nor is `time` a form of `timeout`.
     """
+    if _ADVERB.search(word):
+        return word.removesuffix("s")
     return word if _DIGIT.search(word) else word[: max(STEM, len(word) - 3)]
 
 

@@ -9,8 +9,8 @@ error     the last event if the language model fails: problem details
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from threading import BoundedSemaphore
 from dataclasses import replace
+from threading import BoundedSemaphore
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync

@@ -54,4 +54,6 @@ def _question(q: QueryText, **given: Any) -> SearchRequest:
 
 
 Asked = Annotated[SearchRequest, Depends(with_options(_asked, parameters_of(Query, repeats=True)))]
-Question = Annotated[SearchRequest, Depends(with_options(_question, parameters_of(Query, repeats=True, options=FILTERS)))]
+Question = Annotated[
+    SearchRequest, Depends(with_options(_question, parameters_of(Query, repeats=True, options=FILTERS)))
+]

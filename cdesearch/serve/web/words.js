@@ -2,6 +2,7 @@
 
 const WORD = /[\p{L}\p{N}]+/gu;
 const STEM = 4; // the minimum number of letters that two forms of a word share; the same rule is in word_forms.py
+const ADVERB = /(?:out|up|off)s?$/; // the second part of a noun: "time" is no form of "timeout"
 const MAX_LINE = 260; // characters
 const MIN_FULL = 40; // characters of a line that fills a column
 const IGNORED = new Set( // these words are too common to be marked, and full text ignores nearly all of them
@@ -78,6 +79,7 @@ function isFormOf(full, asked) {
   const token = full.replace(ARTICLE, "");
   const word = asked.replace(ARTICLE, "");
   if (word.length < STEM) return token === word || (word.length === STEM - 1 && token === `${word}s`);
+  if (ADVERB.test(word)) return token.startsWith(word.replace(/s$/, ""));
   // A word with a digit has no other forms.
   return token.startsWith(/\d/.test(word) ? word : word.slice(0, Math.max(STEM, word.length - 3)));
 }

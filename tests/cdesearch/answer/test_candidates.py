@@ -11,7 +11,7 @@ def passage(text, line=10, path="a.md"):
 
 def test_sentences_know_their_passage_and_line():
     first = passage(
-        "# Title\n\nThe cat sat there.\nIt ran away then.\n\n- an item of the list\n\nIs it so really?\nYes.\n\n"
+        "# Title\n\nThe cat sat there.\nIt ran away then.\n\n- an item of the list\n\nIs it so really?\n\n"
         "There are three kinds of them:"
     )
     second = passage("No lines in this format.", line=None)
@@ -22,6 +22,11 @@ def test_sentences_know_their_passage_and_line():
         ("an item of the list", 0, 15),
         ("No lines in this format.", 1, None),
     ]
+
+
+def test_a_short_sentence_is_quoted_with_the_one_before_it():
+    found = candidates_of([passage("Port to the server. Default is 6379.\n\nIs it open to all?\nYes.")])
+    assert [one.text + one.short for one in found] == ["Port to the server. Default is 6379."]
 
 
 def test_a_sentence_that_the_end_of_a_chunk_cuts_is_left_out():

@@ -38,6 +38,9 @@ Mary: yes. Indeed it is.
 """
 
 
+EMPTY = " \n\r\t#*-"  # white space, and what lines of comments without words consist of
+
+
 def texts(text):
     return [(sentence.kind, text[sentence.start : sentence.end]) for sentence in split_sentences(text)]
 
@@ -72,6 +75,15 @@ def test_a_fence_that_is_not_closed_is_code_to_the_end():
     assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
 
 
+def test_a_comment_is_divided_into_its_paragraphs_of_prose_and_code():
+    text = "// Package a does it.\n//\n//\tpackage main\n//\n//\tfunc main() {\n//\t}\n//\n// See b for more."
+    assert [kind for kind, _ in texts(text)] == ["prose", "code", "code", "prose"]
+
+
+def test_an_indented_line_that_is_a_whole_sentence_is_prose():
+    assert [kind for kind, _ in texts("1. port\n\n    Port to the Redis server. Default is 6379.")] == ["prose"] * 3
+
+
 def test_a_point_within_a_name_ends_no_sentence():
     assert [part for _, part in texts("It is an http.Handler. See chi.Router for more.")] == [
         "It is an http.Handler.",
@@ -89,8 +101,8 @@ def test_sentences_are_in_order_and_omit_only_white_space(text):
     end, kept = 0, ""
     for sentence in split_sentences(text):
         assert end <= sentence.start < sentence.end
-        assert not text[end : sentence.start].strip()
+        assert not text[end : sentence.start].strip(EMPTY)
         part = text[sentence.start : sentence.end]
         assert part == part.strip()
         end, kept = sentence.end, kept + part
-    assert not text[end:].strip()
+    assert not text[end:].strip(EMPTY)

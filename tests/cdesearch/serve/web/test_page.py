@@ -74,8 +74,8 @@ def test_a_question_is_answered_above_the_hits_with_links_to_its_sources(browser
     browser.appear(WIDE)
     browser.script("document.activeElement.blur()")
     browser.script("document.querySelector('#answer .cite').focus()")
-    in_preview = "return [...(CSS.highlights.get('quote') ?? [])].some(({ startContainer: at }) => at.parentElement.closest('#preview'))"
-    browser.wait(lambda: browser.script(in_preview))
+    quoted = "[...(CSS.highlights.get('quote') ?? [])].map(({ startContainer }) => startContainer.parentElement)"
+    browser.wait(lambda: browser.script(f"return {quoted}.some((one) => one.closest('#preview'))"))
     browser.appear()
     browser.open("/?q=prune+roses")
     browser.one(".hit")
