@@ -188,7 +188,12 @@ class RunningServer:
                 return None
             hits = tuple(self._named(_hit(values)) for values in answer["hits"])
             return SearchResult(
-                hits, answer["truncated_to"], answer["milliseconds"] / 1000, answer["generation"], str(answer["stage"])
+                hits,
+                answer["truncated_to"],
+                answer["milliseconds"] / 1000,
+                answer["generation"],
+                str(answer["stage"]),
+                answer["unknown_name"],
             )
         except FAILURES:
             return None

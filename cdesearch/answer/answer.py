@@ -1,6 +1,5 @@
 """Answers to a question, either quoted from passages or written by a language model."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,8 @@ from cdesearch.search.result import seem_to_answer
 from cdesearch.store.schema import Hit
 
 NOTHING = "Nothing in the index answers this."
-LEAST_QUOTED = 0.03  # of the confidence of a passage that is quoted; see benchmarks/results/LOG.md
+# The least confidence of a passage that is quoted, and its least share of the best one; see benchmarks/results/LOG.md
+LEAST_QUOTED, LEAST_SHARE = 0.03, 0.2
 NOT_ANSWERED = "The passages do not answer the question."
 
 _RULES = f"""You answer a question from numbered passages of the user's own documents.
@@ -36,6 +36,7 @@ class Answer:
     quotes: tuple[Candidate, ...] = ()  # the quoted sentences of an answer that no language model has written
     model: str | None = None  # the language model that has written the answer
     n_removed: int = 0  # the number of citations that were removed because they named no passage
+    unknown_name: str | None = None  # a name in the question that no text of the index has
     n_unsourced: int = 0  # the number of sentences without a citation, which are marked in the text
 
     @property
@@ -60,12 +61,14 @@ def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage
     """Quote the sentences that answer the question best, or return an empty answer if no hit seems to answer it.
 
     `passages` must be made from `hits`. In the answer they have another order: those that it cites come first, so that
-    its citations are 1, 2, 3. Passages with a lower confidence than LEAST_QUOTED are not quoted.
+    its citations are 1, 2, 3. Passages with a lower confidence than LEAST_QUOTED, or LEAST_SHARE of the best one, are
+    not quoted.
     """
-    likely = [hit.score for hit in hits if hit.confidence is None or hit.confidence >= LEAST_QUOTED]
-    least = min(likely, default=-math.inf)
-    passages = sorted(passages, key=lambda passage: passage.score < least)
-    quotable = [passage for passage in passages if passage.score >= least]
+    most = max((hit.confidence or 0.0 for hit in hits), default=0.0)
+    limit = max(LEAST_QUOTED, LEAST_SHARE * most)
+    likely = {hit.score for hit in hits if hit.confidence is None or hit.confidence >= limit}
+    passages = sorted(passages, key=lambda passage: passage.score not in likely)
+    quotable = [passage for passage in passages if passage.score in likely]
     quotes = extract(question, quotable, corpus) if seem_to_answer(hits) else []
     cited = list(dict.fromkeys(quote.passage for quote in quotes))
     others = (number for number in range(len(passages)) if number not in cited)

@@ -50,13 +50,14 @@ class Candidate:
     """A unit that an answer may quote: a sentence, a row of a table, or a paragraph of code."""
 
     text: str
-    short: str  # the short sentence after it, which is quoted with it
     kind: Kind
     passage: int  # the position of its passage, counted from 0
     line: int | None  # its line in the file, counted from 1; None if the format has no lines
     location: str  # in the form `path:line`, `path#page=n` or `path#anchor`, or the path alone
     trail: tuple[str, ...]  # the headings above it, outermost first
     position: int  # its position in the passage, counted from 0
+    short: str = ""  # the short sentence after it, which is quoted with it
+    heading: str = ""  # the heading directly above it
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
@@ -64,6 +65,7 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
     found = []
     for number, passage in enumerate(passages):
         sentences = split_sentences(passage.text)
+        heading = ""
         for position, sentence in enumerate(sentences):
             text = _shown(passage, sentence)
             following = sentences[position + 1] if position + 1 < len(sentences) else None
@@ -71,22 +73,23 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
                 continue  # the head of a table
             # In a program, a line such as "# How it works" is a comment, which may answer.
             is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
-            is_unclear = _is_short(passage, sentence) or len(re.findall(r"\w+", text)) < MIN_WORDS
-            if is_heading or is_unclear or text.endswith(("?", ":")):
+            above, heading = heading, text.lstrip("# ") if is_heading else ""
+            if is_heading or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
                 continue  # the sentence may be incomplete, because a chunk can end within a sentence
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
-            short = f" {_shown(passage, following)}" if following and _is_short(passage, following) else ""
-            found.append(Candidate(text, short, sentence.kind, number, *place, position))
+            has_short = following and _is_short(passage, following) and not text.endswith(OMISSION)
+            short = _shown(passage, following) if following and has_short else ""
+            found.append(Candidate(text, sentence.kind, number, *place, position, short, above))
     return found
 
 
 def _is_short(passage: Passage, sentence: Sentence) -> bool:
-    """Whether a sentence is quoted only with the one before it in its paragraph."""
+    """Whether a sentence is quoted with the one before it in its paragraph."""
     text = passage.text[sentence.start : sentence.end]
-    return not sentence.is_first and len(re.findall(r"\w+", text)) <= SHORT and bool(_END.search(text))
+    return not sentence.is_first and len(re.findall(r"\w+", text)) <= SHORT and text.endswith((".", "!"))
 
 
 def _shown(passage: Passage, sentence: Sentence) -> str:
@@ -153,9 +156,14 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     if not candidates:
         return []
     vector: Floats = corpus.encoder.encode([question], "query", corpus.context)[0]
-    vectors = corpus.encoder.encode([one.text for one in candidates], "document", corpus.context)
-    scores = corpus.z(vectors, vector)
-    scores = scores + WORDS_WEIGHT * corpus.coverage(question, [one.text for one in candidates])
+    texts = [one.text for one in candidates]
+    headings = list(dict.fromkeys(one.heading for one in candidates if one.heading))
+    vectors = corpus.encoder.encode([*texts, *headings], "document", corpus.context)
+    judged = corpus.z(vectors, vector) + WORDS_WEIGHT * corpus.coverage(question, [*texts, *headings])
+    vectors, scores = vectors[: len(texts)], judged[: len(texts)]
+    by_heading = dict(zip(headings, judged[len(texts) :], strict=True))
+    # A heading such as "Why is it slow?" is answered by the sentence below it.
+    scores = np.maximum(scores, [by_heading.get(one.heading, -np.inf) for one in candidates])
     best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])
     if _WHY.search(question):
@@ -165,8 +173,12 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     order: dict[int, int] = {}
     for row in chosen:
         order.setdefault(candidates[row].passage, len(order))
-    quoted = (replace(candidates[row], text=candidates[row].text + candidates[row].short) for row in chosen)
-    return sorted(quoted, key=lambda one: (order[one.passage], one.position))
+    quoted = sorted((candidates[row] for row in chosen), key=lambda one: (order[one.passage], one.position))
+    places = {(one.passage, one.position) for one in quoted}
+    return [
+        one if (one.passage, one.position + 1) in places else replace(one, text=f"{one.text} {one.short}".rstrip())
+        for one in quoted
+    ]
 
 
 def _with_causes(scores: Scores, candidates: Sequence[Candidate]) -> Scores:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -53,11 +54,13 @@ class AnswerPrinter:
         if not answer.is_answered:
             if not self._has_text and not has_failed:  # the text of a model says itself that it found no answer
                 self._console.print(NOTHING)
+            self._note_unknown_name(answer)
             return
         if answer.cited:
             self._console.print()
         for number in sorted(answer.cited):
             self._console.print(self._source(answer, number))
+        self._note_unknown_name(answer)
         if has_failed:  # the error is the last line
             return
         if answer.n_removed:
@@ -82,6 +85,10 @@ class AnswerPrinter:
         styled.highlight_regex(_CITATION, "bold cyan")
         return styled
 
+    def _note_unknown_name(self, answer: Answer) -> None:
+        if answer.unknown_name:
+            self._note(f'No text here contains "{answer.unknown_name}".')
+
     def _note(self, text: str) -> None:
         open_console(stderr=True, soft_wrap=True).print(text)
 
@@ -98,7 +105,7 @@ def found_answer(
     if is_written and passages:
         return passages, None
     corpus = CorpusView(encoder, searcher.index.context_for(encoder), searcher.index.vectors)
-    answer = quoted_answer(question.words, result, passages, corpus)
+    answer = replace(quoted_answer(question.words, result, passages, corpus), unknown_name=result.unknown_name)
     return answer.passages, answer
 
 
@@ -107,6 +114,7 @@ def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | 
     return {
         "question": question,
         "answered": answer.is_answered and failure is None,
+        "unknown_name": answer.unknown_name,
         "answer": answer.text,
         "model": answer.model,
         "citations": [

@@ -95,14 +95,14 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
     return unknown[:MOST_MISSPELLED]
 
 
-def lacks_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: Sequence[str]) -> bool:
-    """Whether a query has a name that the corpus lacks, so that it is likely about something else.
+def missing_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: Sequence[str]) -> str | None:
+    """A name in a query that the corpus lacks, so that the query is likely about something else; None without one.
 
     A name begins with a capital letter, while most words do not, or `is_rare`. Outside English, other words do, too.
     `texts` are some of the corpus, which spare a search.
     """
     if main_language(index.manifest.languages) != ENGLISH:
-        return False
+        return None
     runs, seen = runs_of(query), "\n".join(texts).lower()
     has_capitals = 2 * sum(run[0].isupper() for run in runs) > len(runs)
     unseen = (
@@ -115,8 +115,8 @@ def lacks_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: 
         words = searched_words(index, name)
         alike = [*words][:1] if len(name) >= LEAST_MISSPELLED else []
         if words and not _is_known(index, words, alike):
-            return True
-    return False
+            return name
+    return None
 
 
 def _is_known(index: Index, words: Mapping[str, float], alike: Collection[str] = ()) -> bool:

@@ -127,6 +127,13 @@ def _may_answer(line: str, words: Sequence[str], chunk: Chunk) -> bool:
     return is_answer(line, chunk) and (not is_field(line, chunk) or count_words(line, words) > 0)
 
 
+def trail_of(line: Line, chunk: Chunk) -> tuple[str, ...]:
+    """The headings of the section of a line, outermost first. A heading belongs to the section that it begins."""
+    heading = heading_of(line.source or line.text)
+    begun = (trail for row, trail in chunk.places.trails if row > line.row and heading in trail[-1:])
+    return next(begun, chunk.trail_at(line.row))
+
+
 def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
     """The line of the passage that contains most of the words, the first of several."""
     passage = [line for line in lines if not line.is_context]

@@ -20,7 +20,7 @@ from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.facets import COUNTED, Facts
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, MIN_NULL_SIZE, Candidates, Scores, noise_of
-from cdesearch.search.lexical import lacks_name, lexical_hits
+from cdesearch.search.lexical import lexical_hits, missing_name
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
 from cdesearch.search.ranking import ranked_scores, ranked_words
@@ -179,6 +179,7 @@ class GenerationReader:
         chunks = self.chunks(np.unique(np.concatenate(best)))
         results = []
         for query, ranking in zip(queries, rankings, strict=True):
+            name = None
             is_truncated = encoder is not None and encoder.truncates(query.words, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
             hits = fold_copies(self._hits(ranking, chunks, query), query.k)
@@ -188,11 +189,11 @@ class GenerationReader:
                 texts = [hit.chunk.text for hit in hits]
                 # A search by words alone does not ask the model, because it may not be loaded.
                 rare = (lambda _: False) if encoder is None else partial(_is_rare, encoder)
-                lacks = lacks_name(self.index, query.words, rare, texts)
-                hits = with_confidence(query.words, hits, scale, noise, lacks_name=lacks)
+                name = missing_name(self.index, query.words, rare, texts)
+                hits = with_confidence(query.words, hits, scale, noise, lacks_name=name is not None)
             documents = self._documents(ranking, query.k) if query.facets else {}
             is_complete = any(found.is_complete for found in ranking.found)
-            results.append(SearchResult(hits, most, is_complete=is_complete, documents=documents))
+            results.append(SearchResult(hits, most, unknown_name=name, is_complete=is_complete, documents=documents))
         return results
 
     def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:

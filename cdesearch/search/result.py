@@ -31,6 +31,7 @@ class SearchResult(Sequence[Hit]):
     seconds: float = field(default=0.0, compare=False)  # that the search took, with all queries of `search_many`
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
+    unknown_name: str | None = None  # a name in the query that no text of the corpus has, see `missing_name`
     # whether no chunk of another index may be a hit, because these contain a phrase that the query demands
     is_complete: bool = field(default=False, compare=False)
     # of the candidates' documents, by the name of the index and their ids, if the request asks for `facets`

@@ -18,9 +18,10 @@ _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
 # several plain words follow each other in the paragraph, or a line is a whole sentence.
-_INDENTED = re.compile(r"(?:[ \t]*(?://+|#+|\*|--))?(?:\t| {4,})\S")  # also within a comment
-_WORDS = re.compile(r"\b[a-z]+,? [a-z]+,? [a-z]+,? [a-z]+\b|\s*[A-Z][a-z]+ [a-z]+ .*[.!?]\s*$")
-_BLANK = re.compile(r"\s*(?:/\*+|//+|#+|\*+/?|--)?\s*$")  # also a line of a comment without words
+_INDENTED = re.compile(r"(?:[ \t]*(?://+|#+|--))?(?:\t| {4,})\S")  # also within a comment
+_WORDS = re.compile(r"\b[a-z]+,? [a-z]+,? [a-z]+,? [a-z]+\b")
+_SENTENCE = re.compile(r"[A-Z][a-z]+ [a-z]+ .*[.!?]")
+_MARK = re.compile(r"//+|#+|\*|--")  # of a comment, at the start of a line
 _CODE = re.compile(
     r".*[{};]\s*$|\s*[)\]}]+[,;:]?\s*$|.*\):\s*$|\s*(?:>>>|\$|@\w)|\s*[\w.\[\]]+ = \S|.*\w\(\S*\)\s*$"
     r"|\s*(?:import|from|return|def|class|if|for|while|else|elif|func|fn|let|const|var|public|private) ?.*[:;{()]\s*$"
@@ -82,20 +83,27 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
                 block, fence = [], ""
             continue
         single: Kind | None = "heading" if _HEADING.match(line) else "row" if _ROW.match(line) else None
-        if block and (mark or single or _BLANK.match(line) or _ITEM.match(line)):
+        is_blank = not line.strip() or _is_empty_comment(line, block)
+        if block and (mark or single or is_blank or _ITEM.match(line)):
             yield _paragraph(block)
             block = []
         if single:
             yield start, start + len(line), single
-        elif not _BLANK.match(line):
+        elif not is_blank:
             block.append((start, line))
             fence = mark[1] if mark else ""
     if block:
         yield _whole(block, "code") if fence else _paragraph(block)
 
 
+def _is_empty_comment(line: str, block: list[tuple[int, str]]) -> bool:
+    """Whether a line is the mark of the comment to which the line before it belongs, and nothing else."""
+    mark, before = line.strip(), block[-1][1].lstrip() if block else ""
+    return bool(_MARK.fullmatch(mark)) and before.startswith((mark, f"/{mark}"))
+
+
 def _paragraph(block: list[tuple[int, str]]) -> tuple[int, int, Kind]:
-    is_worded = any(_WORDS.search(line) for _, line in block)
+    is_worded = any(_WORDS.search(line) or _SENTENCE.fullmatch(line.strip()) for _, line in block)
     n_code = sum(bool(_CODE.match(line) or (_INDENTED.match(line) and not is_worded)) for _, line in block)
     is_item = bool(_ITEM.match(block[0][1]))  # later lines of a list item are indented, which would look like code
     return _whole(block, "code" if n_code * 2 >= len(block) and not is_item else "prose")

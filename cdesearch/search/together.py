@@ -105,6 +105,7 @@ class Together(Searches):
             time.perf_counter() - started,
             " ".join(result.generation for result in results),
             "; ".join(f"{name}: {stage}" for name, stage in stages.items() if stage != "complete") or "complete",
+            unknown_name=results[0].unknown_name if len({result.unknown_name for result in results}) == 1 else None,
             documents={
                 (name, document): facts
                 for name, result in zip(self.members, results, strict=True)

@@ -15,7 +15,7 @@ STEM = 4  # the minimum number of letters that two forms of a word have in commo
 
 TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 _DIGIT = re.compile(r"\d")
-_ADVERB = re.compile(r"(?:out|up|off)s?$")  # the second part of an English noun
+_ADVERB = re.compile(r"\w\w(?:out|up|off)s?$")  # the second part of an English noun
 
 
 def word_stem(word: str) -> str:

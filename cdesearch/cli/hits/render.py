@@ -19,6 +19,7 @@ from cdesearch.search.passage_lines import (
     query_words,
     shown_lines,
     source_lines,
+    trail_of,
 )
 from cdesearch.search.readable import headings_as_text
 from cdesearch.search.result import SearchResult
@@ -97,6 +98,7 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,
         "answered": result.seems_answered,
+        "unknown_name": result.unknown_name,
         "hits": [hit_as_json(hit, _best(hit, query), root_of) for hit in result.hits],
     }
 
@@ -133,7 +135,7 @@ def hit_as_json(hit: Hit, best: Line, root_of: Callable[[Hit], Path]) -> dict[st
         "page": hit.chunk.page,
         "anchor": hit.chunk.anchor_at(best.row),
         "title": hit.chunk.title,
-        "trail": headings_as_text(hit.chunk.path, hit.chunk.trail_at(best.row)),
+        "trail": headings_as_text(hit.chunk.path, trail_of(best, hit.chunk)),
         "text": hit.chunk.body,
         "fields": fields_as_json(hit.chunk),
         "copies": copies,

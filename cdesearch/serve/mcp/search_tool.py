@@ -83,6 +83,8 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
         yield f"The index is not complete yet ({result.stage}): passages without a vector are found by words."
     if result.hits and not offset and not result.seems_answered:
         yield "Nothing here seems to answer that."
+    if result.unknown_name and not offset:
+        yield f'No text here contains "{result.unknown_name}".'
 
 
 def _filters(request: SearchRequest) -> str:

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.render import hit_as_json
 from cdesearch.search.facets import facets_of
-from cdesearch.search.passage_lines import best_line, query_words, shown_lines
+from cdesearch.search.passage_lines import best_line, query_words, shown_lines, trail_of
 from cdesearch.search.readable import headings_as_text
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
@@ -105,6 +105,7 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
         "truncated_to": result.truncated_to,
         "offset": offset,
         "more": len(result.hits) == offset + asked.k < most,
+        "unknown_name": result.unknown_name,
         "answered": result.confident(asked.min_confidence).seems_answered,
         **({"facets": facets} if asked.facets else {}),
         "hits": [hit for hit in hits[offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
@@ -119,7 +120,7 @@ def _hit(hit: Hit, query: str, root_of: Callable[[Hit], Path]) -> dict[str, Any]
     return hit_as_json(hit, best, root_of) | {
         "chunk": hit.chunk.id,
         "passage": {"text": "\n".join(line.text for line in lines), "row": best.row},
-        "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *hit.chunk.trail_at(best.row))),
+        "headings": headings_as_text(hit.chunk.path, (hit.chunk.title, *trail_of(best, hit.chunk))),
         "location": hit.chunk.location_at(best.row),
         "places": places_as_json(hit.chunk),
         "matches": list(hit.matches),

@@ -5,7 +5,7 @@ import { byId, el } from "./dom.js";
 import { pathOf } from "./place.js";
 import { href, inPage } from "./route.js";
 
-const DELAY = 350; // milliseconds after the hits are shown, so that nothing is asked while the user types
+const DELAY = 350; // milliseconds after the hits are shown, so that nothing is asked and nothing moves while the user types
 const CITED = /\[(\d+(?:, \d+)*)\]/;
 const FENCE = /^```/;
 // The words with which questions begin in the languages that most users write.
@@ -26,23 +26,29 @@ export function hideAnswer() {
   byId("answer").hidden = true;
 }
 
-/** Says in the place of an answer that there is none. */
-export function showNothing() {
+/**
+ * Shows the answer to the question of a search that has `found` something, or says that there is none. The box is hidden
+ * if no question is `asked`. A new search aborts `signal`.
+ */
+export async function showAnswer(asked, found, signal) {
   const box = byId("answer");
-  box.replaceChildren(el("p", {}, "Nothing here seems to answer that."),
-    el("p", { class: "note" }, "The passages below are only the nearest ones."));
-  box.classList.add("short");
-  box.hidden = false;
-}
-
-/** Asks for the answer to a question, and shows it while it arrives. A new search aborts `signal`. */
-export async function showAnswer(asked, signal) {
-  const box = byId("answer");
-  box.replaceChildren(el("p", { class: "note" }, "Reading the passages …"));
-  box.classList.remove("short");
-  box.hidden = false; // at once and with the height of a usual answer, so that the hits do not move when it arrives
+  box.style.minHeight = `${box.offsetHeight}px`; // so that the hits stay where they are
+  box.replaceChildren(asked ? el("p", { class: "note" }, "Reading the passages …") : "");
   await new Promise((resolve) => { setTimeout(resolve, DELAY); });
   if (signal.aborted) return;
+  box.hidden = !asked;
+  box.style.minHeight = "";
+  if (!asked) return;
+  const nothing = [el("p", {}, "Nothing here seems to answer that."),
+    el("p", { class: "note" }, "The passages below are only the nearest ones.")];
+  if (!found.answered || !await quoteAnswer(asked, signal)) box.replaceChildren(...nothing);
+  if (signal.aborted) return;
+  if (found.unknown_name) box.append(el("p", { class: "note" }, `No text here contains “${found.unknown_name}”.`));
+}
+
+/** Asks for an answer, and shows it while it arrives. Returns whether there is anything to show. */
+async function quoteAnswer(asked, signal) {
+  const box = byId("answer");
   let passages = [];
   let text = "";
   try {
@@ -59,10 +65,10 @@ export async function showAnswer(asked, signal) {
       if (text) box.replaceChildren(...paragraphs(text, target));
       if (name === "answer") box.append(sources(value.citations, passages, target));
     }
-    if (!text) showNothing();
+    return text !== "";
   } catch (error) {
-    if (error.name === "AbortError") return;
-    box.replaceChildren(el("p", { class: "note" }, error.message));
+    if (!signal.aborted) box.replaceChildren(el("p", { class: "note" }, error.message));
+    return true;
   }
 }
 

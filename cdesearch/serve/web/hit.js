@@ -31,7 +31,11 @@ export function addHits(hits, asked, page, rootOf) {
 }
 
 const targetOf = (hit) => ({ view: "document", document: hit.document, chunk: hit.chunk, of: hit.index ?? "" });
-const passageOf = (hit, words) => joined(hit.path, excerpt(hit.passage.text, words), hit.text);
+/** Returns the text of a passage, without the heading that is its title. */
+const passageOf = (hit, words) => {
+  const [first, ...rest] = hit.passage.text.split("\n");
+  return joined(hit.path, excerpt(first === titleOf(hit) && rest.length ? rest.join("\n") : hit.passage.text, words), hit.text);
+};
 const trailOf = (hit) => hit.headings.filter((part) => part !== hit.path.split("/").pop());
 
 /** Returns the heading above a passage, by which people know it; undefined for code, which they know by its file. */
@@ -43,7 +47,7 @@ function hitItem(hit, asked, page, root) {
   const place = placeOfPassage(hit, hit.passage.row);
   const extent = extentOf(place);
   const title = titleOf(hit);
-  const trail = trailOf(hit).slice(0, title && -1).join(" › ");
+  const trail = trailOf(hit).slice(0, title ? -1 : undefined).join(" › ");
   const file = [hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
     extent && el("span", { class: "extent" }, `, ${extent}`)];
   const why = whyButton(hit, asked, page);
@@ -66,7 +70,7 @@ function hitItem(hit, asked, page, root) {
 function furtherPassage(hit, asked) {
   const words = wordsOf(asked.q);
   const extent = extentOf({ ...placeOfPassage(hit, hit.passage.row), anchor: null });
-  const name = titleOf(hit) || extent || trailOf(hit).at(-1) || "another passage";
+  const name = [titleOf(hit), extent].filter(Boolean).join(", ") || trailOf(hit).at(-1) || "another passage";
   const line = passageOf(hit, words).split("\n").find((one) => one.trim()) ?? "";
   return el("li", {},
     el("a", { href: href(targetOf(hit)), onclick: inPage(targetOf(hit)), class: "open" }, name),

@@ -5,7 +5,7 @@ import { byId } from "./dom.js";
 import { go, state } from "./route.js";
 
 let awaited = null; // the query in which Enter was pressed
-let opened = ""; // the link of the hit or of the source that was opened last
+let opened = null; // the link of the hit or of the source that was opened last
 
 export function startKeyboard() {
   document.addEventListener("keydown", (event) => {
@@ -18,14 +18,13 @@ export function startKeyboard() {
   });
   byId("query").addEventListener("input", () => { awaited = null; });
   byId("view-search").addEventListener("click", (event) => { // the preview has a link to its document, too
-    const link = event.target.closest("#hits a.open, #answer a, #preview a.open");
-    if (link) opened = link.getAttribute("href");
+    opened = event.target.closest("a.open, #answer a") ?? opened;
   });
 }
 
 /** Moves the focus to the hit or the source that was opened last. */
 export function returnToHit() {
-  const link = [...document.querySelectorAll("#answer a"), ...links()].find((one) => one.getAttribute("href") === opened);
+  const link = opened?.isConnected ? opened : links().find((one) => one.href === opened?.href);
   link?.focus({ preventScroll: true });
 }
 
@@ -51,7 +50,7 @@ function escape(event) {
     go({ q: "" }, { replace: state.view === "search" });
     return true;
   }
-  if (event.target.closest("#hits, #weak, #more")) {
+  if (event.target.closest("#hits, #weak, #more, #answer")) {
     byId("query").focus();
     return true;
   }

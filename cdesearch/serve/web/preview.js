@@ -11,11 +11,11 @@ import { withPage } from "./sheet.js";
 
 const AROUND = 2; // passages on each side
 const AROUND_QUOTE = 10; // as a passage of an answer may consist of many chunks
-const DELAY = 120; // milliseconds that the pointer rests on a hit
+const DELAY = 120; // milliseconds that the pointer rests on a link
 const wide = matchMedia("(min-width: 1240px)");
 
 let timer = 0;
-let shown = ""; // the address of the hit that is previewed
+let shown = ""; // the address of what is previewed
 
 export function startPreview() {
   for (const list of [byId("hits"), byId("answer")]) {
@@ -40,6 +40,7 @@ export function previewFirst() {
 const linkOf = (target) => target.closest("a.open, #answer a") ?? target.closest(".also li, .hit")?.querySelector("a.open");
 
 function hide() {
+  clearTimeout(timer);
   if (state.view === "search" && state.q.trim() && wide.matches) return;
   shown = "";
   byId("preview").hidden = true;

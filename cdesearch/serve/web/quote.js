@@ -3,7 +3,7 @@
 const LETTER = /[\p{L}\p{N}]/u; // what text and quote have in common: signs of markup and blanks differ
 const NAME = "quote"; // of the highlight in style.css
 
-/** Returns the range of a quoted sentence within the chunks of a view from the one that was found on; null without it. */
+/** Returns the range of a quoted sentence within the chunks of a view from the one that was found on, or null. */
 export function quotedIn(view, quote) {
   for (const chunk of view.querySelectorAll(".is-hit, .is-hit ~ .chunk")) {
     const range = rangeOf(quote, chunk.querySelector(".text"));

@@ -1,6 +1,6 @@
 // The view of the search: the form, which searches while the user types, and the list of hits.
 
-import { hideAnswer, isQuestion, showAnswer, showNothing } from "./answer.js";
+import { hideAnswer, isQuestion, showAnswer } from "./answer.js";
 import { get } from "./api.js";
 import { byId, counted, el } from "./dom.js";
 import { filtersInWords, showFilters, showTabs, startFilters } from "./filters.js";
@@ -22,6 +22,7 @@ let controller = null; // aborts the request of the running search
 let answered = ""; // a key for the search whose hits are shown or requested
 let shown = 0; // the number of hits that are shown
 let latest = null; // the last response with hits
+let isAsked = false; // whether its query is a question, whose answer is above the hits
 const keyOf = () => JSON.stringify(searched());
 
 export function startSearch() {
@@ -96,11 +97,12 @@ async function search(offset) {
     if (own !== sequence) return;
     showHits(answer, asked, offset, (hit) => rootOf(indexes, hit.index ?? asked.index));
     showFilters(answer.facets);
-    if (!offset) previewFirst();
-    const isAsked = !offset && shown > 0 && asked.mode === "hybrid" && isQuestion(asked.q);
-    if (!isAsked && !offset) hideAnswer();
-    else if (isAsked && !answer.answered) showNothing();
-    else if (isAsked) showAnswer({ ...asked, index: answer.hits[0].index ?? asked.index }, controller.signal);
+    if (!offset) {
+      previewFirst();
+      isAsked = shown > 0 && asked.mode === "hybrid" && isQuestion(asked.q);
+      const question = isAsked ? { ...asked, index: answer.hits[0].index ?? asked.index } : null;
+      showAnswer(question, answer, controller.signal);
+    }
     summarise(answer);
     if (!offset) openAwaited();
   } catch (error) {
@@ -160,7 +162,7 @@ function summarise(answer) {
   const files = new Set([...byId("hits").querySelectorAll(":scope > :not([hidden])")].map((item) => item.dataset.file)).size;
   let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
-  if (shown && !answer.answered && byId("answer").hidden) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
+  if (shown && !answer.answered && !isAsked) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;

@@ -2,7 +2,7 @@
 
 const WORD = /[\p{L}\p{N}]+/gu;
 const STEM = 4; // the minimum number of letters that two forms of a word share; the same rule is in word_forms.py
-const ADVERB = /(?:out|up|off)s?$/; // the second part of a noun: "time" is no form of "timeout"
+const ADVERB = /..(?:out|up|off)s?$/; // the second part of a noun: "time" is no form of "timeout"
 const MAX_LINE = 260; // characters
 const MIN_FULL = 40; // characters of a line that fills a column
 const IGNORED = new Set( // these words are too common to be marked, and full text ignores nearly all of them

@@ -59,6 +59,15 @@ def test_what_asks_why_gets_the_cause_that_follows(corpus):
     assert "The cause was an expired certificate." in [quote.text for quote in quotes]
 
 
+def test_a_question_that_is_a_heading_gets_the_sentence_below_it(corpus):
+    text = "# How are the waiting tasks purged?\n\nRun the command with -f.\n\n# Waiting\n\n"
+    text += "Tasks wait until they are purged. Waiting tasks are kept in a queue. "
+    text += "A purged task is never waiting again. Nobody has purged the tasks that are waiting."
+    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
+    quotes = extract("how are the waiting tasks purged", [passage], corpus)
+    assert "Run the command with -f." in [quote.text for quote in quotes]
+
+
 def test_sentences_that_say_the_same_are_quoted_once(searcher, corpus):
     _, passages = found(searcher, "what pulls the tides of the sea?")
     quotes = extract("what pulls the tides of the sea?", passages, corpus)
@@ -75,6 +84,11 @@ def test_without_evidence_nothing_is_answered(searcher, corpus):
     best = max(hit.confidence for hit in found(searcher, "when does a cat purr?")[0])
     assert best > 5 * max(hit.confidence for hit in hits)
     assert not quoted_answer(question, (), (), corpus).is_answered
+
+
+def test_a_name_that_no_text_has_is_told(searcher):
+    assert searcher.search("how do I bake bread like in Zanzibar").unknown_name == "Zanzibar"
+    assert searcher.search("what does the Moon pull in the sea").unknown_name is None
 
 
 def test_rare_words_of_a_question_count_more_and_question_words_do_not(corpus):

@@ -26,7 +26,14 @@ def test_sentences_know_their_passage_and_line():
 
 def test_a_short_sentence_is_quoted_with_the_one_before_it():
     found = candidates_of([passage("Port to the server. Default is 6379.\n\nIs it open to all?\nYes.")])
-    assert [one.text + one.short for one in found] == ["Port to the server. Default is 6379."]
+    assert found[0].text == "Port to the server." and found[0].short == found[1].text == "Default is 6379."
+
+
+def test_a_sentence_knows_the_heading_directly_above_it():
+    found = candidates_of(
+        [passage("# Purging\n\nIt purges all tasks. It is not undone.\n\n## Left\n\nNothing is left of it.")]
+    )
+    assert [one.heading for one in found] == ["Purging", "", "Left"]
 
 
 def test_a_sentence_that_the_end_of_a_chunk_cuts_is_left_out():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cdesearch.search.documents import Surroundings, surroundings_of
-from cdesearch.search.passage_lines import best_line, best_position, query_words, shown_lines
+from cdesearch.search.passage_lines import Line, best_line, best_position, query_words, shown_lines, trail_of
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.words.word_forms import word_spans
@@ -84,6 +84,14 @@ def test_a_passage_does_not_end_at_a_heading_whose_text_is_in_the_next_chunk():
     chunk = Chunk("1", "a", None, 0, "a.md", "", (), "Water roses.\n\n## Pruning roses\n\n```sh", 0, 1, 5, None)
     for query, shown in (("water", ["Water roses."]), ("pruning", ["Water roses.", "Pruning roses"])):
         assert [line.text for line in shown_lines(hit_of(chunk), [query], full=False)] == shown
+
+
+def test_a_heading_belongs_to_the_section_that_it_begins():
+    chunk = replace(CHUNK, trail=("Garden",), places=LinePlaces(trails=((4, ("Garden", "Roses")),)))
+    assert trail_of(Line("Roses", row=3, source="## Roses"), chunk) == ("Garden", "Roses")
+    assert (
+        trail_of(Line("Roses", row=2), chunk) == trail_of(Line("Oaks", row=3, source="## Oaks"), chunk) == ("Garden",)
+    )
 
 
 def chunk_with(*lines):

@@ -78,6 +78,7 @@ def test_a_fence_that_is_not_closed_is_code_to_the_end():
 def test_a_comment_is_divided_into_its_paragraphs_of_prose_and_code():
     text = "// Package a does it.\n//\n//\tpackage main\n//\n//\tfunc main() {\n//\t}\n//\n// See b for more."
     assert [kind for kind, _ in texts(text)] == ["prose", "code", "code", "prose"]
+    assert len(texts("git log \\\n  --\n  a.txt")) == 1  # no comment
 
 
 def test_an_indented_line_that_is_a_whole_sentence_is_prose():
@@ -97,7 +98,7 @@ def test_closing_marks_stay_with_their_sentence():
 
 
 @given(st.text(st.sampled_from("aB1 \n.|-#`~*:;(){}ü。!?\r\t…"), max_size=80))
-def test_sentences_are_in_order_and_omit_only_white_space(text):
+def test_sentences_are_in_order_and_omit_only_white_space_and_marks_of_comments(text):
     end, kept = 0, ""
     for sentence in split_sentences(text):
         assert end <= sentence.start < sentence.end

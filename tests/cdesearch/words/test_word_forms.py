@@ -12,6 +12,7 @@ from cdesearch.words.word_forms import piece_spans, pieces, word_spans, word_ste
         ("time", "timeouts", False),
         ("timeouts", "timeout", True),
         ("set", "setup", False),
+        ("update", "ups", False),
         ("rfc2612", "rfc2616", False),
         ("rfc2616bis", "rfc2616", True),
         ("الملفات", "ملفات", True),

@@ -44,7 +44,7 @@ def document(text):
         ),
         (":ref:`a\n<b>` :class:`~c.D` :meth:`!e` `f`", "a\n `c.D` `e` `f`"),
         ("#. a\n#. b\n# c", "1. a\n1. b\n # c"),
-        ("a\\'s \\*b\\* \\\\", "a's \\*b\\* \\\\"),
+        ("a\\'s \\*b\\* c\\, d", "a's \\*b\\* c\\, d"),
     ],
 )
 def test_each_line_becomes_a_line_of_markdown(text, markdown):
