@@ -28,7 +28,8 @@ _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
-_COMMENT = re.compile(r"^[ \t]*(?://+|#+|/?\*+|--)[ \t]", re.MULTILINE)  # in a program
+# In a program: the mark before a line of a comment, and what is around a docstring.
+_COMMENT = re.compile(r"^[ \t]*(?:(?://+|#+|/?\*+|--)[ \t]|\"{3}|'{3})|(?<=[.!?])[\"']{1,3}$", re.MULTILINE)
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
 _WHY = re.compile(r"\b(?:why|what caused|how come|warum|weshalb|wieso|pourquoi|waarom)\b", re.IGNORECASE)
 _CAUSE = re.compile(
@@ -173,12 +174,10 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     order: dict[int, int] = {}
     for row in chosen:
         order.setdefault(candidates[row].passage, len(order))
-    quoted = sorted((candidates[row] for row in chosen), key=lambda one: (order[one.passage], one.position))
-    places = {(one.passage, one.position) for one in quoted}
-    return [
-        one if (one.passage, one.position + 1) in places else replace(one, text=f"{one.text} {one.short}".rstrip())
-        for one in quoted
-    ]
+    before = {(one.passage, one.position + 1): one for one in candidates if one.short}
+    quoted = {before.get((one.passage, one.position), one) for one in (candidates[row] for row in chosen)}
+    in_order = sorted(quoted, key=lambda one: (order[one.passage], one.position))
+    return [replace(one, text=f"{one.text} {one.short}".rstrip()) for one in in_order]
 
 
 def _with_causes(scores: Scores, candidates: Sequence[Candidate]) -> Scores:

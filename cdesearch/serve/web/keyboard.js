@@ -47,7 +47,7 @@ function escape(event) {
   if (event.target === byId("query")) {
     if (!byId("query").value) return false;
     byId("query").value = "";
-    go({ q: "" }, { replace: state.view === "search" });
+    go({ q: "" }); // the browser's back button brings the query back
     return true;
   }
   if (event.target.closest("#hits, #weak, #more, #answer")) {

@@ -59,6 +59,15 @@ def test_what_asks_why_gets_the_cause_that_follows(corpus):
     assert "The cause was an expired certificate." in [quote.text for quote in quotes]
 
 
+def test_a_short_sentence_is_quoted_with_the_one_before_it(corpus):
+    text = "The server listens to clients at this port. Default is 6379.\n\n" + "Clients wait for a port. " * 2
+    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
+    quotes = [quote.text for quote in extract("what is the default port", [passage], corpus)]
+    assert [text for text in quotes if "6379" in text] == [
+        "The server listens to clients at this port. Default is 6379."
+    ]
+
+
 def test_a_question_that_is_a_heading_gets_the_sentence_below_it(corpus):
     text = "# How are the waiting tasks purged?\n\nRun the command with -f.\n\n# Waiting\n\n"
     text += "Tasks wait until they are purged. Waiting tasks are kept in a queue. "

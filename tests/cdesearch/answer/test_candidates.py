@@ -58,8 +58,12 @@ def test_markdown_is_quoted_as_text_and_the_head_of_a_table_is_not_quoted():
 def test_quotes_and_comments_are_without_the_marks_before_their_lines():
     mail = passage("> When I start it,\n> > nothing happens at all.", path="a.eml")
     program = passage("// Timeout cancels the context\n// after a while.", path="a.go")
-    texts = [one.text for one in candidates_of([mail, program])]
-    assert texts == ["When I start it, nothing happens at all.", "Timeout cancels the context after a while."]
+    docstring = passage('    """Round the price to a cent."""', path="a.py")
+    assert [one.text for one in candidates_of([mail, program, docstring])] == [
+        "When I start it, nothing happens at all.",
+        "Timeout cancels the context after a while.",
+        "Round the price to a cent.",
+    ]
 
 
 def test_passages_are_enclosed_in_fences_that_no_document_contains():
