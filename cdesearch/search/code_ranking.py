@@ -22,7 +22,7 @@ TEST_FACTOR = 0.5  # of the chunks of tests and examples, unless a query asks fo
 # point better, but finds 4 points less of the passages that a commit changed among three, and 10 less among ten.
 AGAIN_FACTOR = 0.8
 BEST = 20  # candidates; if half of them are code, code is above texts, and if a quarter are, it is not
-ALL_CODE = 0.7  # of the best candidates, from which on code is also above a text that is best by its own evidence
+ALL_CODE = 0.7  # of all candidates, from which on code is also above a text that is best by its own evidence
 LEAST_PREFIX = 3  # letters with which a word of a query and a word of a name begin
 
 _LANGUAGES = """
@@ -54,7 +54,7 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         share = float(is_code[np.argsort(-values, kind="stable")[:BEST]].mean())
         best = float(values[is_code].max())
         excess = max(1.0, float(lifted[is_code].max()) / max(best, 1e-9))
-        is_text = best < values.max() and share < ALL_CODE
+        is_text = best < values.max() and is_code.mean() < ALL_CODE
         lifted[is_code] /= excess ** (1.0 if is_text else min(1.0, max(0.0, 2 - 4 * share)))
     if not _ASKS_FOR_TESTS.search(query):
         lifted[[at for at in order if _TESTS.search(paths[at])]] *= TEST_FACTOR

@@ -43,7 +43,7 @@ export async function showAnswer(asked, found, signal) {
     el("p", { class: "note" }, "The passages below are only the nearest ones.")];
   if (!found.answered || !await quoteAnswer(asked, signal)) box.replaceChildren(...nothing);
   if (signal.aborted) return;
-  if (found.unknown_name) box.append(el("p", { class: "note" }, `No text here contains “${found.unknown_name}”.`));
+  if (found.unknown_name) box.prepend(el("p", {}, `No text here contains “${found.unknown_name}”.`));
 }
 
 /** Asks for an answer, and shows it while it arrives. Returns whether there is anything to show. */
