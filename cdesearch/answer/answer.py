@@ -79,7 +79,8 @@ def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage
 
 def _cited(quote: Candidate) -> str:
     citation = f"[{quote.passage + 1}]"
-    return f"```\n{quote.text}\n```\n{citation}" if quote.kind == "code" else f"{quote.text} {citation}"
+    lead = f"{quote.lead}\n" if quote.lead else ""
+    return f"{lead}```\n{quote.text}\n```\n{citation}" if quote.kind == "code" else f"{quote.text} {citation}"
 
 
 def messages_for(question: str, passages: Sequence[Passage]) -> list[Message]:

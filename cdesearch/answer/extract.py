@@ -43,6 +43,7 @@ MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only on
 WORDS_WEIGHT = 1.0  # multiplies the share of the question's words that a sentence contains
 PASSAGE_WEIGHT = 2.0  # multiplies the score of the passage, divided by that of the best passage
 FRAGMENT_PENALTY = 2.0  # of prose that does not end like a sentence, such as a caption
+HEADING_PENALTY = 0.5  # of the score of a heading as that of the sentence below it
 MARGIN = 4.0  # a sentence is left out if its score is lower than the best one by more than this
 
 
@@ -58,7 +59,8 @@ class Candidate:
     trail: tuple[str, ...]  # the headings above it, outermost first
     position: int  # its position in the passage, counted from 0
     short: str = ""  # the short sentence after it, which is quoted with it
-    heading: str = ""  # the heading directly above it
+    heading: str = ""  # the heading directly above it, unless that is the title of the document
+    lead: str = ""  # of code: the sentence before it that ends with a colon
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
@@ -66,7 +68,7 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
     found = []
     for number, passage in enumerate(passages):
         sentences = split_sentences(passage.text)
-        heading = ""
+        above = "", ""
         for position, sentence in enumerate(sentences):
             text = _shown(passage, sentence)
             following = sentences[position + 1] if position + 1 < len(sentences) else None
@@ -74,7 +76,12 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
                 continue  # the head of a table
             # In a program, a line such as "# How it works" is a comment, which may answer.
             is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
-            above, heading = heading, text.lstrip("# ") if is_heading else ""
+            heading, lead = above
+            if is_heading:
+                title = text.lstrip("# ")
+                above = "" if title == passage.title else title, ""
+            else:
+                above = (heading, text) if sentence.kind == "prose" and text.endswith(":") else ("", "")
             if is_heading or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
@@ -83,7 +90,8 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
             has_short = following and _is_short(passage, following) and not text.endswith(OMISSION)
             short = _shown(passage, following) if following and has_short else ""
-            found.append(Candidate(text, sentence.kind, number, *place, position, short, above))
+            lead = lead if sentence.kind == "code" else ""
+            found.append(Candidate(text, sentence.kind, number, *place, position, short, heading, lead))
     return found
 
 
@@ -157,20 +165,19 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     if not candidates:
         return []
     vector: Floats = corpus.encoder.encode([question], "query", corpus.context)[0]
-    texts = [one.text for one in candidates]
+    texts, n = [f"{one.lead} {one.text}".lstrip() for one in candidates], len(candidates)
     headings = list(dict.fromkeys(one.heading for one in candidates if one.heading))
     vectors = corpus.encoder.encode([*texts, *headings], "document", corpus.context)
     judged = corpus.z(vectors, vector) + WORDS_WEIGHT * corpus.coverage(question, [*texts, *headings])
-    vectors, scores = vectors[: len(texts)], judged[: len(texts)]
-    by_heading = dict(zip(headings, judged[len(texts) :], strict=True))
-    # A heading such as "Why is it slow?" is answered by the sentence below it.
-    scores = np.maximum(scores, [by_heading.get(one.heading, -np.inf) for one in candidates])
+    # A heading that resembles the question is answered by the sentence below it.
+    above = dict(zip(headings, judged[n:] - HEADING_PENALTY, strict=True))
+    scores = np.maximum(judged[:n], [above.get(one.heading, -np.inf) for one in candidates])
     best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])
     if _WHY.search(question):
         scores = _with_causes(scores, candidates)
     is_fragment = [one.kind == "prose" and not _END.search(one.text) for one in candidates]
-    chosen = _different(scores - FRAGMENT_PENALTY * np.array(is_fragment), vectors)
+    chosen = _different(scores - FRAGMENT_PENALTY * np.array(is_fragment), vectors[:n])
     order: dict[int, int] = {}
     for row in chosen:
         order.setdefault(candidates[row].passage, len(order))

@@ -29,9 +29,14 @@ def test_a_short_sentence_is_quoted_with_the_one_before_it():
     assert found[0].text == "Port to the server." and found[0].short == found[1].text == "Default is 6379."
 
 
+def test_code_is_quoted_with_the_sentence_that_leads_to_it():
+    (code,) = candidates_of([passage("## Purge\n\nRun this command:\n\n```\ncelery -A proj purge\n```")])
+    assert (code.heading, code.lead, code.text) == ("Purge", "Run this command:", "celery -A proj purge")
+
+
 def test_a_sentence_knows_the_heading_directly_above_it():
     found = candidates_of(
-        [passage("# Purging\n\nIt purges all tasks. It is not undone.\n\n## Left\n\nNothing is left of it.")]
+        [passage("# A\n\n# Purging\n\nIt purges all tasks. It is not undone.\n\n## Left\n\nNothing is left of it.")]
     )
     assert [one.heading for one in found] == ["Purging", "", "Left"]
 
