@@ -32,7 +32,7 @@ export function hideAnswer() {
  */
 export async function showAnswer(asked, found, signal) {
   const box = byId("answer");
-  box.style.minHeight = `${box.offsetHeight}px`; // so that the hits stay where they are
+  if (!box.hidden) box.style.minHeight = `${box.offsetHeight}px`; // so that the hits stay where they are
   box.replaceChildren(asked ? el("p", { class: "note" }, "Reading the passages …") : "");
   await new Promise((resolve) => { setTimeout(resolve, DELAY); });
   if (signal.aborted) return;
