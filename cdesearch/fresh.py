@@ -43,7 +43,7 @@ class Check:
         self._lock = Lock()
         self._begun = float("-inf")  # on the clock of time.monotonic
         self._found: Future[bool] | None = None  # whether the index is behind; None if `end` has read it
-        self._line: str | None = None  # about what the index unknown_name after the last check
+        self._line: str | None = None  # about what the index lacked after the last check
         self._has_looked = False  # at the files
         self._is_quiet: Callable[[], bool] | None = None  # whether no change was reported since it has looked
 

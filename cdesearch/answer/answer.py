@@ -66,9 +66,9 @@ def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage
     """
     most = max((hit.confidence or 0.0 for hit in hits), default=0.0)
     limit = max(LEAST_QUOTED, LEAST_SHARE * most)
-    likely = {hit.score for hit in hits if hit.confidence is None or hit.confidence >= limit}
-    passages = sorted(passages, key=lambda passage: passage.score not in likely)
-    quotable = [passage for passage in passages if passage.score in likely]
+    likely = {hit.chunk.id for hit in hits if hit.confidence is None or hit.confidence >= limit}
+    passages = sorted(passages, key=lambda passage: likely.isdisjoint(passage.chunk_ids))
+    quotable = [passage for passage in passages if not likely.isdisjoint(passage.chunk_ids)]
     quotes = extract(question, quotable, corpus) if seem_to_answer(hits) else []
     cited = list(dict.fromkeys(quote.passage for quote in quotes))
     others = (number for number in range(len(passages)) if number not in cited)

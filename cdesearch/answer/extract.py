@@ -29,7 +29,7 @@ _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
 # In a program: the mark before a line of a comment, and what is around a docstring.
-_COMMENT = re.compile(r"^[ \t]*(?:(?://+|#+|/?\*+|--)[ \t]|\"{3}|'{3})|(?<=[.!?])[\"']{1,3}$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?:(?://+|#+|/?\*+|--)[ \t]|\"{3}|'{3})", re.MULTILINE)
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
 _WHY = re.compile(r"\b(?:why|what caused|how come|warum|weshalb|wieso|pourquoi|waarom)\b", re.IGNORECASE)
 _CAUSE = re.compile(
@@ -80,7 +80,7 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
             if is_heading:
                 title = text.lstrip("# ")
                 above = "" if title == passage.title else title, ""
-            else:
+            elif re.search(r"\w", text):
                 above = (heading, text) if sentence.kind == "prose" and text.endswith(":") else ("", "")
             if is_heading or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
@@ -88,8 +88,8 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
                 continue  # the sentence may be incomplete, because a chunk can end within a sentence
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
-            has_short = following and _is_short(passage, following) and not text.endswith(OMISSION)
-            short = _shown(passage, following) if following and has_short else ""
+            is_whole = not _is_short(passage, sentence) and not text.endswith(OMISSION)
+            short = _shown(passage, following) if following and is_whole and _is_short(passage, following) else ""
             lead = lead if sentence.kind == "code" else ""
             found.append(Candidate(text, sentence.kind, number, *place, position, short, heading, lead))
     return found
@@ -107,6 +107,9 @@ def _shown(passage: Passage, sentence: Sentence) -> str:
     mark = _QUOTE if is_marked_up(passage.path) else _COMMENT
     if sentence.kind != "code" or all(map(mark.match, text.split("\n"))):
         text = mark.sub("", text)
+    around_end = passage.text[sentence.end - 3 : sentence.end + 2]
+    if sentence.kind == "prose" and ('"' * 3 in around_end or "'" * 3 in around_end):
+        text = text.rstrip("\"'")  # of a docstring
     if sentence.kind == "code":
         text = _FENCE.sub("", text).rstrip()
         end = text.rfind("\n", 0, MAX_CHARACTERS)

@@ -126,7 +126,7 @@ def _note_filters(options: QueryOptions, service: SearchService) -> None:
 
 def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:
     """Print on stderr whether the hits seem to answer the query, and whether any hit is confident enough."""
-    if result.unknown_name:
+    if result.unknown_name and options.format != "grep":
         _note(f'No text here contains "{result.unknown_name}".')
     if not kept.hits:
         best = as_percentage(max(hit.confidence or 0.0 for hit in result.hits))

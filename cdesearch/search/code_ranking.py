@@ -21,7 +21,7 @@ TEST_FACTOR = 0.5  # of the chunks of tests and examples, unless a query asks fo
 # Of every further chunk of a file. On the development side, .5 ranks files equally well, and chunks by their files one
 # point better, but finds 4 points less of the passages that a commit changed among three, and 10 less among ten.
 AGAIN_FACTOR = 0.8
-BEST = 20  # candidates; if half of them are code, code is above texts, and if a quarter are, it is not
+BEST = 20  # candidates; if half of them are code, it may be lifted above texts, and if a quarter are, it may not
 ALL_CODE = 0.7  # of all candidates, from which on code is also above a text that is best by its own evidence
 LEAST_PREFIX = 3  # letters with which a word of a query and a word of a name begin
 

@@ -6,6 +6,7 @@ import { pathOf } from "./place.js";
 import { href, inPage } from "./route.js";
 
 const DELAY = 350; // milliseconds after the hits are shown, so that nothing is asked and nothing moves while the user types
+const USUAL = "200px"; // the height of a usual answer, so that the hits hardly move when it arrives
 const CITED = /\[(\d+(?:, \d+)*)\]/;
 const FENCE = /^```/;
 // The words with which questions begin in the languages that most users write.
@@ -34,15 +35,19 @@ export async function showAnswer(asked, found, signal) {
   const box = byId("answer");
   if (!box.hidden) box.style.minHeight = `${box.offsetHeight}px`; // so that the hits stay where they are
   box.replaceChildren(asked ? el("p", { class: "note" }, "Reading the passages …") : "");
+  if (asked && found.answered && box.hidden) {
+    box.style.minHeight = USUAL;
+    box.hidden = false;
+  }
   await new Promise((resolve) => { setTimeout(resolve, DELAY); });
   if (signal.aborted) return;
   box.hidden = !asked;
-  box.style.minHeight = "";
   if (!asked) return;
   const nothing = [el("p", {}, "Nothing here seems to answer that."),
     el("p", { class: "note" }, "The passages below are only the nearest ones.")];
   if (!found.answered || !await quoteAnswer(asked, signal)) box.replaceChildren(...nothing);
   if (signal.aborted) return;
+  box.style.minHeight = "";
   if (found.unknown_name) box.prepend(el("p", {}, `No text here contains “${found.unknown_name}”.`));
 }
 

@@ -18,7 +18,8 @@ export function startKeyboard() {
   });
   byId("query").addEventListener("input", () => { awaited = null; });
   byId("view-search").addEventListener("click", (event) => { // the preview has a link to its document, too
-    opened = event.target.closest("a.open, #answer a") ?? opened;
+    const link = event.target.closest("a.open, #answer a");
+    opened = (link?.closest("#preview") ? links().find((one) => one.href === link.href) : link) ?? opened;
   });
 }
 

@@ -19,6 +19,7 @@ const PAGE = 10; // hits
 let timer = 0;
 let sequence = 0; // the number of the latest search; responses to earlier searches are ignored
 let controller = null; // aborts the request of the running search
+let reading = null; // aborts the request of the answer
 let answered = ""; // a key for the search whose hits are shown or requested
 let shown = 0; // the number of hits that are shown
 let latest = null; // the last response with hits
@@ -41,6 +42,7 @@ export function startSearch() {
   startFilters(changed);
   byId("more").addEventListener("click", () => search(shown));
   byId("weak").addEventListener("click", showWeak);
+  addEventListener("popstate", () => { byId("query").value = state.q; }); // also if it has the focus
   onChange(update);
   update();
 }
@@ -77,6 +79,7 @@ function update() {
 async function search(offset) {
   const asked = searched();
   controller?.abort();
+  if (!offset) reading?.abort();
   sequence += 1;
   const own = sequence;
   clearProblem();
@@ -101,7 +104,8 @@ async function search(offset) {
       previewFirst();
       isAsked = shown > 0 && asked.mode === "hybrid" && isQuestion(asked.q);
       const question = isAsked ? { ...asked, index: answer.hits[0].index ?? asked.index } : null;
-      showAnswer(question, answer, controller.signal);
+      reading = new AbortController();
+      showAnswer(question, answer, reading.signal);
     }
     summarise(answer);
     if (!offset) openAwaited();
@@ -163,6 +167,7 @@ function summarise(answer) {
   let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
   if (shown && !answer.answered && !isAsked) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
+  if (shown && answer.unknown_name && !isAsked) text = `No text here contains “${answer.unknown_name}”. ${text}`;
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;

@@ -2,13 +2,14 @@ import pytest
 from scripted_model import speaking
 
 import cdesearch
-from cdesearch.answer.answer import NOT_ANSWERED, WrittenAnswer, quoted_answer
+from cdesearch.answer.answer import LEAST_SHARE, NOT_ANSWERED, WrittenAnswer, quoted_answer
 from cdesearch.answer.endpoint import Endpoint
 from cdesearch.answer.extract import MAX_COSINE, MAX_SENTENCES, CorpusView, extract
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from cdesearch.store.schema import Chunk, Hit
 
 DOCUMENTS = {
     "moon.md": "# The moon\n\nThe moon is grey. Its gravity pulls the tides of the sea. Nobody lives there.",
@@ -93,6 +94,23 @@ def test_without_evidence_nothing_is_answered(searcher, corpus):
     best = max(hit.confidence for hit in found(searcher, "when does a cat purr?")[0])
     assert best > 5 * max(hit.confidence for hit in hits)
     assert not quoted_answer(question, (), (), corpus).is_answered
+
+
+def test_unlikely_passages_are_not_quoted_beside_likely_ones(searcher, corpus):
+    hits, passages = found(searcher, "what pulls the tides of the sea?")
+    limit = LEAST_SHARE * max(hit.confidence for hit in hits)
+    unlikely = {hit.chunk.id for hit in hits if hit.confidence < limit}
+    answer = quoted_answer("what pulls the tides of the sea?", hits, passages, corpus)
+    assert unlikely and answer.cited
+    assert all(unlikely.isdisjoint(answer.passages[number - 1].chunk_ids) for number in answer.cited)
+
+
+def test_code_is_quoted_below_the_sentence_that_leads_to_it(corpus):
+    text = "Boil the water like this:\n\n```\nheat(water, 100)\nwait(water)\n```"
+    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
+    hit = Hit(1, 1.0, Chunk("1", "a.md", None, 0, "a.md", "A", (), text, 0, 1, 6, None), None, None, confidence=0.5)
+    answer = quoted_answer("how do I boil the water", [hit], [passage], corpus)
+    assert answer.text == "Boil the water like this:\n```\nheat(water, 100)\nwait(water)\n```\n[1]"
 
 
 def test_a_name_that_no_text_has_is_told(searcher):

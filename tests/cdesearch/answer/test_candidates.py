@@ -36,9 +36,9 @@ def test_code_is_quoted_with_the_sentence_that_leads_to_it():
 
 def test_a_sentence_knows_the_heading_directly_above_it():
     found = candidates_of(
-        [passage("# A\n\n# Purging\n\nIt purges all tasks. It is not undone.\n\n## Left\n\nNothing is left of it.")]
+        [passage("# A\n\nIt is a title.\n\n# Purging\n\nIt purges all tasks. It is not undone.\n\n## B\n\n| a b c |")]
     )
-    assert [one.heading for one in found] == ["Purging", "", "Left"]
+    assert [one.heading for one in found] == ["", "Purging", "", "B"]
 
 
 def test_a_sentence_that_the_end_of_a_chunk_cuts_is_left_out():
@@ -63,11 +63,13 @@ def test_markdown_is_quoted_as_text_and_the_head_of_a_table_is_not_quoted():
 def test_quotes_and_comments_are_without_the_marks_before_their_lines():
     mail = passage("> When I start it,\n> > nothing happens at all.", path="a.eml")
     program = passage("// Timeout cancels the context\n// after a while.", path="a.go")
-    docstring = passage('    """Round the price to a cent."""', path="a.py")
-    assert [one.text for one in candidates_of([mail, program, docstring])] == [
+    docstring = passage('    """Round the price to a cent. It is rounded up."""', path="a.py")
+    speech = passage('He said, "The lock closes at ten."', path="a.txt")
+    assert [one.text for one in candidates_of([mail, program, docstring, speech])] == [
         "When I start it, nothing happens at all.",
         "Timeout cancels the context after a while.",
-        "Round the price to a cent.",
+        "Round the price to a cent. It is rounded up.",
+        'He said, "The lock closes at ten."',
     ]
 
 
