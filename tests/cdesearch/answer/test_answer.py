@@ -41,6 +41,14 @@ def found(searcher, question):
     return hits, fit_passages(hits, 1000, searcher.encoder.tokenizer)
 
 
+def passage_of(text):
+    return Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
+
+
+def quoted(question, text, corpus):
+    return [quote.text for quote in extract(question, [passage_of(text)], corpus)]
+
+
 def test_the_sentence_that_answers_is_quoted_with_its_line(searcher, corpus):
     hits, passages = found(searcher, "how hot must the oven be to bake bread?")
     answer = quoted_answer("how hot must the oven be to bake bread?", hits, passages, corpus)
@@ -53,29 +61,16 @@ def test_the_sentence_that_answers_is_quoted_with_its_line(searcher, corpus):
     assert answer.location(number) == f"bread.md:{next(iter(lines.values()))}"
 
 
-def test_what_asks_why_gets_the_cause_that_follows(corpus):
+def test_causes_short_sentences_and_what_is_below_a_heading_are_quoted(corpus):
     text = "Nobody could log in on Friday. The cause was an expired certificate. Ann has renewed it at ten."
-    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
-    quotes = extract("why could nobody log in on Friday", [passage], corpus)
-    assert "The cause was an expired certificate." in [quote.text for quote in quotes]
-
-
-def test_a_short_sentence_is_quoted_with_the_one_before_it(corpus):
+    assert "The cause was an expired certificate." in quoted("why could nobody log in on Friday", text, corpus)
     text = "The server listens to clients at this port. Default is 6379.\n\n" + "Clients wait for a port. " * 2
-    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
-    quotes = [quote.text for quote in extract("what is the default port", [passage], corpus)]
-    assert [text for text in quotes if "6379" in text] == [
-        "The server listens to clients at this port. Default is 6379."
-    ]
-
-
-def test_a_question_that_is_a_heading_gets_the_sentence_below_it(corpus):
+    whole = "The server listens to clients at this port. Default is 6379."
+    assert [one for one in quoted("what is the default port", text, corpus) if "6379" in one] == [whole]
     text = "# How are the waiting tasks purged?\n\nRun the command with -f.\n\n# Waiting\n\n"
     text += "Tasks wait until they are purged. Waiting tasks are kept in a queue. "
     text += "A purged task is never waiting again. Nobody has purged the tasks that are waiting."
-    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
-    quotes = extract("how are the waiting tasks purged", [passage], corpus)
-    assert "Run the command with -f." in [quote.text for quote in quotes]
+    assert "Run the command with -f." in quoted("how are the waiting tasks purged", text, corpus)
 
 
 def test_sentences_that_say_the_same_are_quoted_once(searcher, corpus):
@@ -107,9 +102,8 @@ def test_unlikely_passages_are_not_quoted_beside_likely_ones(searcher, corpus):
 
 def test_code_is_quoted_below_the_sentence_that_leads_to_it(corpus):
     text = "Boil the water like this:\n\n```\nheat(water, 100)\nwait(water)\n```"
-    passage = Passage("a.md", "a.md", None, "A", (), text, 1, None, None, None, 1.0, ("1",))
     hit = Hit(1, 1.0, Chunk("1", "a.md", None, 0, "a.md", "A", (), text, 0, 1, 6, None), None, None, confidence=0.5)
-    answer = quoted_answer("how do I boil the water", [hit], [passage], corpus)
+    answer = quoted_answer("how do I boil the water", [hit], [passage_of(text)], corpus)
     assert answer.text == "Boil the water like this:\n```\nheat(water, 100)\nwait(water)\n```\n[1]"
 
 

