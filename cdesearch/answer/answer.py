@@ -36,8 +36,8 @@ class Answer:
     quotes: tuple[Candidate, ...] = ()  # the quoted sentences of an answer that no language model has written
     model: str | None = None  # the language model that has written the answer
     n_removed: int = 0  # the number of citations that were removed because they named no passage
-    unknown_name: str | None = None  # a name in the question that no text of the index has
     n_unsourced: int = 0  # the number of sentences without a citation, which are marked in the text
+    unknown_name: str | None = None  # a name in the question that no text of the index has
 
     @property
     def is_answered(self) -> bool:

@@ -1,7 +1,7 @@
 """The sentences of passages that an answer may quote, and those that answer a question best."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -28,7 +28,7 @@ _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
-# In a program: the mark before a line of a comment, and what is around a docstring.
+# In a program: the mark before a line of a comment, or before a docstring.
 _COMMENT = re.compile(r"^[ \t]*(?:(?://+|#+|/?\*+|--)[ \t]|\"{3}|'{3})", re.MULTILINE)
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
 _WHY = re.compile(r"\b(?:why|what caused|how come|warum|weshalb|wieso|pourquoi|waarom)\b", re.IGNORECASE)
@@ -64,39 +64,46 @@ class Candidate:
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
-    """The sentences of all passages in order, except headings, questions, leads and short ones."""
-    found = []
-    for number, passage in enumerate(passages):
-        sentences = split_sentences(passage.text)
-        above = "", ""
-        for position, sentence in enumerate(sentences):
-            text = _shown(passage, sentence)
-            following = sentences[position + 1] if position + 1 < len(sentences) else None
-            if following and _RULE.fullmatch(passage.text, following.start, following.end):
-                continue  # the head of a table
-            # In a program, a line such as "# How it works" is a comment, which may answer.
-            is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
-            heading, lead = above
-            if is_heading:
-                title = text.lstrip("# ")
-                above = "" if title == passage.title else title, ""
-            elif re.search(r"\w", text):
-                above = (heading, text) if sentence.kind == "prose" and text.endswith(":") else ("", "")
-            if is_heading or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
-                continue
-            if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
-                continue  # the sentence may be incomplete, because a chunk can end within a sentence
+    """The sentences of all passages in order, except headings, questions, leads and those below MIN_WORDS."""
+    return [one for number, passage in enumerate(passages) for one in _candidates(number, passage)]
+
+
+def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
+    sentences = split_sentences(passage.text)
+    heading = lead = ""  # directly above the sentence
+    for position, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], None], strict=True)):
+        text = _shown(passage, sentence)
+        if following and _RULE.fullmatch(passage.text, following.start, following.end):
+            continue  # the head of a table
+        is_code, is_prose, is_last = sentence.kind == "code", sentence.kind == "prose", following is None
+        # In a program, a line such as "# How it works" is a comment, which may answer.
+        is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
+        # The last sentence may be incomplete, because a chunk can end within a sentence.
+        is_cut = is_prose and is_last and position > 0 and not _END.search(text)
+        n_words = len(re.findall(r"\w+", text))
+        if not (is_heading or is_cut or text.endswith(("?", ":")) or n_words < MIN_WORDS):
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
-            is_whole = not _is_short(passage, sentence) and not text.endswith(OMISSION)
-            short = _shown(passage, following) if following and is_whole and _is_short(passage, following) else ""
-            lead = lead if sentence.kind == "code" else ""
-            found.append(Candidate(text, sentence.kind, number, *place, position, short, heading, lead))
-    return found
+            short = "" if text.endswith(OMISSION) else _short_after(passage, sentence, following)
+            yield Candidate(text, sentence.kind, number, *place, position, short, heading, lead if is_code else "")
+        if is_heading:
+            title = text.lstrip("# ")
+            heading, lead = "" if title == passage.title else title, ""
+        elif is_prose and text.endswith(":"):
+            lead = text
+        elif n_words:
+            heading = lead = ""
+
+
+def _short_after(passage: Passage, sentence: Sentence, following: Sentence | None) -> str:
+    """The short sentence that is quoted with the sentence before it, unless that is short itself; empty without one."""
+    if following is None or not _is_short(passage, following) or _is_short(passage, sentence):
+        return ""
+    return _shown(passage, following)
 
 
 def _is_short(passage: Passage, sentence: Sentence) -> bool:
-    """Whether a sentence is quoted with the one before it in its paragraph."""
+    """Whether a sentence that is not the first of its paragraph has at most SHORT words."""
     text = passage.text[sentence.start : sentence.end]
     return not sentence.is_first and len(re.findall(r"\w+", text)) <= SHORT and text.endswith((".", "!"))
 
@@ -109,7 +116,7 @@ def _shown(passage: Passage, sentence: Sentence) -> str:
         text = mark.sub("", text)
     around_end = passage.text[sentence.end - 3 : sentence.end + 2]
     if sentence.kind == "prose" and ('"' * 3 in around_end or "'" * 3 in around_end):
-        text = text.rstrip("\"'")  # of a docstring
+        text = text.rstrip("\"'")  # the end of a docstring, which the sentence has in part
     if sentence.kind == "code":
         text = _FENCE.sub("", text).rstrip()
         end = text.rfind("\n", 0, MAX_CHARACTERS)

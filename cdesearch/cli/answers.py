@@ -17,6 +17,7 @@ from cdesearch.errors import LanguageModelError
 from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.search.request import SearchRequest
+from cdesearch.search.result import no_text_contains
 from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, open_console, printable
 
@@ -87,7 +88,7 @@ class AnswerPrinter:
 
     def _note_unknown_name(self, answer: Answer) -> None:
         if answer.unknown_name:
-            self._note(f'No text here contains "{answer.unknown_name}".')
+            self._note(no_text_contains(answer.unknown_name))
 
     def _note(self, text: str) -> None:
         open_console(stderr=True, soft_wrap=True).print(text)

@@ -19,7 +19,7 @@ from cdesearch.cli.hits.render import (
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.result import SearchResult
+from cdesearch.search.result import SearchResult, no_text_contains
 from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index, open_each, outer_index
@@ -127,7 +127,7 @@ def _note_filters(options: QueryOptions, service: SearchService) -> None:
 def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:
     """Print on stderr whether the hits seem to answer the query, and whether any hit is confident enough."""
     if result.unknown_name and options.format != "grep":
-        _note(f'No text here contains "{result.unknown_name}".')
+        _note(no_text_contains(result.unknown_name))
     if not kept.hits:
         best = as_percentage(max(hit.confidence or 0.0 for hit in result.hits))
         _note(f"No hit has a confidence of at least {options.request.min_confidence:.0%}. The highest is {best}.")

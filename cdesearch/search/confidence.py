@@ -62,7 +62,7 @@ BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61
 # The limit of BY_COSINE for few chunks, with its weight of the rank. The questions to which it is fitted have one
 # answer each, so a fitted weight of the rank would hide second answers.
 OF_FEW = Weights(bias=-5.60, cosine=10.7, evidence=0.0, share=2.94, rank=-1.20)
-LACKED_NAME = -1.2  # of a query with a name that the corpus lacks; see benchmarks/results/LOG.md
+UNKNOWN_NAME = -1.2  # of a query with a name that the corpus lacks; see benchmarks/results/LOG.md
 MANY = 512  # chunks of a context from which on BY_COSINE holds
 
 
@@ -93,16 +93,16 @@ class CosineScale:
 
 
 def with_confidence(
-    query: str, hits: Sequence[Hit], scale: CosineScale | None, noise: float, *, lacks_name: bool = False
+    query: str, hits: Sequence[Hit], scale: CosineScale | None, noise: float, *, has_unknown_name: bool = False
 ) -> tuple[Hit, ...]:
     """The hits of a query with their confidence.
 
     Without a scale or a cosine, the confidence depends on the words alone. `noise` is the BM25 score that many chunks
-    reach with this query, as in `Evidence`; 0 if full text found nothing. `lacks_name` says that the query has a name
-    that the corpus lacks.
+    reach with this query, as in `Evidence`; 0 if full text found nothing. `has_unknown_name` says that the query has a
+    name that the corpus lacks.
     """
     asked, sure = asked_words(query), _exact_answers(query, hits)
-    offset = LACKED_NAME if lacks_name else 0.0
+    offset = UNKNOWN_NAME if has_unknown_name else 0.0
     estimated = (max(_confidence(hit, asked, scale, noise, offset), sure.get(hit.rank, 0.0)) for hit in hits)
     return tuple(replace(hit, confidence=confidence) for hit, confidence in zip(hits, estimated, strict=True))
 

@@ -95,7 +95,7 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
     return unknown[:MOST_MISSPELLED]
 
 
-def missing_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: Sequence[str]) -> str | None:
+def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: Sequence[str]) -> str | None:
     """A name in a query that the corpus lacks, so that the query is likely about something else; None without one.
 
     A name begins with a capital letter, while most words do not, or `is_rare`. Outside English, other words do, too.

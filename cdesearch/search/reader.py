@@ -20,7 +20,7 @@ from cdesearch.search.exact import exact_terms, is_exact
 from cdesearch.search.facets import COUNTED, Facts
 from cdesearch.search.file_filter import FileConditions, all_of
 from cdesearch.search.fusion import FUSION, MIN_NULL_SIZE, Candidates, Scores, noise_of
-from cdesearch.search.lexical import lexical_hits, missing_name
+from cdesearch.search.lexical import find_unknown_name, lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_order
 from cdesearch.search.ranking import ranked_scores, ranked_words
@@ -189,8 +189,8 @@ class GenerationReader:
                 texts = [hit.chunk.text for hit in hits]
                 # A search by words alone does not ask the model, because it may not be loaded.
                 rare = (lambda _: False) if encoder is None else partial(_is_rare, encoder)
-                name = missing_name(self.index, query.words, rare, texts)
-                hits = with_confidence(query.words, hits, scale, noise, lacks_name=name is not None)
+                name = find_unknown_name(self.index, query.words, rare, texts)
+                hits = with_confidence(query.words, hits, scale, noise, has_unknown_name=name is not None)
             documents = self._documents(ranking, query.k) if query.facets else {}
             is_complete = any(found.is_complete for found in ranking.found)
             results.append(SearchResult(hits, most, unknown_name=name, is_complete=is_complete, documents=documents))

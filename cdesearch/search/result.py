@@ -31,7 +31,7 @@ class SearchResult(Sequence[Hit]):
     seconds: float = field(default=0.0, compare=False)  # that the search took, with all queries of `search_many`
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
-    unknown_name: str | None = None  # a name in the query that no text of the corpus has, see `missing_name`
+    unknown_name: str | None = None  # a name in the query that no text of the corpus has, see `find_unknown_name`
     # whether no chunk of another index may be a hit, because these contain a phrase that the query demands
     is_complete: bool = field(default=False, compare=False)
     # of the candidates' documents, by the name of the index and their ids, if the request asks for `facets`
@@ -60,6 +60,11 @@ class SearchResult(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+
+def no_text_contains(name: str) -> str:
+    """The sentence that tells an unknown name of a query."""
+    return f'No text here contains "{name}".'
 
 
 def seem_to_answer(hits: Sequence[Hit]) -> bool:

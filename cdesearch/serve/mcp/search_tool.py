@@ -11,7 +11,7 @@ from cdesearch.errors import InputError
 from cdesearch.search.options import FILTERS
 from cdesearch.search.passages import Fence
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.result import SearchResult
+from cdesearch.search.result import SearchResult, no_text_contains
 from cdesearch.serve.indexes import Selection, ServedIndexes
 from cdesearch.serve.mcp.documents import find_document, index_and_path
 from cdesearch.store.copies import shown_source
@@ -84,7 +84,7 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
     if result.hits and not offset and not result.seems_answered:
         yield "Nothing here seems to answer that."
     if result.unknown_name and not offset:
-        yield f'No text here contains "{result.unknown_name}".'
+        yield no_text_contains(result.unknown_name)
 
 
 def _filters(request: SearchRequest) -> str:

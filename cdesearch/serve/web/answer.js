@@ -5,7 +5,7 @@ import { byId, el } from "./dom.js";
 import { pathOf } from "./place.js";
 import { href, inPage } from "./route.js";
 
-const DELAY = 350; // milliseconds after the hits are shown, so that nothing is asked and nothing moves while the user types
+const DELAY = 350; // milliseconds after the hits are shown, so that nothing is asked, and no answer is declined, while the user types
 const USUAL = "200px"; // the height of a usual answer, so that the hits hardly move when it arrives
 const CITED = /\[(\d+(?:, \d+)*)\]/;
 const FENCE = /^```/;
@@ -48,8 +48,11 @@ export async function showAnswer(asked, found, signal) {
   if (!found.answered || !await quoteAnswer(asked, signal)) box.replaceChildren(...nothing);
   if (signal.aborted) return;
   box.style.minHeight = "";
-  if (found.unknown_name) box.prepend(el("p", {}, `No text here contains “${found.unknown_name}”.`));
+  if (found.unknown_name) box.prepend(el("p", {}, noTextContains(found.unknown_name)));
 }
+
+/** Returns the sentence that tells an unknown name of a query. */
+export const noTextContains = (name) => `No text here contains “${name}”.`;
 
 /** Asks for an answer, and shows it while it arrives. Returns whether there is anything to show. */
 async function quoteAnswer(asked, signal) {

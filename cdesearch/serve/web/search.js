@@ -1,6 +1,6 @@
 // The view of the search: the form, which searches while the user types, and the list of hits.
 
-import { hideAnswer, isQuestion, showAnswer } from "./answer.js";
+import { hideAnswer, isQuestion, noTextContains, showAnswer } from "./answer.js";
 import { get } from "./api.js";
 import { byId, counted, el } from "./dom.js";
 import { filtersInWords, showFilters, showTabs, startFilters } from "./filters.js";
@@ -167,7 +167,7 @@ function summarise(answer) {
   let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
   if (shown && !answer.answered && !isAsked) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
-  if (shown && answer.unknown_name && !isAsked) text = `No text here contains “${answer.unknown_name}”. ${text}`;
+  if (shown && answer.unknown_name && !isAsked) text = `${noTextContains(answer.unknown_name)} ${text}`;
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;

@@ -11,8 +11,8 @@ from cdesearch.search.confidence import (
     BY_COSINE,
     BY_DEVIATION,
     BY_WORDS,
-    LACKED_NAME,
     MANY,
+    UNKNOWN_NAME,
     CosineScale,
     asked_words,
     share_of_words,
@@ -56,8 +56,8 @@ def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank(weights):
     terms = (weights.bias, weights.cosine * 0.5, weights.evidence * 2, weights.share / 2)
     assert first.confidence == pytest.approx(probability(*terms))
     assert second.confidence == pytest.approx(probability(*terms, weights.rank * math.log(2)))
-    (lacking,) = with_confidence("do cats bark?", (hit(),), scale, 1.0, lacks_name=True)
-    assert lacking.confidence == pytest.approx(probability(*terms, LACKED_NAME))
+    (lacking,) = with_confidence("do cats bark?", (hit(),), scale, 1.0, has_unknown_name=True)
+    assert lacking.confidence == pytest.approx(probability(*terms, UNKNOWN_NAME))
 
 
 @pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2, BY_COSINE), None)])

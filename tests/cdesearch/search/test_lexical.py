@@ -2,7 +2,7 @@ import pytest
 
 import cdesearch
 from cdesearch.search import lexical
-from cdesearch.search.lexical import missing_name
+from cdesearch.search.lexical import find_unknown_name
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -172,7 +172,7 @@ def test_one_wrong_letter_or_two_swapped_in_a_long_word_find_it_unless_the_corpu
 
 def test_a_query_lacks_a_name_if_no_text_has_it_or_a_word_like_it(named):
     lacking = [
-        missing_name(named.index, query, lambda word: word == "kubernetes", [])
+        find_unknown_name(named.index, query, lambda word: word == "kubernetes", [])
         for query in ("is Oslo cold", "a kubernetes oven", "is Leopold cold", "Is The Oslo Oven", "the cold Sourdugh")
     ]
     assert lacking == ["Oslo", "kubernetes", None, None, None]

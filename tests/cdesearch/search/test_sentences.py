@@ -75,7 +75,7 @@ def test_a_fence_that_is_not_closed_is_code_to_the_end():
     assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
 
 
-def test_paragraphs_of_comments_and_indented_lines_are_told_to_be_prose_or_code():
+def test_comments_and_indented_lines_are_divided_into_prose_and_code():
     text = "// Package a does it.\n//\n//\tpackage main\n//\n//\tfunc main() {\n//\t}\n//\n// See b for more."
     assert [kind for kind, _ in texts(text)] == ["prose", "code", "code", "prose"]
     assert len(texts("git log \\\n  --\n  a.txt")) == 1  # no comment

@@ -40,6 +40,7 @@ def test_without_a_model_the_answer_is_quoted(server):
 def test_passages_stay_within_the_tokens_and_the_paths(server):
     small = asked(server, tokens=60, path="pets/**")[0][1]["passages"]
     assert small and {passage["path"].partition("/")[0] for passage in small} == {"pets"}
+    assert not asked(server, type="pdf")[0][1]["passages"]
     assert len(str([passage["text"] for passage in small])) < len(str(asked(server)[0][1]["passages"]))
 
 
